@@ -1,0 +1,2 @@
+//! Placeholder until the translation exists.
+fn main() {}

@@ -1,0 +1,290 @@
+//! The one table of failures: reason → blame, HTTP status, JSON-RPC code, label, retry.
+//!
+//! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a
+//! snapshot test prints the whole table. Codes that are the proxy's own lie in -32000..-32019; MCP reserves
+//! -32020..-32099, and -32000 is what an upstream's plain 4xx becomes (see [`crate::domain::outcome`]).
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Whose fault a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Blame {
+    /// The caller sent something that cannot be served as it is.
+    Client,
+    /// The server behind did not answer as it should.
+    Upstream,
+    /// The proxy itself.
+    Proxy,
+}
+
+impl Blame {
+    /// The word used in answers, metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Blame::Client => "client",
+            Blame::Upstream => "upstream",
+            Blame::Proxy => "proxy",
+        }
+    }
+}
+
+/// Whether a call that failed this way may be sent again by the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Sending it again would fail in the same way, or might do the work twice.
+    Never,
+    /// Nothing of the call reached the upstream.
+    NotSent,
+}
+
+/// What went wrong: the key of the table, and a metric label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// HTTP framing that two parsers could read in two ways (RFC 9112).
+    MalformedHttp,
+    /// A request head beyond the limit.
+    HeadTooLarge,
+    /// A request target beyond the limit.
+    TargetTooLong,
+    /// A path that names a route only after normalising, or malformed percent-encoding.
+    MalformedTarget,
+    /// A body beyond the limit.
+    BodyTooLarge,
+    /// The body ended before it was complete.
+    BodyCut,
+    /// The body did not arrive in time.
+    RequestTimeout,
+    /// A content type, charset or content coding that is not read.
+    UnsupportedMediaType,
+    /// The body is not JSON.
+    MalformedJson,
+    /// Nesting beyond the limit.
+    TooDeep,
+    /// JSON, but not a JSON-RPC 2.0 message.
+    InvalidRequest,
+    /// More calls in one batch than the limit.
+    BatchTooLarge,
+    /// Arguments that no pattern of the route accepts.
+    InvalidParams,
+    /// No route, and no upstream to pass the call to.
+    RouteNotFound,
+    /// A path that exists with other HTTP methods.
+    MethodNotAllowed,
+    /// A route whose old way is closed.
+    Retired,
+    /// No connection to the upstream.
+    UpstreamUnreachable,
+    /// No answer within the upstream's timeout.
+    UpstreamTimeout,
+    /// The answer broke off.
+    UpstreamCut,
+    /// The answer is not valid HTTP.
+    UpstreamMalformedHttp,
+    /// The answer is not JSON where JSON was due.
+    UpstreamNotJson,
+    /// JSON, but not one JSON-RPC 2.0 response.
+    UpstreamNotProtocol,
+    /// A response to another id.
+    UpstreamWrongId,
+    /// A success without the content that it promises.
+    UpstreamEmpty,
+    /// An answer beyond the limit.
+    UpstreamTooLarge,
+    /// A redirect, which is never followed.
+    UpstreamRedirect,
+    /// The upstream answered 101 to a call that asked for no upgrade.
+    UpstreamUpgrade,
+    /// More calls in flight than the limit.
+    Overloaded,
+    /// A fault of the proxy.
+    Internal,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Whose fault it is.
+    pub blame: Blame,
+    /// The status that a REST client gets.
+    pub status: u16,
+    /// The code that an RPC client gets.
+    pub code: i32,
+    /// The metric label, and `data.reason`.
+    pub label: &'static str,
+    /// Whether the proxy may send the call again.
+    pub retry: Retry,
+}
+
+const fn client(status: u16, code: i32, label: &'static str) -> Row {
+    Row {
+        blame: Blame::Client,
+        status,
+        code,
+        label,
+        retry: Retry::Never,
+    }
+}
+
+const fn upstream(status: u16, code: i32, label: &'static str) -> Row {
+    Row {
+        blame: Blame::Upstream,
+        status,
+        code,
+        label,
+        retry: Retry::Never,
+    }
+}
+
+const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
+    Row {
+        blame: Blame::Proxy,
+        status,
+        code,
+        label,
+        retry: Retry::Never,
+    }
+}
+
+impl Reason {
+    /// Every reason, in the order of the table.
+    pub const ALL: [Reason; 29] = [
+        Reason::MalformedHttp,
+        Reason::HeadTooLarge,
+        Reason::TargetTooLong,
+        Reason::MalformedTarget,
+        Reason::BodyTooLarge,
+        Reason::BodyCut,
+        Reason::RequestTimeout,
+        Reason::UnsupportedMediaType,
+        Reason::MalformedJson,
+        Reason::TooDeep,
+        Reason::InvalidRequest,
+        Reason::BatchTooLarge,
+        Reason::InvalidParams,
+        Reason::RouteNotFound,
+        Reason::MethodNotAllowed,
+        Reason::Retired,
+        Reason::UpstreamUnreachable,
+        Reason::UpstreamTimeout,
+        Reason::UpstreamCut,
+        Reason::UpstreamMalformedHttp,
+        Reason::UpstreamNotJson,
+        Reason::UpstreamNotProtocol,
+        Reason::UpstreamWrongId,
+        Reason::UpstreamEmpty,
+        Reason::UpstreamTooLarge,
+        Reason::UpstreamRedirect,
+        Reason::UpstreamUpgrade,
+        Reason::Overloaded,
+        Reason::Internal,
+    ];
+
+    /// The row of this reason.
+    #[must_use]
+    pub const fn row(self) -> Row {
+        match self {
+            Reason::MalformedHttp => client(400, -32600, "malformed_http"),
+            Reason::HeadTooLarge => client(431, -32600, "head_too_large"),
+            Reason::TargetTooLong => client(414, -32600, "target_too_long"),
+            Reason::MalformedTarget => client(400, -32600, "malformed_target"),
+            Reason::BodyTooLarge => client(413, -32006, "body_too_large"),
+            Reason::BodyCut => client(400, -32700, "body_cut"),
+            Reason::RequestTimeout => client(408, -32007, "request_timeout"),
+            Reason::UnsupportedMediaType => client(415, -32008, "unsupported_media_type"),
+            Reason::MalformedJson => client(400, -32700, "malformed_json"),
+            Reason::TooDeep => client(400, -32600, "too_deep"),
+            Reason::InvalidRequest => client(400, -32600, "invalid_request"),
+            Reason::BatchTooLarge => client(400, -32600, "batch_too_large"),
+            Reason::InvalidParams => client(400, -32602, "invalid_params"),
+            Reason::RouteNotFound => client(404, -32601, "route_not_found"),
+            Reason::MethodNotAllowed => client(405, -32010, "method_not_allowed"),
+            Reason::Retired => client(410, -32009, "retired"),
+            Reason::UpstreamUnreachable => Row {
+                retry: Retry::NotSent,
+                ..upstream(502, -32001, "upstream_unreachable")
+            },
+            Reason::UpstreamTimeout => upstream(504, -32002, "upstream_timeout"),
+            Reason::UpstreamCut => upstream(502, -32003, "upstream_cut"),
+            Reason::UpstreamMalformedHttp => upstream(502, -32004, "upstream_malformed_http"),
+            Reason::UpstreamNotJson => upstream(502, -32004, "upstream_not_json"),
+            Reason::UpstreamNotProtocol => upstream(502, -32004, "upstream_not_protocol"),
+            Reason::UpstreamWrongId => upstream(502, -32004, "upstream_wrong_id"),
+            Reason::UpstreamEmpty => upstream(502, -32004, "upstream_empty"),
+            Reason::UpstreamTooLarge => upstream(502, -32005, "upstream_too_large"),
+            Reason::UpstreamRedirect => upstream(502, -32004, "upstream_redirect"),
+            Reason::UpstreamUpgrade => upstream(502, -32004, "upstream_upgrade"),
+            Reason::Overloaded => proxy(503, -32011, "overloaded"),
+            Reason::Internal => proxy(500, -32603, "internal"),
+        }
+    }
+
+    /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
+    #[must_use]
+    pub const fn rpc_face_status(self) -> u16 {
+        match self.row().status {
+            status @ (405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
+            _ => 200,
+        }
+    }
+}
+
+/// What a caller may do about a failure, as an HTTP header of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// `Allow`: the HTTP methods that the path has (RFC 9110 §15.5.6).
+    Allow(String),
+    /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
+    RetryAfter(u32),
+    /// `Link` with `rel="successor-version"` (RFC 5829): what to call instead.
+    Successor(String),
+}
+
+/// One failure: the reason, and the two texts of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The key of the table.
+    pub reason: Reason,
+    /// What the caller reads: where, what, what is allowed. Never an address or a secret.
+    pub message: Cow<'static, str>,
+    /// What only the log keeps.
+    pub cause: Option<String>,
+    /// What the caller may do, as a header.
+    pub advice: Option<Advice>,
+}
+
+impl Failure {
+    /// A failure that the caller may read about in full.
+    #[must_use]
+    pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Failure {
+            reason,
+            message: message.into(),
+            cause: None,
+            advice: None,
+        }
+    }
+
+    /// Adds what only the log keeps.
+    #[must_use]
+    pub fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    /// Adds what the caller may do.
+    #[must_use]
+    pub fn advise(mut self, advice: Advice) -> Self {
+        self.advice = Some(advice);
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason.row().label, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

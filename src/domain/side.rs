@@ -1,0 +1,41 @@
+//! The two languages that dualgauge speaks.
+
+use std::fmt;
+
+/// The language of a call, and of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// Legacy HTTP: a method, a path, a body.
+    Rest,
+    /// JSON-RPC 2.0.
+    Rpc,
+}
+
+impl Side {
+    /// Both sides, for tables that have one row for each.
+    pub const ALL: [Side; 2] = [Side::Rest, Side::Rpc];
+
+    /// The side that a translated call is sent to.
+    #[must_use]
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Rest => Side::Rpc,
+            Side::Rpc => Side::Rest,
+        }
+    }
+
+    /// The word used in configuration, metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Side::Rest => "rest",
+            Side::Rpc => "rpc",
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

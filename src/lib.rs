@@ -1,0 +1,31 @@
+//! dualgauge: a migration proxy that speaks legacy REST and JSON-RPC 2.0 on one port, translates
+//! between them from a declarative route table, and moves clients from one to the other one by one.
+//!
+//! # The floors
+//!
+//! A module names only floors below its own, and modules of one floor do not name each other
+//! (`tests/architecture.rs` keeps this):
+//!
+//! | floor | module | what it owns |
+//! |---|---|---|
+//! | 0 | [`domain`] | pure values and functions: JSON, JSON-RPC, patterns, routes, outcomes, rollout, failures |
+//! | 1 | [`config`] | files, environment and command line → a [`domain::plan::Plan`], or every problem |
+//! | 1 | [`telemetry`] | metric names and shards, the log, the clock |
+//! | 2 | [`upstream`] | connections to the servers behind, bodies, tracked tasks |
+//! | 2 | [`store`] | flips of flags over the flags file, kept on disk |
+//! | 3 | [`gateway`] | the whole story of one call |
+//! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
+//! | 5 | [`app`] | wiring: build, spawn, join, drain |
+//! | 6 | [`cli`] | `run`, `check`, `demo` |
+//!
+//! # The words
+//!
+//! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
+//! proxy) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named
+//! gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
+//! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `translate`, `retired`) · *decision*,
+//! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
+//! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
+
+pub mod cli;
+pub mod domain;

@@ -1,0 +1,162 @@
+//! Keeps the floors of `src/lib.rs`: imports go down only, and the domain knows no clock, socket, file or log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Floor by floor; modules of one floor do not name each other.
+const FLOORS: &[&[&str]] = &[
+    &["domain"],
+    &["config", "telemetry"],
+    &["upstream", "store"],
+    &["gateway"],
+    &["server", "sample"],
+    &["app"],
+    &["cli"],
+];
+
+/// What a pure module must not name.
+const IMPURE: &[&str] = &[
+    "std::time::Instant",
+    "SystemTime",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::io",
+    "std::thread",
+    "std::sync::Mutex",
+    "std::sync::RwLock",
+    "tokio",
+    "hyper",
+    "tracing",
+    "figment",
+    "prometheus",
+    "async ",
+    ".await",
+    "println!",
+];
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    sources(&root, &mut found);
+    assert!(
+        found.len() > 5,
+        "the sources were not found under {}",
+        root.display()
+    );
+    found
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.strip_prefix(&root).unwrap().to_path_buf(), text)
+        })
+        .collect()
+}
+
+fn floor_of(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&module))
+}
+
+fn module_of(path: &Path) -> String {
+    let first = path
+        .components()
+        .next()
+        .unwrap()
+        .as_os_str()
+        .to_str()
+        .unwrap();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The code of a line, without comments.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
+#[test]
+fn imports_go_down_only() {
+    let mut faults = Vec::new();
+    for (path, text) in all_sources() {
+        let module = module_of(&path);
+        let Some(own) = floor_of(&module) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            for part in code(line).split("crate::").skip(1) {
+                let named: String = part
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                let Some(other) = floor_of(&named) else {
+                    continue;
+                };
+                if named != module && other >= own {
+                    faults.push(format!(
+                        "{}:{}: {module} names {named}",
+                        path.display(),
+                        number + 1
+                    ));
+                }
+            }
+            if code(line).contains("super::super::") {
+                faults.push(format!(
+                    "{}:{}: write crate:: instead of super::super::",
+                    path.display(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_module_stands_on_a_floor() {
+    for (path, _) in all_sources() {
+        let module = module_of(&path);
+        assert!(
+            floor_of(&module).is_some() || module == "lib" || module == "main",
+            "{} stands on no floor",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_domain_is_pure() {
+    let mut faults = Vec::new();
+    for (path, text) in all_sources()
+        .iter()
+        .filter(|(path, _)| module_of(path) == "domain")
+    {
+        for (number, line) in text.lines().enumerate() {
+            for word in IMPURE.iter().filter(|word| code(line).contains(**word)) {
+                faults.push(format!(
+                    "src/{}:{}: the domain names {word}",
+                    path.display(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_file_is_longer_than_500_lines() {
+    for (path, text) in all_sources() {
+        let lines = text.lines().count();
+        assert!(lines <= 500, "src/{} has {lines} lines", path.display());
+    }
+}
