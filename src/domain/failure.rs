@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::json::Json;
+
 /// Whose fault a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Blame {
@@ -252,6 +254,8 @@ pub struct Failure {
     pub cause: Option<String>,
     /// What the caller may do, as a header.
     pub advice: Option<Advice>,
+    /// What the upstream said, for `data.upstream`.
+    pub detail: Option<Json>,
 }
 
 impl Failure {
@@ -263,6 +267,7 @@ impl Failure {
             message: message.into(),
             cause: None,
             advice: None,
+            detail: None,
         }
     }
 

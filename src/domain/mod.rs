@@ -4,4 +4,12 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod failure;
+pub mod json;
+pub mod jsonrpc;
+pub mod outcome;
+pub mod pattern;
+pub mod percent;
+pub mod pieces;
+pub mod route;
 pub mod side;
+pub mod translate;

@@ -1,0 +1,140 @@
+//! JSON as text: validated, cut into pieces, never rebuilt.
+//!
+//! A [`Json`] is bytes that are known to be one JSON value (RFC 8259) within the nesting limit. Its pieces
+//! are slices of the same bytes, so what no rule opens stays what it was: number text, escapes, member
+//! order, duplicate keys. Laws: a text is accepted exactly when `serde_json` accepts its grammar (checked
+//! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
+
+mod scan;
+mod string;
+
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+pub use scan::{
+    Fault, FaultKind, Member, is_integer, is_number, scan_array, scan_object, scan_value,
+};
+pub use string::{LoneSurrogate, decode, encode, same_ignoring_case};
+
+/// What kind of value a JSON text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// A number of any size and form.
+    Number,
+    /// `true` or `false`
+    Boolean,
+    /// `null`
+    Null,
+}
+
+impl Kind {
+    /// The kind with its article, for messages.
+    #[must_use]
+    pub const fn described(self) -> &'static str {
+        match self {
+            Kind::Object => "an object",
+            Kind::Array => "an array",
+            Kind::String => "a string",
+            Kind::Number => "a number",
+            Kind::Boolean => "a boolean",
+            Kind::Null => "null",
+        }
+    }
+}
+
+/// One valid JSON value as the text it came in, without white space around it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Json(Bytes);
+
+impl Json {
+    /// Checks the whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
+    ///
+    /// # Errors
+    /// [`Fault`] names the byte and what was expected there.
+    pub fn parse(text: Bytes, depth: u16) -> Result<Json, Fault> {
+        let range = scan_value(&text, depth)?;
+        Ok(Json(text.slice(range)))
+    }
+
+    /// A literal that the source spells out, such as `{}`.
+    #[must_use]
+    pub const fn literal(text: &'static str) -> Json {
+        Json(Bytes::from_static(text.as_bytes()))
+    }
+
+    /// The JSON string that spells `text`.
+    #[must_use]
+    pub fn string(text: &str) -> Json {
+        let mut out = Vec::with_capacity(text.len() + 2);
+        encode(text, &mut out);
+        Json(out.into())
+    }
+
+    /// A piece of this value that a scan has found to be a value itself.
+    #[must_use]
+    pub fn piece(&self, range: Range<usize>) -> Json {
+        Json(self.0.slice(range))
+    }
+
+    /// A piece of `text` that a scan of `text` has found to be a value.
+    pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
+        Json(text.slice(range))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, shared.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// What kind of value it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        kind_of(&self.0)
+    }
+
+    /// The text of a string value, decoded; `None` for other kinds.
+    ///
+    /// # Errors
+    /// [`LoneSurrogate`] where the string is no Unicode text.
+    pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
+        let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        Some(decode(inner).map(std::borrow::Cow::into_owned))
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({})", String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// The kind of a valid value, told by its first byte.
+#[must_use]
+pub fn kind_of(text: &[u8]) -> Kind {
+    match text.first() {
+        Some(b'{') => Kind::Object,
+        Some(b'[') => Kind::Array,
+        Some(b'"') => Kind::String,
+        Some(b't' | b'f') => Kind::Boolean,
+        Some(b'n') => Kind::Null,
+        _ => Kind::Number,
+    }
+}
+
+#[cfg(test)]
+mod tests;

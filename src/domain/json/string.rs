@@ -1,0 +1,109 @@
+//! The text inside JSON strings: decoded where a rule opens it, encoded where a rule writes it.
+
+use std::borrow::Cow;
+
+/// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a lone surrogate escape is no Unicode text")]
+pub struct LoneSurrogate;
+
+/// Decodes the inside of a JSON string that a scan has accepted.
+///
+/// # Errors
+/// [`LoneSurrogate`], the one thing that the grammar allows and text does not.
+///
+/// ```
+/// use dualgauge::domain::json::decode;
+/// assert_eq!(decode(br"a\u00e9\n").unwrap(), "aé\n");
+/// assert!(decode(br"\ud800").is_err());
+/// ```
+pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
+    let text = std::str::from_utf8(inner).map_err(|_| LoneSurrogate)?;
+    if !text.contains('\\') {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let (decoded, length) = escape(&rest[at..])?;
+        out.push(decoded);
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    Ok(Cow::Owned(out))
+}
+
+/// The character that an escape stands for, and how long the escape is.
+fn escape(text: &str) -> Result<(char, usize), LoneSurrogate> {
+    let decoded = match text.as_bytes().get(1) {
+        Some(b'u') => return unicode(text),
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(byte) => char::from(*byte),
+        None => return Err(LoneSurrogate),
+    };
+    Ok((decoded, 2))
+}
+
+fn unicode(text: &str) -> Result<(char, usize), LoneSurrogate> {
+    let high = code_unit(text, 0).ok_or(LoneSurrogate)?;
+    if let Some(single) = char::from_u32(high) {
+        return Ok((single, 6));
+    }
+    let low = code_unit(text, 6)
+        .filter(|low| (0xDC00..0xE000).contains(low))
+        .ok_or(LoneSurrogate)?;
+    if high >= 0xDC00 {
+        return Err(LoneSurrogate);
+    }
+    let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+    char::from_u32(code)
+        .map(|pair| (pair, 12))
+        .ok_or(LoneSurrogate)
+}
+
+fn code_unit(text: &str, at: usize) -> Option<u32> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// Writes `text` as a JSON string, quotes included; only what must be escaped is.
+pub fn encode(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut written = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        let short = match byte {
+            b'"' | b'\\' => *byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0..=0x1F => 0,
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[written..at]);
+        written = at + 1;
+        if short == 0 {
+            out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
+        } else {
+            out.extend_from_slice(&[b'\\', short]);
+        }
+    }
+    out.extend_from_slice(&bytes[written..]);
+    out.push(b'"');
+}
+
+/// Whether two names differ at most in letter case, as lenient parsers compare them.
+#[must_use]
+pub fn same_ignoring_case(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return one.eq_ignore_ascii_case(other);
+    }
+    // Upper and lower in turn folds what has no single partner, such as `ſ` and the Kelvin sign.
+    let fold = |text: &str| text.to_uppercase().to_lowercase();
+    fold(one) == fold(other)
+}

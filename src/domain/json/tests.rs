@@ -1,0 +1,148 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(text: &[u8]) -> Result<Json, Fault> {
+    Json::parse(Bytes::copy_from_slice(text), 128)
+}
+
+#[test]
+fn the_json_test_suite_is_told_apart() {
+    let suite = include_str!("../../../tests/data/jsontestsuite.json");
+    let suite: serde_json::Value = serde_json::from_str(suite).unwrap();
+    let mut seen = 0;
+    for (name, text) in suite["files"].as_object().unwrap() {
+        let bytes: Vec<u8> = text
+            .as_str()
+            .unwrap()
+            .as_bytes()
+            .chunks(2)
+            .map(hex)
+            .collect();
+        // Two files of 100,000 brackets are refused for their depth whatever else they are.
+        let verdict = parse(&bytes);
+        match name.as_bytes()[0] {
+            b'y' => assert!(verdict.is_ok(), "{name}: {verdict:?}"),
+            b'n' => assert!(verdict.is_err(), "{name} was accepted"),
+            _ => assert_eq!(verdict.is_ok(), lenient(&bytes), "{name}"),
+        }
+        seen += 1;
+    }
+    assert!(seen > 300, "only {seen} files");
+}
+
+fn hex(pair: &[u8]) -> u8 {
+    u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()
+}
+
+/// The implementation-defined files: grammar decides, what a value means does not.
+fn lenient(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok()
+        && !bytes.starts_with(b"\xEF\xBB\xBF")
+        && bytes.iter().filter(|byte| **byte == b'[').count() <= 128
+}
+
+#[test]
+fn a_fault_names_the_byte_and_what_was_expected() {
+    let rows: &[(&[u8], &str)] = &[
+        (b"  ", "there is no JSON value: the text is empty"),
+        (b"{\"a\" 1}", "byte 5: expected `:` after a member name"),
+        (b"[1 2]", "byte 3: expected `,` or `]` after an element"),
+        (b"{\"a\":1,}", "byte 7: expected a member name in quotes"),
+        (b"01", "byte 1: text after the JSON value"),
+        (b"\"\\x\"", "byte 1: an escape that JSON does not have"),
+        (
+            b"\"a\nb\"",
+            "byte 2: a control character in a string must be escaped",
+        ),
+        (b"{\"a\":", "byte 5: the text ends inside a value"),
+        (b"\"\xff\"", "byte 1: not valid UTF-8"),
+        (
+            b"\xEF\xBB\xBF{}",
+            "byte 0: a byte order mark; send the JSON text without it",
+        ),
+    ];
+    for (text, words) in rows {
+        assert_eq!(parse(text).unwrap_err().to_string(), *words);
+    }
+}
+
+#[test]
+fn nesting_beyond_the_limit_is_refused_and_the_limit_itself_is_not() {
+    let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+    assert!(parse(&nested(128)).is_ok());
+    assert_eq!(
+        parse(&nested(129)).unwrap_err().kind,
+        FaultKind::TooDeep(128)
+    );
+    assert_eq!(
+        parse(&vec![b'['; 10_000]).unwrap_err().kind,
+        FaultKind::TooDeep(128)
+    );
+}
+
+#[test]
+fn integers_and_numbers_are_told_apart_by_their_text() {
+    for yes in ["0", "-7", "123456789012345678901234567890"] {
+        assert!(is_integer(yes.as_bytes()), "{yes}");
+    }
+    for no in ["1.0", "1e3", "+1", "007", "", "-", "0x1", " 1", "NaN"] {
+        assert!(!is_integer(no.as_bytes()), "{no}");
+    }
+    assert!(
+        is_number(b"1.10") && is_number(b"-1e400") && !is_number(b"1.") && !is_number(b"Infinity")
+    );
+}
+
+#[test]
+fn names_that_lenient_parsers_confuse_are_the_same() {
+    assert!(same_ignoring_case("ID", "id"));
+    assert!(same_ignoring_case("\u{212a}ey", "key"));
+    assert!(same_ignoring_case("Straſe", "STRASE"));
+    assert!(!same_ignoring_case("id", "ids"));
+}
+
+proptest! {
+    #[test]
+    fn text_is_accepted_exactly_when_serde_accepts_it(text in r#"[\[\]{}",:\\ truefalsn0-9eE.+u-]{0,24}"#) {
+        // `IgnoredAny` checks the grammar alone; serde's own limit of 128 levels is out of reach here.
+        let expected = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+        prop_assert_eq!(parse(text.as_bytes()).is_ok(), expected, "{}", text);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn decode_undoes_encode(text in any::<String>()) {
+        let json = Json::string(&text);
+        prop_assert_eq!(serde_json::from_slice::<String>(json.as_bytes()).unwrap(), text.clone());
+        prop_assert_eq!(json.text().unwrap().unwrap(), text);
+    }
+
+    #[test]
+    fn decode_agrees_with_serde(inner in r#"([a-z]|\\n|\\"|\\\\|\\u[0-9a-f]{4}|\\ud83d\\ude00){0,8}"#) {
+        let ours = decode(inner.as_bytes()).map(std::borrow::Cow::into_owned).ok();
+        prop_assert_eq!(ours, serde_json::from_str::<String>(&format!("\"{inner}\"")).ok());
+    }
+
+    #[test]
+    fn members_are_found_where_they_are(names in proptest::collection::vec("[a-z\"\\\\é]{0,6}", 0..6)) {
+        let mut text = b"{ ".to_vec();
+        for (index, name) in names.iter().enumerate() {
+            if index > 0 { text.extend_from_slice(b" , "); }
+            encode(name, &mut text);
+            text.extend_from_slice(format!(" : [{index}] ").as_bytes());
+        }
+        text.push(b'}');
+        let mut found = Vec::new();
+        scan_object(&text, 8, |member| {
+            let name = decode(&text[member.name]).unwrap().into_owned();
+            found.push((name, text[member.value].to_vec()));
+        }).unwrap();
+        let expected: Vec<_> = names.into_iter().enumerate().map(|(i, n)| (n, format!("[{i}]").into_bytes())).collect();
+        prop_assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,50 @@
+//! Ids of calls, kept as the text that the client sent.
+
+use crate::domain::json::{Json, Kind, is_integer};
+
+/// The id of a call: a string, a number or null (JSON-RPC 2.0 §4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestId(Json);
+
+impl RequestId {
+    /// The largest integer that every parser keeps exactly: 2^53.
+    const EXACT: u64 = 1 << 53;
+
+    /// The id, if a value of this kind may be one.
+    #[must_use]
+    pub fn new(value: Json) -> Option<RequestId> {
+        match value.kind() {
+            Kind::String | Kind::Number | Kind::Null => Some(RequestId(value)),
+            Kind::Object | Kind::Array | Kind::Boolean => None,
+        }
+    }
+
+    /// The id of an answer to something whose id could not be read.
+    #[must_use]
+    pub const fn null() -> RequestId {
+        RequestId(Json::literal("null"))
+    }
+
+    /// The text of the id, byte for byte.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// Whether real servers give this id back unharmed: a string, or an integer within ±2^53.
+    #[must_use]
+    pub fn travels(&self) -> bool {
+        match self.0.kind() {
+            Kind::String => true,
+            Kind::Number => {
+                let text = self.as_bytes();
+                let digits = text.strip_prefix(b"-").unwrap_or(text);
+                let value = std::str::from_utf8(digits)
+                    .ok()
+                    .and_then(|digits| digits.parse::<u64>().ok());
+                is_integer(text) && value.is_some_and(|value| value <= Self::EXACT)
+            }
+            Kind::Object | Kind::Array | Kind::Boolean | Kind::Null => false,
+        }
+    }
+}

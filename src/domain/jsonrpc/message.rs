@@ -1,0 +1,287 @@
+//! What a client sends to an RPC path.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::domain::json::{
+    Fault, FaultKind, Json, Kind, Member, decode, kind_of, same_ignoring_case, scan_array,
+    scan_object, scan_value,
+};
+
+use super::RequestId;
+
+/// What bounds the reading of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageLimits {
+    /// The deepest nesting of arrays and objects.
+    pub depth: u16,
+    /// The most messages in one batch.
+    pub batch: usize,
+}
+
+/// The content of one body.
+#[derive(Debug)]
+pub enum Incoming {
+    /// One message.
+    Single(Item),
+    /// A batch of at least one message (JSON-RPC 2.0 §6).
+    Batch(Vec<Item>),
+}
+
+/// One message, or what stands in its place.
+#[derive(Debug)]
+pub enum Item {
+    /// A request or a notification.
+    Call(Call),
+    /// A response of the client to a request of the server.
+    Response(Json),
+    /// Valid JSON that is no message.
+    Invalid(Invalid),
+}
+
+/// A request, or a notification where the id is absent.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The whole message.
+    pub text: Json,
+    /// The method, decoded.
+    pub method: String,
+    /// The parameters: an object, an array, or absent.
+    pub params: Option<Json>,
+    /// The id; absent for a notification.
+    pub id: Option<RequestId>,
+    id_place: Option<Range<usize>>,
+}
+
+impl Call {
+    /// The message with another id in the place of its own, every other byte unchanged.
+    #[must_use]
+    pub fn with_id(&self, id: u64) -> Bytes {
+        let text = self.text.as_bytes();
+        let Some(place) = self.id_place.clone() else {
+            return self.text.clone().into_bytes();
+        };
+        [
+            &text[..place.start],
+            id.to_string().as_bytes(),
+            &text[place.end..],
+        ]
+        .concat()
+        .into()
+    }
+}
+
+/// Why a JSON value is no message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    /// The id that the answer bears: the sender's where one could be read, else null.
+    pub id: RequestId,
+    /// What is wrong, naming the member.
+    pub why: Cow<'static, str>,
+}
+
+/// Why a body is not looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// The body is no JSON.
+    #[error("the body is not JSON: {0}")]
+    Json(Fault),
+    /// The body is nested beyond the limit.
+    #[error("{0}")]
+    TooDeep(Fault),
+    /// A batch without messages.
+    #[error("the batch is empty; send at least one message (JSON-RPC 2.0 §6)")]
+    EmptyBatch,
+    /// More messages than the limit.
+    #[error("the batch has {found} messages; at most {limit} are read")]
+    BatchTooLarge {
+        /// How many messages it has.
+        found: usize,
+        /// How many are read at most.
+        limit: usize,
+    },
+}
+
+impl From<Fault> for MessageError {
+    fn from(fault: Fault) -> Self {
+        match fault.kind {
+            FaultKind::TooDeep(_) => MessageError::TooDeep(fault),
+            _ => MessageError::Json(fault),
+        }
+    }
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// [`MessageError`] where nothing in the body can be answered on its own.
+pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Ok(Incoming::Single(single(body, limits.depth)?)),
+        Some(b'[') => batch(body, limits),
+        _ => {
+            let value = scan_value(body, limits.depth)?;
+            let kind = kind_of(&body[value]).described();
+            Ok(Incoming::Single(no_message(format!(
+                "a message must be an object, not {kind}"
+            ))))
+        }
+    }
+}
+
+fn no_message(why: impl Into<Cow<'static, str>>) -> Item {
+    Item::Invalid(Invalid {
+        id: RequestId::null(),
+        why: why.into(),
+    })
+}
+
+fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> {
+    let mut places = Vec::new();
+    let mut found = 0;
+    scan_array(body, limits.depth, |place| {
+        found += 1;
+        if found <= limits.batch {
+            places.push(place);
+        }
+    })?;
+    if found == 0 {
+        return Err(MessageError::EmptyBatch);
+    }
+    if found > limits.batch {
+        return Err(MessageError::BatchTooLarge {
+            found,
+            limit: limits.batch,
+        });
+    }
+    let items = places
+        .into_iter()
+        .map(|place| match kind_of(&body[place.clone()]) {
+            Kind::Object => single(&body.slice(place), limits.depth),
+            kind => Ok(no_message(format!(
+                "a message must be an object, not {}",
+                kind.described()
+            ))),
+        });
+    items
+        .collect::<Result<_, _>>()
+        .map(Incoming::Batch)
+        .map_err(Into::into)
+}
+
+fn single(text: &Bytes, depth: u16) -> Result<Item, Fault> {
+    let mut envelope = Envelope::default();
+    let whole = scan_object(text, depth, |member| envelope.note(text, member))?;
+    Ok(envelope.into_item(text, whole))
+}
+
+/// The places of the members that the specification names.
+#[derive(Debug, Default)]
+pub(super) struct Envelope {
+    pub(super) places: [Option<Range<usize>>; 6],
+    pub(super) fault: Option<String>,
+}
+
+pub(super) const JSONRPC: usize = 0;
+pub(super) const ID: usize = 1;
+pub(super) const METHOD: usize = 2;
+pub(super) const PARAMS: usize = 3;
+pub(super) const RESULT: usize = 4;
+pub(super) const ERROR: usize = 5;
+const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
+impl Envelope {
+    pub(super) fn note(&mut self, text: &[u8], member: Member) {
+        let raw = &text[member.name];
+        if let Some(index) = NAMES.iter().position(|name| name.as_bytes() == raw) {
+            return self.put(index, member.value);
+        }
+        // The longest name has seven letters; an escape or a letter beyond ASCII makes a name longer.
+        let plain = raw.is_ascii() && !raw.contains(&b'\\');
+        if plain && raw.len() > 7 {
+            return;
+        }
+        let Ok(name) = decode(raw) else { return };
+        match NAMES
+            .iter()
+            .position(|known| same_ignoring_case(known, &name))
+        {
+            Some(index) if NAMES[index] == name => self.put(index, member.value),
+            Some(index) => {
+                let known = NAMES[index];
+                self.complain(format!(
+                    "the member `{name}` differs from `{known}` only in letter case"
+                ));
+            }
+            None => {}
+        }
+    }
+
+    fn put(&mut self, index: usize, value: Range<usize>) {
+        if self.places[index].replace(value).is_some() {
+            self.complain(format!("the member `{}` is given twice", NAMES[index]));
+        }
+    }
+
+    fn complain(&mut self, what: String) {
+        self.fault.get_or_insert(what);
+    }
+
+    fn value(&self, text: &Bytes, index: usize) -> Option<Json> {
+        self.places[index]
+            .clone()
+            .map(|place| Json::scanned(text, place))
+    }
+
+    fn into_item(self, text: &Bytes, whole: Range<usize>) -> Item {
+        let id = match self.value(text, ID).map(RequestId::new) {
+            None => None,
+            Some(Some(id)) => Some(id),
+            Some(None) => return no_message("`id` must be a string, a number or null"),
+        };
+        let invalid = |why: Cow<'static, str>| {
+            Item::Invalid(Invalid {
+                id: id.clone().unwrap_or(RequestId::null()),
+                why,
+            })
+        };
+        if let Some(fault) = self.fault {
+            // With a name given twice nothing of the envelope can be trusted, the id least of all.
+            return no_message(fault);
+        }
+        match self.value(text, JSONRPC).map(|version| version.text()) {
+            Some(Some(Ok(version))) if version == "2.0" => {}
+            None => return invalid("`jsonrpc` is missing; it must be \"2.0\"".into()),
+            Some(_) => return invalid("`jsonrpc` must be the string \"2.0\"".into()),
+        }
+        let answers = self.places[RESULT].is_some() || self.places[ERROR].is_some();
+        let method = match self.value(text, METHOD).map(|method| method.text()) {
+            None if answers => return Item::Response(Json::scanned(text, whole)),
+            None => return invalid("`method` is missing".into()),
+            Some(Some(Ok(_))) if answers => {
+                return invalid("a message with `method` has neither `result` nor `error`".into());
+            }
+            Some(Some(Ok(method))) => method,
+            Some(_) => return invalid("`method` must be a string".into()),
+        };
+        let params = self.value(text, PARAMS);
+        if let Some(kind) = params.as_ref().map(Json::kind)
+            && !matches!(kind, Kind::Object | Kind::Array)
+        {
+            let found = kind.described();
+            return invalid(format!("`params` must be an object or an array, not {found}; leave it out where there are none").into());
+        }
+        let id_place = self.places[ID]
+            .clone()
+            .map(|place| place.start - whole.start..place.end - whole.start);
+        Item::Call(Call {
+            text: Json::scanned(text, whole),
+            method,
+            params,
+            id,
+            id_place,
+        })
+    }
+}

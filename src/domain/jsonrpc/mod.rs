@@ -1,0 +1,19 @@
+//! JSON-RPC 2.0 messages: read strictly, written around values that stay the bytes they were.
+//!
+//! Reading tells apart a call, a notification, a response and what is none of them, and keeps each id byte
+//! for byte. Laws: an absent id and `"id": null` are different; a member of the envelope given twice, or in
+//! other letter case, is refused (two parsers must not read two methods); nothing nested deeper than the
+//! limit is looked at.
+
+mod id;
+mod message;
+mod response;
+mod write;
+
+pub use id::RequestId;
+pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
+pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
+pub use write::{batch, error, notification, request, result};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What an RPC upstream answers.
+
+use bytes::Bytes;
+
+use crate::domain::json::{Fault, Json, Kind, is_integer, scan_object};
+
+use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, RESULT};
+
+/// One response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The id as the upstream wrote it; absent where it wrote none.
+    pub id: Option<Json>,
+    /// What it says.
+    pub reply: Reply,
+}
+
+/// The content of a response: one or the other, never both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The call succeeded.
+    Result(Json),
+    /// The call failed.
+    Error(ErrorObject),
+}
+
+/// An error (JSON-RPC 2.0 §5.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorObject {
+    /// The code.
+    pub code: i64,
+    /// The message, as the JSON string it came in.
+    pub message: Json,
+    /// What else the server says, unopened.
+    pub data: Option<Json>,
+}
+
+/// Why a body is not one response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseFault {
+    /// No JSON, or nested beyond the limit.
+    #[error("the answer is not JSON: {0}")]
+    Json(Fault),
+    /// JSON, but not one response.
+    #[error("the answer is no JSON-RPC 2.0 response: {0}")]
+    Protocol(String),
+}
+
+fn protocol(what: impl Into<String>) -> ResponseFault {
+    ResponseFault::Protocol(what.into())
+}
+
+/// Reads one response.
+///
+/// Lenient where real servers are and nothing is ambiguous: a missing `jsonrpc`, and JSON-RPC 1.0's
+/// `"error": null` beside a result.
+///
+/// # Errors
+/// [`ResponseFault`] tells what stands there instead.
+pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => {}
+        _ => {
+            let value = Json::parse(body.clone(), depth).map_err(ResponseFault::Json)?;
+            return Err(protocol(format!(
+                "it is {}, not one object",
+                value.kind().described()
+            )));
+        }
+    }
+    let mut envelope = Envelope::default();
+    scan_object(body, depth, |member| envelope.note(body, member)).map_err(ResponseFault::Json)?;
+    if let Some(fault) = envelope.fault.take() {
+        return Err(protocol(fault));
+    }
+    let value = |index: usize| {
+        envelope.places[index]
+            .clone()
+            .map(|place| Json::scanned(body, place))
+    };
+    if value(JSONRPC).is_some_and(|version| version.as_bytes() != b"\"2.0\"") {
+        return Err(protocol("`jsonrpc` is not \"2.0\""));
+    }
+    let set = |index: usize| value(index).filter(|value| value.kind() != Kind::Null);
+    let reply = match (set(RESULT), set(ERROR)) {
+        (Some(_), Some(_)) => return Err(protocol("it has both `result` and `error`")),
+        (Some(result), None) => Reply::Result(result),
+        (None, Some(error)) => Reply::Error(parse_error(&error, depth)?),
+        (None, None) if value(RESULT).is_some() => Reply::Result(Json::literal("null")),
+        (None, None) if value(METHOD).is_some() => {
+            return Err(protocol("it is a request or a notification of the server"));
+        }
+        (None, None) => return Err(protocol("it has neither `result` nor `error`")),
+    };
+    Ok(Response {
+        id: value(ID),
+        reply,
+    })
+}
+
+fn parse_error(error: &Json, depth: u16) -> Result<ErrorObject, ResponseFault> {
+    let (mut code, mut message, mut data) = (None, None, None);
+    let text = error.as_bytes();
+    let scanned = scan_object(text, depth, |member| match &text[member.name] {
+        b"code" => code = Some(error.piece(member.value)),
+        b"message" => message = Some(error.piece(member.value)),
+        b"data" => data = Some(error.piece(member.value)),
+        _ => {}
+    });
+    if scanned.is_err() {
+        return Err(protocol(format!(
+            "`error` is {}, not an object",
+            error.kind().described()
+        )));
+    }
+    let code = code.filter(|code| is_integer(code.as_bytes()));
+    let code = code.and_then(|code| std::str::from_utf8(code.as_bytes()).ok()?.parse().ok());
+    let Some(code) = code else {
+        return Err(protocol("`error.code` is no integer"));
+    };
+    let message = message.filter(|message| message.kind() == Kind::String);
+    Ok(ErrorObject {
+        code,
+        message: message.unwrap_or(Json::literal("\"\"")),
+        data,
+    })
+}

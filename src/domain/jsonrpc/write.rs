@@ -1,0 +1,80 @@
+//! Messages written around values that stay where they are.
+
+use crate::domain::json::{Json, encode};
+use crate::domain::pieces::{Pieces, PiecesWriter};
+
+use super::{ErrorObject, RequestId};
+
+/// A request with an id of the proxy's own.
+#[must_use]
+pub fn request(id: u64, method: &str, params: Pieces) -> Pieces {
+    let mut writer = PiecesWriter::with_capacity(96 + method.len() + small(&params));
+    writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    writer.copy(id.to_string().as_bytes());
+    with_method(writer, method, params)
+}
+
+/// A notification.
+#[must_use]
+pub fn notification(method: &str, params: Pieces) -> Pieces {
+    let mut writer = PiecesWriter::with_capacity(64 + method.len() + small(&params));
+    writer.copy(b"{\"jsonrpc\":\"2.0\"");
+    with_method(writer, method, params)
+}
+
+fn small(pieces: &Pieces) -> usize {
+    pieces.len().min(1024)
+}
+
+fn with_method(mut writer: PiecesWriter, method: &str, params: Pieces) -> Pieces {
+    writer.copy(b",\"method\":");
+    let mut name = Vec::with_capacity(method.len() + 2);
+    encode(method, &mut name);
+    writer.copy(&name);
+    writer.copy(b",\"params\":");
+    writer.carry_all(params);
+    writer.copy(b"}");
+    writer.finish()
+}
+
+/// A response that reports success.
+#[must_use]
+pub fn result(id: &RequestId, result: Pieces) -> Pieces {
+    let mut writer = PiecesWriter::with_capacity(64 + small(&result));
+    writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    writer.copy(id.as_bytes());
+    writer.copy(b",\"result\":");
+    writer.carry_all(result);
+    writer.copy(b"}");
+    writer.finish()
+}
+
+/// A response that reports an error.
+#[must_use]
+pub fn error(id: &RequestId, error: &ErrorObject) -> Pieces {
+    let mut writer = PiecesWriter::with_capacity(256);
+    writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    writer.copy(id.as_bytes());
+    writer.copy(b",\"error\":{\"code\":");
+    writer.copy(error.code.to_string().as_bytes());
+    writer.copy(b",\"message\":");
+    writer.carry(error.message.clone().into_bytes());
+    if let Some(data) = &error.data {
+        writer.copy(b",\"data\":");
+        writer.carry(Json::into_bytes(data.clone()));
+    }
+    writer.copy(b"}}");
+    writer.finish()
+}
+
+/// A batch of responses, in the order given.
+#[must_use]
+pub fn batch(responses: Vec<Pieces>) -> Pieces {
+    let mut writer = PiecesWriter::with_capacity(256);
+    for (index, response) in responses.into_iter().enumerate() {
+        writer.copy(if index == 0 { b"[" } else { b"," });
+        writer.carry_all(response);
+    }
+    writer.copy(b"]");
+    writer.finish()
+}

@@ -1,0 +1,214 @@
+//! The built-in rows.
+
+use http::StatusCode;
+
+use super::problem::{member, read_problem, write_problem};
+use super::{RestAnswer, RestReply, RpcAnswer, is_json};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::json::{FaultKind, Json, Kind};
+use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::pieces::Pieces;
+use crate::domain::translate::opened_members;
+
+/// What bounds the reading of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyLimits {
+    /// The deepest nesting of arrays and objects.
+    pub depth: u16,
+    /// How many bytes of a text that is not JSON go into `error.data`.
+    pub error_text: usize,
+}
+
+/// A REST answer for an RPC client.
+///
+/// # Errors
+/// A [`Failure`] where the answer promises content that it does not have, or is a redirect.
+pub fn rest_to_rpc(reply: &RestReply, limits: ReplyLimits) -> Result<RpcAnswer, Failure> {
+    match reply.status {
+        200..=299 => success(reply, limits).map(RpcAnswer::Result),
+        300..=399 => Err(redirect(reply)),
+        _ => Ok(RpcAnswer::Error(failure(reply, limits))),
+    }
+}
+
+fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
+    let blank = reply.body.iter().all(u8::is_ascii_whitespace);
+    match reply.status {
+        // No content by definition (RFC 9110 §15.3.5, §15.3.6), or none that is promised.
+        204 | 205 => return Ok(null()),
+        201 | 202 if blank => return Ok(null()),
+        206 => {
+            let message = "the server answered with a part of the content, which nobody asked for";
+            return Err(Failure::new(Reason::UpstreamNotProtocol, message));
+        }
+        status if blank => {
+            let message =
+                format!("the server answered {status} without the content that it promises");
+            return Err(Failure::new(Reason::UpstreamEmpty, message));
+        }
+        _ => {}
+    }
+    let json = Json::parse(reply.body.clone(), limits.depth).map_err(|fault| {
+        let kind = reply.content_type.as_deref().unwrap_or("no content type");
+        let reason = match fault.kind {
+            FaultKind::TooDeep(_) => Reason::UpstreamNotProtocol,
+            _ => Reason::UpstreamNotJson,
+        };
+        Failure::new(
+            reason,
+            format!(
+                "the server answered {} with `{kind}`, which is not JSON: {fault}",
+                reply.status
+            ),
+        )
+    })?;
+    Ok(json.into_bytes().into())
+}
+
+fn null() -> Pieces {
+    Json::literal("null").into_bytes().into()
+}
+
+fn redirect(reply: &RestReply) -> Failure {
+    let status = reply.status;
+    let location = reply.location.as_deref().map_or("null".to_owned(), quoted);
+    let mut failure = Failure::new(
+        Reason::UpstreamRedirect,
+        format!("the server answered {status}, a redirect, which is never followed"),
+    );
+    let detail = format!(r#"{{"status":{status},"location":{location}}}"#);
+    failure.detail = Json::parse(detail.into(), 2).ok();
+    failure
+}
+
+fn quoted(text: &str) -> String {
+    String::from_utf8_lossy(Json::string(text).as_bytes()).into_owned()
+}
+
+const fn code_of(status: u16) -> i64 {
+    match status {
+        400 | 422 => -32602,
+        404 | 405 => -32601,
+        500.. => -32603,
+        _ => -32000,
+    }
+}
+
+const fn status_of(code: i64) -> u16 {
+    match code {
+        -32700 | -32600 | -32602 => 400,
+        -32601 => 404,
+        _ => 500,
+    }
+}
+
+/// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
+fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
+    let content_type = reply.content_type.as_deref().unwrap_or_default();
+    let json = if is_json(content_type) {
+        Json::parse(reply.body.clone(), limits.depth).ok()
+    } else {
+        None
+    };
+    if let Some(error) = json
+        .as_ref()
+        .and_then(|json| read_problem(content_type, json))
+    {
+        return error;
+    }
+    let title = StatusCode::from_u16(reply.status)
+        .ok()
+        .and_then(|status| status.canonical_reason());
+    let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
+    let (body, cut) = match json {
+        Some(json) => (String::from_utf8_lossy(json.as_bytes()).into_owned(), ""),
+        None if reply.body.is_empty() => ("null".to_owned(), ""),
+        None => {
+            let text = String::from_utf8_lossy(&reply.body);
+            let kept = text.floor_char_boundary(limits.error_text);
+            (
+                quoted(&text[..kept]),
+                if kept < text.len() {
+                    r#","truncated":true"#
+                } else {
+                    ""
+                },
+            )
+        }
+    };
+    let kind = reply
+        .content_type
+        .as_deref()
+        .map_or("null".to_owned(), quoted);
+    let data = format!(
+        r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#,
+        reply.status
+    );
+    ErrorObject {
+        code: code_of(reply.status),
+        message: Json::string(&message),
+        data: Json::parse(data.into(), u16::MAX).ok(),
+    }
+}
+
+/// An RPC answer for a REST client.
+#[must_use]
+pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
+    match reply {
+        Reply::Result(result) if result.kind() == Kind::Null => RestAnswer {
+            status: 204,
+            content_type: None,
+            body: Pieces::default(),
+        },
+        Reply::Result(result) => RestAnswer {
+            status: 200,
+            content_type: Some("application/json".to_owned()),
+            body: result.into_bytes().into(),
+        },
+        Reply::Error(error) => {
+            let restored = error
+                .data
+                .as_ref()
+                .and_then(|data| restore(error.code, data));
+            restored.unwrap_or_else(|| write_problem(status_of(error.code), "", &error))
+        }
+    }
+}
+
+/// The REST answer that [`failure`] has put into `data`, exactly as it was.
+fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
+    let names: Vec<String> = match data.kind() {
+        Kind::Object => opened_members(data)
+            .ok()?
+            .into_iter()
+            .map(|member| member.name)
+            .collect(),
+        _ => return None,
+    };
+    if names != ["status", "type", "body"] {
+        return None;
+    }
+    let status = std::str::from_utf8(member(data, "status")?.as_bytes())
+        .ok()?
+        .parse::<u16>()
+        .ok()?;
+    if !(400..=599).contains(&status) || code_of(status) != code {
+        return None;
+    }
+    let content_type = match member(data, "type")?.text() {
+        Some(text) => Some(text.ok()?),
+        None => None,
+    };
+    let body = member(data, "body")?;
+    let body: Pieces = match (content_type.as_deref(), body.kind()) {
+        (Some(kind), _) if is_json(kind) => body.into_bytes().into(),
+        (_, Kind::String) => bytes::Bytes::from(body.text()?.ok()?).into(),
+        (_, Kind::Null) => Pieces::default(),
+        _ => return None,
+    };
+    Some(RestAnswer {
+        status,
+        content_type,
+        body,
+    })
+}

@@ -1,0 +1,104 @@
+//! Problem documents (RFC 9457): errors for REST clients, with the RPC error inside, and back.
+
+use http::StatusCode;
+
+use super::RestAnswer;
+use crate::domain::failure::{Advice, Failure};
+use crate::domain::json::{Json, Kind, is_integer};
+use crate::domain::jsonrpc::ErrorObject;
+use crate::domain::pieces::PiecesWriter;
+use crate::domain::translate::opened_members;
+
+/// The content type of a problem document.
+pub(super) const PROBLEM: &str = "application/problem+json";
+
+/// A failure as an RPC error.
+#[must_use]
+pub fn error_object(failure: &Failure) -> ErrorObject {
+    let row = failure.reason.row();
+    let mut data = format!(
+        r#"{{"reason":"{}","blame":"{}""#,
+        row.label,
+        row.blame.as_str()
+    );
+    if let Some(Advice::Successor(successor)) = &failure.advice {
+        data.push_str(r#","successor":"#);
+        data.push_str(&String::from_utf8_lossy(Json::string(successor).as_bytes()));
+    }
+    if let Some(detail) = &failure.detail {
+        data.push_str(r#","upstream":"#);
+        data.push_str(&String::from_utf8_lossy(detail.as_bytes()));
+    }
+    data.push('}');
+    ErrorObject {
+        code: row.code.into(),
+        message: Json::string(&failure.message),
+        data: Json::parse(data.into(), u16::MAX).ok(),
+    }
+}
+
+/// A failure as a problem document.
+#[must_use]
+pub fn problem(failure: &Failure) -> RestAnswer {
+    let row = failure.reason.row();
+    let extra = format!(
+        r#""reason":"{}","blame":"{}","#,
+        row.label,
+        row.blame.as_str()
+    );
+    write_problem(row.status, &extra, &error_object(failure))
+}
+
+/// An RPC error as a problem document, with its code, message and data inside.
+pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> RestAnswer {
+    let mut writer = PiecesWriter::with_capacity(256);
+    let title = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason());
+    writer.copy(b"{\"type\":\"about:blank\",\"title\":");
+    writer.copy(Json::string(title.unwrap_or("Error")).as_bytes());
+    writer.copy(format!(",\"status\":{status},\"detail\":").as_bytes());
+    writer.carry(error.message.clone().into_bytes());
+    writer.copy(b",");
+    writer.copy(extra.as_bytes());
+    writer.copy(format!("\"rpc\":{{\"code\":{},\"message\":", error.code).as_bytes());
+    writer.carry(error.message.clone().into_bytes());
+    if let Some(data) = &error.data {
+        writer.copy(b",\"data\":");
+        writer.carry(data.clone().into_bytes());
+    }
+    writer.copy(b"}}");
+    RestAnswer {
+        status,
+        content_type: Some(PROBLEM.to_owned()),
+        body: writer.finish(),
+    }
+}
+
+/// The RPC error inside a problem document that [`write_problem`] wrote.
+pub(super) fn read_problem(content_type: &str, body: &Json) -> Option<ErrorObject> {
+    if !content_type.eq_ignore_ascii_case(PROBLEM) {
+        return None;
+    }
+    let rpc = member(body, "rpc")?;
+    let code = member(&rpc, "code").filter(|code| is_integer(code.as_bytes()))?;
+    let code = std::str::from_utf8(code.as_bytes()).ok()?.parse().ok()?;
+    let message = member(&rpc, "message").filter(|message| message.kind() == Kind::String)?;
+    Some(ErrorObject {
+        code,
+        message,
+        data: member(&rpc, "data"),
+    })
+}
+
+/// A member of an object, if it is one and has it once.
+pub(super) fn member(object: &Json, name: &str) -> Option<Json> {
+    if object.kind() != Kind::Object {
+        return None;
+    }
+    let members = opened_members(object).ok()?;
+    members
+        .into_iter()
+        .find(|member| member.name == name)
+        .map(|member| object.piece(member.value))
+}

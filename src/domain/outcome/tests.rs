@@ -1,0 +1,264 @@
+use std::fmt::Write;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+
+const LIMITS: ReplyLimits = ReplyLimits {
+    depth: 128,
+    error_text: 16,
+};
+
+fn rest(status: u16, content_type: &str, body: &str) -> RestReply {
+    let content_type = Some(content_type.to_owned()).filter(|kind| !kind.is_empty());
+    RestReply {
+        status,
+        content_type,
+        location: None,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
+}
+
+fn rpc(status: u16, content_type: &str, body: &str) -> String {
+    match rest_to_rpc(&rest(status, content_type, body), LIMITS) {
+        Ok(RpcAnswer::Result(result)) => {
+            format!("result {}", String::from_utf8_lossy(&result.into_bytes()))
+        }
+        Ok(RpcAnswer::Error(error)) => shown(&error),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+fn shown(error: &ErrorObject) -> String {
+    let data = error.data.as_ref().map_or("-".into(), |data| {
+        String::from_utf8_lossy(data.as_bytes()).into_owned()
+    });
+    format!(
+        "error {} {} {data}",
+        error.code,
+        String::from_utf8_lossy(error.message.as_bytes())
+    )
+}
+
+fn error(code: i64, message: &'static str, data: Option<&'static str>) -> ErrorObject {
+    ErrorObject {
+        code,
+        message: Json::literal(message),
+        data: data.map(Json::literal),
+    }
+}
+
+fn answer(reply: Reply) -> String {
+    let answer = rpc_to_rest(reply);
+    format!(
+        "{} {} {}",
+        answer.status,
+        answer.content_type.unwrap_or_default(),
+        String::from_utf8_lossy(&answer.body.into_bytes())
+    )
+}
+
+#[test]
+fn rest_answers_have_their_built_in_form_for_rpc_clients() {
+    for (status, kind, body, expected) in [
+        (
+            200,
+            "application/json",
+            " {\"a\": 1.10} ",
+            "result {\"a\": 1.10}",
+        ),
+        (201, "application/json", "{}", "result {}"),
+        (204, "", "", "result null"),
+        (201, "", "", "result null"),
+        (
+            200,
+            "",
+            "",
+            "upstream_empty: the server answered 200 without the content that it promises",
+        ),
+        (
+            400,
+            "application/json",
+            r#"{"detail":"x"}"#,
+            r#"error -32602 "Bad Request" {"status":400,"type":"application/json","body":{"detail":"x"}}"#,
+        ),
+        (
+            422,
+            "",
+            "",
+            r#"error -32602 "Unprocessable Entity" {"status":422,"type":null,"body":null}"#,
+        ),
+        (
+            404,
+            "text/html",
+            "<h1>Not Found</h1>",
+            r#"error -32601 "Not Found" {"status":404,"type":"text/html","body":"<h1>Not Found</h","truncated":true}"#,
+        ),
+        (
+            405,
+            "text/plain",
+            "no",
+            r#"error -32601 "Method Not Allowed" {"status":405,"type":"text/plain","body":"no"}"#,
+        ),
+        (
+            409,
+            "text/plain",
+            "no",
+            r#"error -32000 "Conflict" {"status":409,"type":"text/plain","body":"no"}"#,
+        ),
+        (
+            500,
+            "application/json",
+            "nope",
+            r#"error -32603 "Internal Server Error" {"status":500,"type":"application/json","body":"nope"}"#,
+        ),
+        (
+            599,
+            "",
+            "",
+            r#"error -32603 "HTTP status 599" {"status":599,"type":null,"body":null}"#,
+        ),
+    ] {
+        assert_eq!(rpc(status, kind, body), expected);
+    }
+    assert!(
+        rpc(200, "text/html", "<html>")
+            .starts_with("upstream_not_json: the server answered 200 with `text/html`")
+    );
+    assert!(rpc(206, "application/json", "{}").starts_with("upstream_not_protocol"));
+}
+
+#[test]
+fn a_redirect_is_a_failure_with_its_location_in_data() {
+    let mut reply = rest(307, "", "");
+    reply.location = Some("http://host/\"x\"".into());
+    let failure = rest_to_rpc(&reply, LIMITS).unwrap_err();
+    let expected = r#"error -32004 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
+    assert_eq!(shown(&error_object(&failure)), expected);
+}
+
+#[test]
+fn rpc_answers_have_their_built_in_form_for_rest_clients() {
+    assert_eq!(
+        answer(Reply::Result(Json::literal("[1.10]"))),
+        "200 application/json [1.10]"
+    );
+    assert_eq!(answer(Reply::Result(Json::literal("null"))), "204  ");
+    for (code, status, title) in [
+        (-32700, 400, "Bad Request"),
+        (-32600, 400, "Bad Request"),
+        (-32602, 400, "Bad Request"),
+        (-32601, 404, "Not Found"),
+        (-32603, 500, "Internal Server Error"),
+        (-32001, 500, "Internal Server Error"),
+        (7, 500, "Internal Server Error"),
+    ] {
+        let expected = format!(
+            r#"{status} application/problem+json {{"type":"about:blank","title":"{title}","status":{status},"detail":"m","rpc":{{"code":{code},"message":"m","data":[1.0]}}}}"#
+        );
+        assert_eq!(
+            answer(Reply::Error(error(code, "\"m\"", Some("[1.0]")))),
+            expected
+        );
+    }
+}
+
+#[test]
+fn data_that_only_looks_like_a_rest_answer_is_no_rest_answer() {
+    for data in [
+        r#"{"status":404,"type":"text/plain","body":"x"}"#,
+        r#"{"status":200,"type":"text/plain","body":"x"}"#,
+        r#"{"status":500,"type":"text/plain","body":{}}"#,
+        r#"{"status":500,"type":"text/plain","body":"x","more":1}"#,
+        r#"{"status":5e2,"type":"text/plain","body":"x"}"#,
+    ] {
+        assert!(
+            answer(Reply::Error(error(-32603, "\"m\"", Some(data)))).contains("problem+json"),
+            "{data}"
+        );
+    }
+}
+
+#[test]
+fn the_whole_table_of_failures() {
+    let mut table = String::new();
+    for reason in Reason::ALL {
+        let row = reason.row();
+        let (blame, face) = (row.blame.as_str(), reason.rpc_face_status());
+        writeln!(
+            table,
+            "{:24} {blame:9} {} {:6} {face} {:?}",
+            row.label, row.status, row.code, row.retry
+        )
+        .unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn labels_are_distinct_and_codes_keep_out_of_reserved_ranges() {
+    let labels: std::collections::HashSet<_> = Reason::ALL
+        .iter()
+        .map(|reason| reason.row().label)
+        .collect();
+    assert_eq!(labels.len(), Reason::ALL.len());
+    for reason in Reason::ALL {
+        let code = reason.row().code;
+        assert!(
+            (-32019..=-32001).contains(&code) || (-32700..=-32600).contains(&code),
+            "{reason:?}"
+        );
+    }
+}
+
+fn any_reason() -> impl Strategy<Value = Reason> {
+    proptest::sample::select(Reason::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn a_rest_error_comes_back_as_it_was(
+        status in 400_u16..600,
+        body in prop_oneof![Just(r#"{"detail":[{"a":1.10}]}"#), Just("\"x\""), Just("[]")],
+        text in "[a-zé\"<]{1,8}",
+        json in any::<bool>(),
+    ) {
+        let (kind, body) = if json { ("application/json", body) } else { ("text/plain; charset=utf-8", text.as_str()) };
+        let RpcAnswer::Error(error) = rest_to_rpc(&rest(status, kind, body), LIMITS).unwrap() else { panic!() };
+        let back = rpc_to_rest(Reply::Error(error));
+        prop_assert_eq!((back.status, back.content_type.as_deref()), (status, Some(kind)));
+        prop_assert_eq!(back.body.into_bytes(), body.as_bytes());
+    }
+
+    #[test]
+    fn an_rpc_error_comes_back_as_it_was(code in any::<i64>(), message in any::<String>(), data in proptest::option::of(0..3_usize)) {
+        let data = data.map(|index| [r#"{"a":1.10}"#, "null", r#"{"status":404}"#][index]);
+        let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
+        let there = rpc_to_rest(Reply::Error(error.clone()));
+        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error));
+    }
+
+    #[test]
+    fn a_failure_of_the_proxy_is_the_same_on_both_sides(reason in any_reason(), message in any::<String>()) {
+        let failure = Failure::new(reason, message);
+        let there = problem(&failure);
+        prop_assert_eq!(there.status, reason.row().status);
+        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        if reply.status >= 400 {
+            prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error_object(&failure)));
+        }
+    }
+
+    #[test]
+    fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
+        let there = rpc_to_rest(Reply::Result(Json::literal(text)));
+        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        let RpcAnswer::Result(result) = rest_to_rpc(&reply, LIMITS).unwrap() else { panic!() };
+        prop_assert_eq!(result.into_bytes(), text.as_bytes());
+    }
+}

@@ -1,0 +1,214 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::pattern::value::Presence;
+
+fn hole(inside: &str) -> Hole {
+    parse_hole(inside).unwrap()
+}
+
+fn read(inside: &str, texts: &[&str]) -> Result<Option<String>, String> {
+    let mut out = Vec::new();
+    let presence = hole(inside).read(texts, &mut out)?;
+    Ok((presence == Presence::Present).then(|| String::from_utf8(out).unwrap()))
+}
+
+fn write(inside: &str, value: Option<&str>) -> Result<Vec<String>, String> {
+    hole(inside).write(value.map(str::as_bytes))
+}
+
+#[test]
+fn a_text_becomes_the_value_of_its_declared_type() {
+    let rows: &[(&str, &[&str], Option<&str>)] = &[
+        ("x", &["123"], Some("\"123\"")),
+        (
+            "x:integer",
+            &["123456789012345678901234567890"],
+            Some("123456789012345678901234567890"),
+        ),
+        ("x:number", &["1.10"], Some("1.10")),
+        ("x:boolean", &["true"], Some("true")),
+        ("x:enum(asc|desc)", &["asc"], Some("\"asc\"")),
+        ("x:string[]", &["a", "b,c"], Some("[\"a\",\"b,c\"]")),
+        ("x:integer[,]", &["1,2"], Some("[1,2]")),
+        ("x:string[,]?", &[""], Some("[]")),
+        ("x?", &[], None),
+        ("x?", &[""], Some("\"\"")),
+        ("x=50", &[], Some("\"50\"")),
+        ("x:integer=50", &[], Some("50")),
+        ("x:integer?=50", &[], None),
+        ("x=", &[], Some("\"\"")),
+        ("x:string[,]=[\"a\"]", &[], Some("[\"a\"]")),
+    ];
+    for (inside, texts, value) in rows {
+        assert_eq!(
+            read(inside, texts).unwrap().as_deref(),
+            *value,
+            "{inside} {texts:?}"
+        );
+    }
+}
+
+#[test]
+fn a_text_of_another_type_is_refused_with_what_is_allowed() {
+    let rows: &[(&str, &[&str], &str)] = &[
+        ("x:integer", &["1.0"], "`1.0` is not an integer"),
+        ("x:integer", &["007"], "`007` is not an integer"),
+        ("x:boolean", &["1"], "`1` is not `true` or `false`"),
+        (
+            "x:enum(asc|desc)",
+            &["up"],
+            "`up` is not one of `asc`, `desc`",
+        ),
+        ("x", &[""], "it must not be empty"),
+        ("x:integer?", &[""], "it must not be empty"),
+        ("x", &[], "it is required"),
+        ("x", &["a", "b"], "it is given more than once"),
+        ("x:string[,]", &["a", "b"], "it is given more than once"),
+        ("x:string[,]", &[""], "it must not be empty"),
+    ];
+    for (inside, texts, words) in rows {
+        assert_eq!(
+            read(inside, texts).unwrap_err(),
+            *words,
+            "{inside} {texts:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_becomes_its_text_or_is_refused() {
+    let yes: &[(&str, Option<&str>, &[&str])] = &[
+        ("x", Some(r#""a\u00e9/""#), &["aé/"]),
+        (
+            "x:integer",
+            Some("123456789012345678901234567890"),
+            &["123456789012345678901234567890"],
+        ),
+        ("x:integer?=50", Some("50"), &[]),
+        ("x:integer=50", None, &["50"]),
+        ("x:string[]", Some(r#"["a,b",""]"#), &["a,b", ""]),
+        ("x:string[,]", Some(r#"["a","b"]"#), &["a,b"]),
+        ("x:string[]?", Some("[]"), &[]),
+    ];
+    for (inside, value, texts) in yes {
+        assert_eq!(write(inside, *value).unwrap(), *texts, "{inside} {value:?}");
+    }
+    let no: &[(&str, Option<&str>, &str)] = &[
+        ("x", Some("7"), "it must be a string, not a number"),
+        (
+            "x:integer",
+            Some("\"7\""),
+            "it must be an integer, not a string",
+        ),
+        ("x:integer", Some("1.5"), "`1.5` is not an integer"),
+        ("x", Some("\"\""), "it must not be empty"),
+        ("x", Some("null"), "it must be a string, not null"),
+        ("x", None, "it is required"),
+        (
+            "x",
+            Some(r#""\ud800""#),
+            "a lone surrogate escape is no Unicode text",
+        ),
+        (
+            "x:string[]",
+            Some("[1]"),
+            "element 0: it must be a string, not a number",
+        ),
+        (
+            "x:string[]",
+            Some("{}"),
+            "it must be an array, not an object",
+        ),
+        (
+            "x:string[,]",
+            Some(r#"["a,b"]"#),
+            "element 0: it contains a comma, which separates the elements of this list",
+        ),
+        (
+            "x:string[,]",
+            Some(r#"[""]"#),
+            "element 0: one empty element cannot be told from an empty list",
+        ),
+    ];
+    for (inside, value, words) in no {
+        assert_eq!(
+            write(inside, *value).unwrap_err(),
+            *words,
+            "{inside} {value:?}"
+        );
+    }
+}
+
+#[test]
+fn a_hole_that_means_nothing_is_refused_with_its_spelling() {
+    for (inside, words) in [
+        ("", "named by letters"),
+        ("7x", "named by letters"),
+        ("x y", "a type begins with `:`"),
+        ("x:int", "`int` is no type"),
+        ("x:enum()", "is no type"),
+        ("x:integer=abc", "the default `abc`"),
+        (">x", "not supported in this version"),
+        ("_", "not supported in this version"),
+        ("x:object", "not supported in this version"),
+    ] {
+        let error = parse_hole(inside).unwrap_err().to_string();
+        assert!(error.contains(words), "{inside}: {error}");
+    }
+}
+
+#[test]
+fn a_pattern_text_is_cut_at_its_holes() {
+    let cut = tokens("a{{b}}/{x:integer={\"a\":1}}z").unwrap();
+    let expected = [
+        Token::Text("a{b}/".into()),
+        Token::Hole("x:integer={\"a\":1}".into()),
+        Token::Text("z".into()),
+    ];
+    assert_eq!(cut, expected);
+    assert!(tokens("{x").is_err() && tokens("x}").is_err());
+}
+
+fn text_of(scalar: &'static str) -> BoxedStrategy<String> {
+    match scalar {
+        "integer" => "-?(0|[1-9][0-9]{0,40})".boxed(),
+        "number" => "-?(0|[1-9][0-9]{0,9})(\\.[0-9]{1,4})?([eE][+-]?[0-9]{1,3})?".boxed(),
+        "boolean" => "true|false".boxed(),
+        _ => "[^,]{1,12}".boxed(),
+    }
+}
+
+fn typed_texts() -> impl Strategy<Value = (&'static str, Vec<String>)> {
+    proptest::sample::select(vec!["string", "integer", "number", "boolean"]).prop_flat_map(
+        |scalar| {
+            (
+                Just(scalar),
+                proptest::collection::vec(text_of(scalar), 1..4),
+            )
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_read_is_written_back((scalar, texts) in typed_texts()) {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let one = format!("x:{scalar}");
+        let value = read(&one, &texts[..1]).unwrap().unwrap();
+        prop_assert_eq!(write(&one, Some(&value)).unwrap(), &texts[..1]);
+        let repeated = format!("x:{scalar}[]");
+        let value = read(&repeated, &texts).unwrap().unwrap();
+        prop_assert_eq!(write(&repeated, Some(&value)).unwrap(), texts.clone());
+        let separated = format!("x:{scalar}[,]");
+        let joined = texts.join(",");
+        let value = read(&separated, &[&joined]).unwrap().unwrap();
+        prop_assert_eq!(write(&separated, Some(&value)).unwrap(), vec![joined]);
+    }
+
+    #[test]
+    fn no_pattern_makes_it_panic(text in "[{}a-z:?=|,\\[\\]()_>\"é]{0,24}") {
+        let _ = tokens(&text);
+        let _ = parse_hole(&text);
+    }
+}

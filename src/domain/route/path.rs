@@ -1,0 +1,257 @@
+//! Paths: cut into segments, matched against the templates of all routes at once.
+//!
+//! Segments are compared in normal form. A path with empty or dot segments is irregular: it is never
+//! matched as it is, only asked whether it would name a route after normalising.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use http::Method;
+
+use super::{Route, SegmentPattern};
+use crate::domain::percent::normalise;
+
+/// A path, cut at its slashes.
+#[derive(Debug, Clone)]
+pub struct Segments<'a> {
+    raw: Vec<&'a str>,
+    irregular: Option<PathError>,
+}
+
+/// Why two programs may read a path in two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// `//`, or a slash at the end.
+    #[error("an empty segment")]
+    EmptySegment,
+    /// `.` or `..`, plain or percent-encoded.
+    #[error("a dot segment")]
+    DotSegment,
+}
+
+impl<'a> Segments<'a> {
+    /// Cuts a path; `/` has no segments.
+    #[must_use]
+    pub fn split(path: &'a str) -> Segments<'a> {
+        let inside = path.strip_prefix('/').unwrap_or(path);
+        if inside.is_empty() {
+            return Segments {
+                raw: Vec::new(),
+                irregular: None,
+            };
+        }
+        let mut raw = Vec::with_capacity(8);
+        let mut irregular = None;
+        for segment in inside.split('/') {
+            let fault = match &*normalise(segment) {
+                "" => Some(PathError::EmptySegment),
+                "." | ".." => Some(PathError::DotSegment),
+                _ => None,
+            };
+            irregular = irregular.or(fault);
+            raw.push(segment);
+        }
+        Segments { raw, irregular }
+    }
+
+    /// What is irregular about the path, if anything is.
+    #[must_use]
+    pub fn irregular(&self) -> Option<PathError> {
+        self.irregular
+    }
+
+    /// The path as a program that tidies up would read it.
+    #[must_use]
+    pub fn tidied(&self) -> Segments<'a> {
+        let mut raw = Vec::with_capacity(self.raw.len());
+        for segment in &self.raw {
+            match &*normalise(segment) {
+                "" | "." => {}
+                ".." => {
+                    raw.pop();
+                }
+                _ => raw.push(*segment),
+            }
+        }
+        Segments {
+            raw,
+            irregular: None,
+        }
+    }
+
+    /// The segments as they came.
+    #[must_use]
+    pub fn raw(&self) -> &[&'a str] {
+        &self.raw
+    }
+}
+
+/// What the templates say of a path and a method.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found<'t> {
+    /// The routes that have this path and method; they differ in their queries only.
+    Routes(&'t [usize]),
+    /// The path has other methods.
+    OtherMethods(Vec<Method>),
+    /// No route has this path.
+    Nothing,
+}
+
+/// All templates, as a tree of segments.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    root: Node,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    literals: HashMap<String, Node>,
+    one: Option<Box<Node>>,
+    here: End,
+    rest: End,
+}
+
+/// The routes whose template ends at a node, by verb and method.
+#[derive(Debug, Default)]
+struct End {
+    plain: Vec<(Method, Vec<usize>)>,
+    verbs: HashMap<String, Vec<(Method, Vec<usize>)>>,
+}
+
+impl End {
+    fn insert(&mut self, route: &Route, index: usize) {
+        let methods = match &route.path.verb {
+            Some(verb) => self.verbs.entry(verb.clone()).or_default(),
+            None => &mut self.plain,
+        };
+        match methods
+            .iter_mut()
+            .find(|(method, _)| *method == route.method)
+        {
+            Some((_, routes)) => routes.push(index),
+            None => methods.push((route.method.clone(), vec![index])),
+        }
+    }
+
+    fn find<'t>(&'t self, verb: Option<&str>, search: &mut Search<'_>) -> Option<&'t [usize]> {
+        let methods = match verb {
+            Some(verb) => self.verbs.get(verb)?,
+            None => &self.plain,
+        };
+        let found = methods.iter().find(|(method, _)| method == search.method);
+        // HEAD is GET without the content (RFC 9110 §9.3.2).
+        let found = found.or_else(|| {
+            let get = methods.iter().find(|(method, _)| *method == Method::GET);
+            get.filter(|_| *search.method == Method::HEAD)
+        });
+        if found.is_none() {
+            search
+                .others
+                .extend(methods.iter().map(|(method, _)| method.clone()));
+        }
+        found.map(|(_, routes)| routes.as_slice())
+    }
+
+    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Vec<usize>> {
+        let verbs = self.verbs.values_mut().flatten();
+        self.plain.iter_mut().chain(verbs).map(|(_, routes)| routes)
+    }
+}
+
+struct Search<'a> {
+    segments: Vec<Cow<'a, str>>,
+    verb: Option<(&'a str, Cow<'a, str>)>,
+    method: &'a Method,
+    others: Vec<Method>,
+}
+
+impl Tree {
+    pub(super) fn insert(&mut self, route: &Route, index: usize) {
+        let mut node = &mut self.root;
+        for segment in &route.path.segments {
+            node = match segment {
+                SegmentPattern::Literal(text) => node.literals.entry(text.clone()).or_default(),
+                SegmentPattern::One => node.one.get_or_insert_default(),
+                SegmentPattern::Rest => return node.rest.insert(route, index),
+            };
+        }
+        node.here.insert(route, index);
+    }
+
+    pub(super) fn groups_mut(&mut self) -> Vec<&mut Vec<usize>> {
+        let mut found = Vec::new();
+        self.root.groups_mut(&mut found);
+        found
+    }
+
+    pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
+        let verb = segments.raw().last().and_then(|last| last.rsplit_once(':'));
+        let verb = verb.map(|(head, verb)| (head, normalise(verb)));
+        let segments = segments
+            .raw()
+            .iter()
+            .map(|segment| normalise(segment))
+            .collect();
+        let mut search = Search {
+            segments,
+            verb,
+            method,
+            others: Vec::new(),
+        };
+        match self.root.find(0, &mut search) {
+            Some(routes) => Found::Routes(routes),
+            None if search.others.is_empty() => Found::Nothing,
+            None => {
+                search
+                    .others
+                    .sort_by(|one, other| one.as_str().cmp(other.as_str()));
+                search.others.dedup();
+                Found::OtherMethods(search.others)
+            }
+        }
+    }
+}
+
+impl Node {
+    /// A literal beats a hole, one segment beats many, a verb beats none.
+    fn find<'t>(&'t self, at: usize, search: &mut Search<'_>) -> Option<&'t [usize]> {
+        if at == search.segments.len() {
+            return self
+                .here
+                .find(None, search)
+                .or_else(|| self.rest.find(None, search));
+        }
+        let last = at + 1 == search.segments.len();
+        if last && let Some(found) = self.find_verb(search) {
+            return Some(found);
+        }
+        let literal = self.literals.get(search.segments[at].as_ref());
+        literal
+            .and_then(|node| node.find(at + 1, search))
+            .or_else(|| self.one.as_ref().and_then(|node| node.find(at + 1, search)))
+            .or_else(|| self.rest_verb(search))
+            .or_else(|| self.rest.find(None, search))
+    }
+
+    /// The last segment as `head:verb`.
+    fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t [usize]> {
+        let (head, verb) = search.verb.clone()?;
+        let literal = self.literals.get(normalise(head).as_ref());
+        let one = self.one.as_deref().filter(|_| !head.is_empty());
+        literal
+            .and_then(|node| node.here.find(Some(&verb), search))
+            .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
+    }
+
+    fn rest_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t [usize]> {
+        let (_, verb) = search.verb.clone()?;
+        self.rest.find(Some(&verb), search)
+    }
+
+    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut Vec<usize>>) {
+        found.extend(self.here.groups_mut().chain(self.rest.groups_mut()));
+        for node in self.literals.values_mut().chain(self.one.as_deref_mut()) {
+            node.groups_mut(found);
+        }
+    }
+}
