@@ -96,7 +96,7 @@ pub fn encode(text: &str, keep: Keep, out: &mut String) {
 }
 
 /// A path segment in normal form: unreserved characters decoded, digits of escapes in upper case.
-/// A malformed escape stays as it is; it equals no literal and no value can be read from it.
+/// A segment with a malformed escape stays as it is, whole; it equals no literal, and no value can be read from it.
 #[must_use]
 pub fn normalise(segment: &str) -> Cow<'_, str> {
     if !segment.contains('%') {
@@ -108,21 +108,12 @@ pub fn normalise(segment: &str) -> Cow<'_, str> {
     while let Some(offset) = rest.find('%') {
         out.push_str(&rest[..offset]);
         let at = bytes.len() - rest.len() + offset;
-        let width = match escaped(bytes, at + 1) {
-            Some(byte) if unreserved(byte) => {
-                out.push(char::from(byte));
-                3
-            }
-            Some(_) => {
-                out.push_str(&segment[at..at + 3].to_ascii_uppercase());
-                3
-            }
-            None => {
-                out.push('%');
-                1
-            }
-        };
-        rest = &segment[at + width..];
+        match escaped(bytes, at + 1) {
+            Some(byte) if unreserved(byte) => out.push(char::from(byte)),
+            Some(_) => out.push_str(&segment[at..at + 3].to_ascii_uppercase()),
+            None => return Cow::Borrowed(segment),
+        }
+        rest = &segment[at + 3..];
     }
     out.push_str(rest);
     Cow::Owned(out)
@@ -153,7 +144,9 @@ mod tests {
         assert_eq!(normalise("a%2fb"), "a%2Fb");
         assert_eq!(normalise("%2e%2E"), "..");
         assert_eq!(normalise("100%"), "100%");
-        assert_eq!(normalise("é%C3%a9%"), "é%C3%A9%");
+        assert_eq!(normalise("é%C3%a9"), "é%C3%A9");
+        assert_eq!(normalise("%41%"), "%41%");
+        assert_eq!(normalise("%%32D"), "%%32D");
     }
 
     proptest! {
