@@ -10,6 +10,8 @@ pub mod outcome;
 pub mod pattern;
 pub mod percent;
 pub mod pieces;
+pub mod plan;
+pub mod rollout;
 pub mod route;
 pub mod side;
 pub mod translate;

@@ -35,6 +35,14 @@ pub enum FaultKind {
     TooDeep(u16),
 }
 
+impl Fault {
+    /// Whether the text was refused for its nesting, not for its grammar.
+    #[must_use]
+    pub fn is_too_deep(&self) -> bool {
+        matches!(self.kind, FaultKind::TooDeep(_))
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {

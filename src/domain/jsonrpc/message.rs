@@ -6,8 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::domain::json::{
-    Fault, FaultKind, Json, Kind, Member, decode, kind_of, same_ignoring_case, scan_array,
-    scan_object, scan_value,
+    Fault, Json, Kind, Member, decode, kind_of, same_ignoring_case, scan_array, scan_object,
+    scan_value,
 };
 
 use super::RequestId;
@@ -106,9 +106,10 @@ pub enum MessageError {
 
 impl From<Fault> for MessageError {
     fn from(fault: Fault) -> Self {
-        match fault.kind {
-            FaultKind::TooDeep(_) => MessageError::TooDeep(fault),
-            _ => MessageError::Json(fault),
+        if fault.is_too_deep() {
+            MessageError::TooDeep(fault)
+        } else {
+            MessageError::Json(fault)
         }
     }
 }
@@ -160,10 +161,12 @@ fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> 
         .into_iter()
         .map(|place| match kind_of(&body[place.clone()]) {
             Kind::Object => single(&body.slice(place), limits.depth),
-            kind => Ok(no_message(format!(
-                "a message must be an object, not {}",
-                kind.described()
-            ))),
+            kind @ (Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null) => {
+                Ok(no_message(format!(
+                    "a message must be an object, not {}",
+                    kind.described()
+                )))
+            }
         });
     items
         .collect::<Result<_, _>>()

@@ -99,6 +99,7 @@ fn ids_that_real_servers_damage_do_not_travel() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_no_message_is_refused_with_words_and_the_id_that_could_be_read() {
     let rows = [
         (

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::problem::{member, read_problem, write_problem};
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::json::{FaultKind, Json, Kind};
+use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pieces::Pieces;
 use crate::domain::translate::opened_members;
@@ -50,9 +50,10 @@ fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
     }
     let json = Json::parse(reply.body.clone(), limits.depth).map_err(|fault| {
         let kind = reply.content_type.as_deref().unwrap_or("no content type");
-        let reason = match fault.kind {
-            FaultKind::TooDeep(_) => Reason::UpstreamNotProtocol,
-            _ => Reason::UpstreamNotJson,
+        let reason = if fault.is_too_deep() {
+            Reason::UpstreamNotProtocol
+        } else {
+            Reason::UpstreamNotJson
         };
         Failure::new(
             reason,
@@ -177,14 +178,14 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
 
 /// The REST answer that [`failure`] has put into `data`, exactly as it was.
 fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
-    let names: Vec<String> = match data.kind() {
-        Kind::Object => opened_members(data)
-            .ok()?
-            .into_iter()
-            .map(|member| member.name)
-            .collect(),
-        _ => return None,
-    };
+    if data.kind() != Kind::Object {
+        return None;
+    }
+    let names: Vec<String> = opened_members(data)
+        .ok()?
+        .into_iter()
+        .map(|member| member.name)
+        .collect();
     if names != ["status", "type", "body"] {
         return None;
     }

@@ -69,6 +69,7 @@ fn holes_and_members_share_one_object() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
     for (rest, url, body, words) in [
         (

@@ -1,0 +1,143 @@
+//! The plan: routes, rollout and limits, compiled and immutable. A call holds the one it began with; a
+//! reload swaps it whole.
+
+use std::time::Duration;
+
+use http::{HeaderName, StatusCode};
+
+use super::jsonrpc::MessageLimits;
+use super::outcome::ReplyLimits;
+use super::rollout::Rollout;
+use super::route::RouteTable;
+use super::side::Side;
+
+/// Everything that a call is served by.
+#[derive(Debug)]
+pub struct Plan {
+    /// The routes.
+    pub routes: RouteTable,
+    /// Who gets what.
+    pub rollout: Rollout,
+    /// The server of the REST side.
+    pub rest: Option<UpstreamPlan>,
+    /// The server of the RPC side.
+    pub rpc: Option<UpstreamPlan>,
+    /// The RPC face.
+    pub face: RpcFace,
+    /// REST calls of no route.
+    pub unrouted: Unrouted,
+    /// What bounds a call.
+    pub limits: Limits,
+}
+
+impl Plan {
+    /// The upstream of a side.
+    #[must_use]
+    pub fn upstream(&self, side: Side) -> Option<&UpstreamPlan> {
+        match side {
+            Side::Rest => self.rest.as_ref(),
+            Side::Rpc => self.rpc.as_ref(),
+        }
+    }
+}
+
+/// A server behind the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamPlan {
+    /// Its name in metrics and logs.
+    pub name: String,
+    /// `host:port`, as in the `Host` header.
+    pub authority: String,
+    /// The path of its url.
+    pub path: String,
+    /// Bounds the time to the answer's head, or to the whole answer when translated.
+    pub timeout: Duration,
+    /// Bounds connecting.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// The most open connections of one worker.
+    pub connections: usize,
+    /// Whether the caller's credentials go there.
+    pub credentials: Credentials,
+    /// Headers that a translated call takes along beside the usual ones.
+    pub forward: Vec<HeaderName>,
+}
+
+/// Whether the caller's credentials go to an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// `Authorization`, `Cookie` and the like go along.
+    Forward,
+    /// They stay here.
+    Drop,
+}
+
+/// How the RPC face behaves.
+#[derive(Debug, Clone)]
+pub struct RpcFace {
+    /// Paths whose POSTs are JSON-RPC.
+    pub paths: Vec<String>,
+    /// What a notification is answered with.
+    pub notification_status: StatusCode,
+    /// How many calls of one batch run at a time.
+    pub batch_concurrency: usize,
+}
+
+/// What happens to REST calls that belong to no route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unrouted {
+    /// They go to the REST upstream as they came.
+    Passthrough,
+    /// They are refused.
+    Reject,
+}
+
+/// What bounds a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a body that is read whole.
+    pub body: usize,
+    /// Bytes of an answer that is read whole.
+    pub answer: usize,
+    /// Bytes of a request head.
+    pub head: usize,
+    /// Bytes of a request target.
+    pub target: usize,
+    /// Messages of one batch.
+    pub batch: usize,
+    /// Nesting of arrays and objects.
+    pub depth: u16,
+    /// Bytes of an upstream's text in `error.data`.
+    pub error_text: usize,
+    /// Calls in progress in one worker.
+    pub in_flight: usize,
+    /// Connections of one worker.
+    pub connections: usize,
+    /// Time for the head of a request.
+    pub header_timeout: Duration,
+    /// Time for the body of a request that is read whole.
+    pub body_timeout: Duration,
+    /// Time for calls in progress when the program ends.
+    pub drain: Duration,
+}
+
+impl Limits {
+    /// What bounds the reading of an RPC body.
+    #[must_use]
+    pub fn message(&self) -> MessageLimits {
+        MessageLimits {
+            depth: self.depth,
+            batch: self.batch,
+        }
+    }
+
+    /// What bounds the reading of an upstream's answer.
+    #[must_use]
+    pub fn reply(&self) -> ReplyLimits {
+        ReplyLimits {
+            depth: self.depth,
+            error_text: self.error_text,
+        }
+    }
+}

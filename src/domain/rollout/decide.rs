@@ -1,0 +1,113 @@
+//! The decision: which stage a call gets, and which rule says so.
+
+use super::{Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
+use crate::domain::side::Side;
+
+/// Everything that decides.
+#[derive(Debug, Clone)]
+pub struct Rollout {
+    /// Who may call.
+    pub clients: Clients,
+    /// The rules, in order.
+    pub flags: Vec<Flag>,
+    /// What calls get that no rule matches.
+    pub defaults: Defaults,
+}
+
+/// The default stage of each side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Defaults {
+    /// Of REST calls.
+    pub rest: Stage,
+    /// Of RPC calls.
+    pub rpc: Stage,
+}
+
+impl Defaults {
+    /// The default of a side.
+    #[must_use]
+    pub const fn of(self, side: Side) -> Stage {
+        match side {
+            Side::Rest => self.rest,
+            Side::Rpc => self.rpc,
+        }
+    }
+}
+
+/// The stage of one call, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// The stage.
+    pub stage: Stage,
+    /// The rule.
+    pub why: Why,
+}
+
+/// Which rule chose a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A flag that takes everyone whom it covers, by its place in the rollout.
+    Flag(usize),
+    /// A flag with a percentage, and the caller's bucket in it.
+    Share(usize, Bucket),
+    /// A flag with a percentage that takes callers without a key.
+    Keyless(usize),
+    /// No flag matched.
+    Default,
+    /// The call belongs to no route.
+    Unrouted,
+}
+
+impl Rollout {
+    /// Decides for one call of a route.
+    #[must_use]
+    pub fn decide(&self, caller: Caller<'_>, route: &str, side: Side) -> Decision {
+        for (index, flag) in self.flags.iter().enumerate() {
+            if !flag.covers(caller.name, route, side) {
+                continue;
+            }
+            if let Some(why) = takes(index, flag, caller.key) {
+                return Decision {
+                    stage: flag.stage,
+                    why,
+                };
+            }
+        }
+        Decision {
+            stage: self.defaults.of(side),
+            why: Why::Default,
+        }
+    }
+
+    /// The rule in words, for the log: `flag ios-first (bucket 17342 of 25 %)`.
+    #[must_use]
+    pub fn describe(&self, why: Why) -> String {
+        let flag = |index: usize| self.flags.get(index).map_or("?", |flag| &flag.name);
+        match why {
+            Why::Flag(index) => format!("flag {}", flag(index)),
+            Why::Share(index, bucket) => format!("flag {} bucket {}", flag(index), bucket.get()),
+            Why::Keyless(index) => format!("flag {} without key", flag(index)),
+            Why::Default => "default".to_owned(),
+            Why::Unrouted => "unrouted".to_owned(),
+        }
+    }
+}
+
+/// Whether a flag takes a caller whom it covers.
+fn takes(index: usize, flag: &Flag, key: Option<&str>) -> Option<Why> {
+    if flag.percent == Percent::ALL {
+        return Some(Why::Flag(index));
+    }
+    match key {
+        Some(key) => {
+            let bucket = bucket(&flag.name, key);
+            flag.percent
+                .takes(bucket)
+                .then_some(Why::Share(index, bucket))
+        }
+        None => match flag.without_key {
+            WithoutKey::In => Some(Why::Keyless(index)),
+            WithoutKey::Out => None,
+        },
+    }
+}

@@ -1,0 +1,210 @@
+use http::{HeaderMap, HeaderName, HeaderValue};
+use proptest::prelude::*;
+
+use super::bucket::murmur3;
+use super::*;
+use crate::domain::side::Side;
+
+fn flag(name: &str, stage: Stage) -> Flag {
+    Flag {
+        name: name.into(),
+        client: Glob::new("*"),
+        route: Glob::new("*"),
+        side: None,
+        stage,
+        percent: Percent::ALL,
+        without_key: WithoutKey::Out,
+    }
+}
+
+fn rollout(flags: Vec<Flag>) -> Rollout {
+    let rule = (HeaderName::from_static("x-client-id"), Glob::new("ios-*"));
+    let clients = vec![
+        Client {
+            name: "ios-app".into(),
+            matcher: Matcher::Headers(vec![rule]),
+            key: Some(KeySource::Header(HeaderName::from_static("x-device-id"))),
+        },
+        Client {
+            name: "batch".into(),
+            matcher: Matcher::ApiKey(vec![[7; 32]]),
+            key: Some(KeySource::ApiKey),
+        },
+    ];
+    Rollout {
+        clients: Clients::new(clients, HeaderName::from_static("x-api-key")),
+        flags,
+        defaults: Defaults {
+            rest: Stage::Passthrough,
+            rpc: Stage::Translate,
+        },
+    }
+}
+
+fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in rows {
+        headers.append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    headers
+}
+
+fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
+    Caller {
+        client: None,
+        name,
+        key,
+    }
+}
+
+#[test]
+fn murmur3_has_its_published_values() {
+    for (text, hash) in [
+        ("", 0),
+        ("a", 0x3c25_69b2),
+        ("abc", 0xb3dd_93fa),
+        ("Hello, world!", 0xc036_3e43),
+        ("The quick brown fox jumps over the lazy dog", 0x2e4f_f723),
+    ] {
+        assert_eq!(murmur3(text.as_bytes()), hash, "{text}");
+    }
+}
+
+#[test]
+fn clients_are_named_by_header_or_api_key_and_everyone_else_is_other() {
+    let rollout = rollout(vec![]);
+    let digest = |key: &[u8]| if key == b"secret" { [7; 32] } else { [0; 32] };
+    for (rows, name, key) in [
+        (
+            vec![("x-client-id", "ios-7"), ("x-device-id", "d1")],
+            "ios-app",
+            Some("d1"),
+        ),
+        (vec![("x-client-id", "ios-7")], "ios-app", None),
+        (
+            vec![("x-client-id", "ios-7"), ("x-device-id", "")],
+            "ios-app",
+            None,
+        ),
+        (vec![("x-client-id", "android")], OTHER, None),
+        (vec![("x-api-key", "secret")], "batch", Some("secret")),
+        (vec![("x-api-key", "guess")], OTHER, None),
+        (vec![], OTHER, None),
+    ] {
+        let headers = headers(&rows);
+        let caller = rollout.clients.identify(&headers, digest);
+        assert_eq!((caller.name, caller.key), (name, key), "{rows:?}");
+        assert_eq!(rollout.clients.name(caller.client), name);
+    }
+}
+
+#[test]
+fn the_first_flag_that_matches_decides() {
+    let mut only_rpc = flag("only-rpc", Stage::Retired);
+    only_rpc.side = Some(Side::Rpc);
+    let mut ios = flag("ios", Stage::Translate);
+    ios.client = Glob::new("ios-*");
+    ios.route = Glob::new("tools.*");
+    let rollout = rollout(vec![only_rpc, ios, flag("rest", Stage::Retired)]);
+    let decide = |name, route, side| {
+        let decision = rollout.decide(caller(name, None), route, side);
+        (decision.stage, rollout.describe(decision.why))
+    };
+    assert_eq!(
+        decide("ios-app", "tools.call", Side::Rpc),
+        (Stage::Retired, "flag only-rpc".into())
+    );
+    assert_eq!(
+        decide("ios-app", "tools.call", Side::Rest),
+        (Stage::Translate, "flag ios".into())
+    );
+    assert_eq!(
+        decide("ios-app", "health", Side::Rest),
+        (Stage::Retired, "flag rest".into())
+    );
+}
+
+#[test]
+fn without_a_matching_flag_the_default_of_the_side_decides() {
+    let rollout = rollout(vec![]);
+    let decision = rollout.decide(caller("other", None), "r", Side::Rpc);
+    assert_eq!(
+        decision,
+        Decision {
+            stage: Stage::Translate,
+            why: Why::Default
+        }
+    );
+    assert_eq!(
+        rollout.decide(caller("other", None), "r", Side::Rest).stage,
+        Stage::Passthrough
+    );
+}
+
+#[test]
+fn a_caller_without_a_key_is_out_unless_the_flag_says_otherwise() {
+    let mut share = flag("share", Stage::Translate);
+    share.percent = Percent::from_thousandths(50_000).unwrap();
+    let out = rollout(vec![share.clone()]).decide(caller("other", None), "r", Side::Rest);
+    assert_eq!(out.why, Why::Default);
+    share.without_key = WithoutKey::In;
+    let kept = rollout(vec![share]).decide(caller("other", None), "r", Side::Rest);
+    assert_eq!((kept.stage, kept.why), (Stage::Translate, Why::Keyless(0)));
+}
+
+#[test]
+fn a_percentage_prints_as_it_is_written() {
+    for (thousandths, text) in [
+        (0, "0"),
+        (1, "0.001"),
+        (25_000, "25"),
+        (33_330, "33.33"),
+        (100_000, "100"),
+    ] {
+        assert_eq!(
+            Percent::from_thousandths(thousandths).unwrap().to_string(),
+            text
+        );
+    }
+    assert!(Percent::from_thousandths(100_001).is_none());
+}
+
+#[test]
+fn globs_take_what_their_stars_leave() {
+    for (glob, yes, no) in [
+        ("*", vec!["", "x"], vec![]),
+        ("ios-*", vec!["ios-", "ios-app"], vec!["ios", "an-ios-"]),
+        ("*.read", vec![".read", "a.read"], vec!["a.reads"]),
+        ("a*b*c", vec!["abc", "a.b.b.c"], vec!["acb", "ab"]),
+        ("abcab*ab", vec!["abcabab"], vec!["abcab"]),
+        ("exact", vec!["exact"], vec!["exact2", ""]),
+    ] {
+        for text in yes {
+            assert!(Glob::new(glob).fits(text), "{glob} {text}");
+        }
+        for text in no {
+            assert!(!Glob::new(glob).fits(text), "{glob} {text}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn raising_a_percentage_never_moves_a_caller_out(name in "[a-z-]{1,9}", key in any::<String>(), low in 0_u32..=100_000, more in 0_u32..=100_000) {
+        let bucket = bucket(&name, &key);
+        prop_assert!(bucket.get() < Bucket::COUNT);
+        let high = low.max(more);
+        let takes = |thousandths: u32| Percent::from_thousandths(thousandths).unwrap().takes(bucket);
+        prop_assert!(!takes(low) || takes(high));
+        prop_assert!(takes(100_000) && !takes(0));
+    }
+
+    #[test]
+    fn a_share_is_about_as_large_as_it_says(name in "[a-z]{4,9}", thousandths in 10_000_u32..90_000) {
+        let percent = Percent::from_thousandths(thousandths).unwrap();
+        let taken = (0..4000).filter(|key| percent.takes(bucket(&name, &key.to_string()))).count();
+        let expected = 4000.0 * f64::from(thousandths) / 100_000.0;
+        // Five standard deviations of a binomial of 4,000.
+        prop_assert!((f64::from(u32::try_from(taken).unwrap()) - expected).abs() < 160.0, "{taken} of {expected}");
+    }
+}
