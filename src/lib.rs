@@ -28,4 +28,5 @@
 //! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
 
 pub mod cli;
+pub mod config;
 pub mod domain;

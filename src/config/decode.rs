@@ -1,0 +1,342 @@
+//! From the merged tree to [`crate::config::raw`]: which keys there are, of which kind, with which default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::HeaderName;
+
+use crate::config::kind::{
+    Found, Wrong, address, duration, header, header_named, key_hash, name, path, size, string,
+    text, timeout, url, whole, word,
+};
+use crate::config::problem::Located;
+use crate::config::raw::{
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob,
+    RawKey, RawLimits, RawListen, RawLog, RawMatch, RawRollout, RawRoute, RawRpc, RawUpstream,
+    StageWord, UnroutedWord,
+};
+use crate::config::reader::{Shape, Table, unique};
+use crate::domain::side::Side;
+
+/// The words of a side.
+pub(super) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];
+/// The words of a stage.
+pub(super) const STAGES: &[(&str, StageWord)] = &[
+    ("passthrough", StageWord::Passthrough),
+    ("translate", StageWord::Translate),
+    ("retired", StageWord::Retired),
+];
+/// Stages of a later version.
+pub(super) const LATER_STAGES: &[&str] = &["shadow", "verify"];
+
+const UNROUTED: &[(&str, UnroutedWord)] = &[
+    ("passthrough", UnroutedWord::Passthrough),
+    ("reject", UnroutedWord::Reject),
+];
+const CREDENTIALS: &[(&str, CredentialsWord)] = &[
+    ("forward", CredentialsWord::Forward),
+    ("drop", CredentialsWord::Drop),
+];
+const EFFECTS: &[(&str, EffectWord)] = &[
+    ("safe", EffectWord::Safe),
+    ("idempotent", EffectWord::Idempotent),
+    ("unsafe", EffectWord::Unsafe),
+];
+const LOG_FORMATS: &[(&str, LogFormatWord)] =
+    &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
+const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
+    ("error", LogLevelWord::Error),
+    ("warn", LogLevelWord::Warn),
+    ("info", LogLevelWord::Info),
+    ("debug", LogLevelWord::Debug),
+    ("trace", LogLevelWord::Trace),
+];
+const KEYS: &[(&str, ())] = &[("api_key", ())];
+
+/// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Open connections to one upstream, per worker.
+const CONNECTIONS: usize = 256;
+/// The least request head that hyper can be limited to.
+const LEAST_HEAD: usize = 8 * 1024;
+/// More is a typing error, and each worker is a thread.
+const MOST_WORKERS: usize = 1024;
+/// Counts that are split or summed stay far from overflow.
+const MOST: usize = 1_000_000;
+
+/// The whole configuration.
+pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
+    table.later(&["outcomes", "event", "local", "cors"]);
+    table.list("include", text);
+    let listen = table.require_table("listen", listen);
+    let admin = table.require_table("admin", |admin| admin.require("address", address));
+    let upstreams = table.named_tables("upstream", upstream);
+    let rpc = table.require_table("rpc", rpc);
+    let limits = table.require_table("limits", limits);
+    let rollout = table.require_table("rollout", rollout);
+    let unrouted = table.require("unrouted", word(UNROUTED, &[]));
+    let clients = table.tables("client", client);
+    unique(clients.iter().map(|client| &client.name), table);
+    let routes = table.tables("route", route);
+    unique(routes.iter().map(|route| &route.name), table);
+    let log = table.require_table("log", log);
+    Some(RawConfig {
+        file: None,
+        files: Vec::new(),
+        listen: listen?,
+        admin: admin?,
+        upstreams,
+        rpc: rpc?,
+        limits: limits?,
+        rollout: rollout?,
+        unrouted: unrouted?,
+        clients,
+        routes,
+        log: log?,
+    })
+}
+
+fn listen(table: &mut Table<'_>) -> Option<RawListen> {
+    let address = table.require("address", address);
+    let workers = table.require("workers", whole(1..=MOST_WORKERS));
+    Some(RawListen {
+        address: address?,
+        workers: workers?,
+    })
+}
+
+fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
+    table.later(&["urls", "command", "env", "protocol", "envelope", "max_age"]);
+    let name = table.named(chosen, name);
+    let side = table.require("side", word(SIDES, &[]));
+    let url = table.require("url", url);
+    let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
+    let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
+    let idle_timeout = table.get_or("idle_timeout", duration, IDLE_TIMEOUT);
+    let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
+    let credentials = table.get_or(
+        "credentials",
+        word(CREDENTIALS, &[]),
+        CredentialsWord::Forward,
+    );
+    let forward = table.list("forward", header);
+    Some(RawUpstream {
+        name: name?,
+        side: side?,
+        url: url?,
+        timeout: timeout_after?,
+        connect_timeout: connect_timeout?,
+        idle_timeout: idle_timeout?,
+        connections: connections?,
+        credentials: credentials?,
+        forward: forward?,
+    })
+}
+
+fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
+    table.later(&["envelope", "error_status"]);
+    let paths = table.list("paths", path);
+    if paths.as_ref().is_some_and(Vec::is_empty) {
+        table.report(
+            "paths",
+            Wrong::new("the list is empty; write at least one path"),
+        );
+    }
+    let notification_status = table.require("notification_status", notification_status);
+    let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
+    Some(RawRpc {
+        paths: paths?,
+        notification_status: notification_status?,
+        batch_concurrency: batch_concurrency?,
+    })
+}
+
+fn notification_status(found: Found<'_>) -> Result<u16, Wrong> {
+    let wrong = |_| {
+        let shown = found.describe();
+        Wrong::new(format!(
+            "{shown} is not allowed here; write 200, 202 or 204"
+        ))
+    };
+    match whole(200..=204)(found).map_err(wrong)? {
+        status @ (200 | 202 | 204) => Ok(status),
+        other => Err(wrong(Wrong::new(other.to_string()))),
+    }
+}
+
+fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
+    let body = table.require("body", size(1));
+    let answer = table.require("answer", size(1));
+    let head = table.require("head", size(LEAST_HEAD));
+    let target = table.require("target", size(1));
+    let batch = table.require("batch", whole(1..=MOST));
+    let depth = table.require("depth", whole(1..=512));
+    let in_flight = table.require("in_flight", whole(1..=MOST));
+    let connections = table.require("connections", whole(1..=MOST));
+    let header_timeout = table.require("header_timeout", timeout);
+    let body_timeout = table.require("body_timeout", timeout);
+    let drain = table.require("drain", duration);
+    let error_text = table.require("error_text", size(0));
+    Some(RawLimits {
+        body: body?,
+        answer: answer?,
+        head: head?,
+        target: target?,
+        batch: batch?,
+        depth: depth?,
+        in_flight: in_flight?,
+        connections: connections?,
+        header_timeout: header_timeout?,
+        body_timeout: body_timeout?,
+        drain: drain?,
+        error_text: error_text?,
+    })
+}
+
+fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
+    table.later(&["session_grace", "store"]);
+    let flags = table.get("flags", file);
+    let state = table.require("state", file);
+    let stage = word(STAGES, LATER_STAGES);
+    let defaults = table.table("default", |default| {
+        Some((default.get("rest", &stage), default.get("rpc", &stage)))
+    });
+    let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
+    let api_key_header = table.require_table("api_key", |key| key.require("header", header));
+    Some(RawRollout {
+        flags,
+        state: state?,
+        default_rest,
+        default_rpc,
+        api_key_header: api_key_header?,
+    })
+}
+
+fn file(found: Found<'_>) -> Result<PathBuf, Wrong> {
+    text(found).map(PathBuf::from)
+}
+
+fn client(table: &mut Table<'_>) -> Option<RawClient> {
+    let name = table.require("name", name);
+    let matches = table.require_table("match", matching);
+    let key = client_key(table);
+    Some(RawClient {
+        name: name?,
+        matches: matches?,
+        key,
+    })
+}
+
+/// Exactly one of `header` and `api_key`.
+fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
+    table.later(&["claim", "subject", "address", "cookie"]);
+    let headers = table.named_values("header", string);
+    let api_keys = table.one_or_many("api_key", key_hash);
+    match (table.shape("header"), table.shape("api_key")) {
+        (Shape::Absent, Shape::Absent) => {
+            let here = table.here();
+            table.add(here.problem("`header` or `api_key` is missing"));
+            None
+        }
+        (Shape::Absent, _) => api_keys.map(RawMatch::ApiKeys),
+        (_, Shape::Absent) => header_globs(table, headers?).map(RawMatch::Headers),
+        (_, _) => {
+            let here = table.here();
+            table.add(here.problem("`header` and `api_key` exclude each other; write two clients"));
+            None
+        }
+    }
+}
+
+fn header_globs(
+    table: &mut Table<'_>,
+    named: Vec<(Located<String>, Located<String>)>,
+) -> Option<Vec<RawHeaderGlob>> {
+    if named.is_empty() {
+        table.report(
+            "header",
+            Wrong::new("the table is empty; write at least one header"),
+        );
+        return None;
+    }
+    let mut globs = Vec::with_capacity(named.len());
+    let count = named.len();
+    for (name, glob) in named {
+        match header_named(&name.value) {
+            Ok(header) => globs.push(RawHeaderGlob {
+                header: name.map(|_| header),
+                glob,
+            }),
+            Err(wrong) => table.add(name.problem(wrong.message)),
+        }
+    }
+    (globs.len() == count).then_some(globs)
+}
+
+/// `"api_key"`, or a table that names a header.
+fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
+    if table.shape("key") == Shape::Table {
+        return table.table("key", |key| {
+            key.later(&["claim", "address", "cookie"]);
+            let header: Option<Located<HeaderName>> = key.require("header", header);
+            header.map(|header| header.map(RawKey::Header))
+        });
+    }
+    let word = table.get("key", |found| {
+        word(KEYS, &["address"])(found).map_err(|wrong| Wrong {
+            message: format!("{} or `{{ header = \"x-device-id\" }}`", wrong.message),
+            hint: wrong.hint,
+        })
+    });
+    word.map(|word| word.map(|()| RawKey::ApiKey))
+}
+
+fn route(table: &mut Table<'_>) -> Option<RawRoute> {
+    table.later(&[
+        "params",
+        "body",
+        "query",
+        "headers",
+        "outcome",
+        "outcomes",
+        "extra",
+        "from",
+        "example",
+        "frame",
+        "notify",
+        "envelope",
+        "upstream",
+        "lossy",
+        "deprecated",
+        "affinity",
+        "silence",
+    ]);
+    let here = table.here();
+    let name = table.require("name", name);
+    let rest = table.require("rest", text);
+    let rpc = table.require("rpc", text);
+    let effect = table.get("effect", word(EFFECTS, &[]));
+    let timeout = table.get("timeout", timeout);
+    let successor = table.get("successor", text);
+    Some(RawRoute {
+        place: here.place,
+        key: here.key,
+        name: name?,
+        rest: rest?,
+        rpc: rpc?,
+        effect,
+        timeout,
+        successor,
+    })
+}
+
+fn log(table: &mut Table<'_>) -> Option<RawLog> {
+    let format = table.require("format", word(LOG_FORMATS, &[]));
+    let level = table.require("level", word(LOG_LEVELS, &[]));
+    Some(RawLog {
+        format: format?,
+        level: level?,
+    })
+}

@@ -1,0 +1,397 @@
+//! The kinds of values: from one found value to a typed one, or what is wrong with it.
+//!
+//! A kind is a function. It knows nothing of keys and places; [`crate::config::reader`] adds them.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use figment::value::{Num, Value};
+use http::{HeaderName, Uri};
+
+use crate::config::problem::nearest;
+
+/// What is wrong with a value.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Wrong {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Wrong {
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+/// How a value was spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// In a file, where a number and a string look different.
+    Typed,
+    /// In a variable, where all is text.
+    Text,
+}
+
+/// A value as it was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'v> {
+    pub(super) value: &'v Value,
+    pub(super) spelling: Spelling,
+}
+
+impl<'v> Found<'v> {
+    fn text(self) -> Option<&'v str> {
+        self.value.as_str()
+    }
+
+    /// The text, where text stands for other kinds.
+    fn untyped(self) -> Option<&'v str> {
+        self.text().filter(|_| self.spelling == Spelling::Text)
+    }
+
+    fn integer(self) -> Option<i128> {
+        match self.untyped() {
+            Some(text) => text.parse().ok(),
+            None => self.value.to_i128(),
+        }
+    }
+
+    /// The value for a message about its kind.
+    pub(super) fn describe(self) -> String {
+        let value = self.value;
+        if let Some(text) = self.untyped() {
+            format!("`{}`", cut(text))
+        } else if let Some(text) = self.text() {
+            format!("the string `{}`", cut(text))
+        } else if let Some(truth) = value.to_bool() {
+            format!("the boolean `{truth}`")
+        } else if let Some(number) = number_text(value) {
+            format!("the number `{number}`")
+        } else if matches!(value, Value::Array(..)) {
+            "a list".to_owned()
+        } else if matches!(value, Value::Dict(..)) {
+            "a table".to_owned()
+        } else {
+            "nothing".to_owned()
+        }
+    }
+
+    fn wrong(self, is_no: &str) -> Wrong {
+        Wrong::new(format!("{} is no {is_no}", self.describe()))
+    }
+}
+
+/// The beginning of a text, for a message.
+pub(super) fn cut(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown: String = text.chars().take(LONGEST).collect();
+    let rest = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{rest}", shown.escape_debug())
+}
+
+/// The shortest decimal text of a number that reads as the same number; never with an exponent.
+fn number_text(value: &Value) -> Option<String> {
+    if let Value::Num(_, Num::F64(float)) = value {
+        return Some(float.to_string());
+    }
+    value.to_i128().map(|integer| integer.to_string())
+}
+
+/// Any text.
+pub(super) fn string(found: Found<'_>) -> Result<String, Wrong> {
+    found
+        .text()
+        .map(str::to_owned)
+        .ok_or_else(|| found.wrong("string"))
+}
+
+/// Text with at least one character.
+pub(super) fn text(found: Found<'_>) -> Result<String, Wrong> {
+    let text = string(found)?;
+    if text.trim().is_empty() {
+        return Err(Wrong::new(
+            "the string is empty; write at least one character",
+        ));
+    }
+    Ok(text)
+}
+
+/// A name of something of ours: it becomes a metric label, so it is short and has no blanks.
+pub(super) fn name(found: Found<'_>) -> Result<String, Wrong> {
+    const LONGEST: usize = 100;
+    let name = string(found)?;
+    let fits = (1..=LONGEST).contains(&name.len());
+    if fits && name.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
+        return Ok(name);
+    }
+    Err(Wrong::new(format!(
+        "`{}` is no name; write 1 to {LONGEST} bytes without blanks",
+        cut(&name)
+    )))
+}
+
+/// A whole number within a range.
+pub(super) fn whole<T>(allowed: RangeInclusive<T>) -> impl Fn(Found<'_>) -> Result<T, Wrong>
+where
+    T: Copy + PartialOrd + TryFrom<i128> + std::fmt::Display,
+{
+    move |found| {
+        found
+            .integer()
+            .and_then(|number| T::try_from(number).ok())
+            .filter(|number| allowed.contains(number))
+            .ok_or_else(|| {
+                let (from, to) = (allowed.start(), allowed.end());
+                found.wrong(&format!("whole number from {from} to {to}"))
+            })
+    }
+}
+
+/// A time with its unit: `500ms`, `10s`, `5m`, `1h`.
+pub(super) fn duration(found: Found<'_>) -> Result<Duration, Wrong> {
+    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    const LONGEST_MS: u64 = 365 * 24 * 3_600_000;
+    let no_duration = |shown: String| {
+        format!("{shown} is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`")
+    };
+    let Some(text) = found.text() else {
+        return Err(Wrong::new(no_duration(found.describe())));
+    };
+    let milliseconds = split_unit(text).and_then(|(number, unit)| {
+        let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        number.checked_mul(*factor)
+    });
+    match milliseconds {
+        None => Err(Wrong::new(no_duration(format!("`{}`", cut(text))))),
+        Some(longer) if longer > LONGEST_MS => Err(Wrong::new(format!(
+            "`{}` is too long; at most `8760h` is allowed",
+            cut(text)
+        ))),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    }
+}
+
+/// A time after which something is given up: not zero.
+pub(super) fn timeout(found: Found<'_>) -> Result<Duration, Wrong> {
+    let duration = duration(found)?;
+    if duration.is_zero() {
+        return Err(Wrong::new(
+            "a timeout of zero fails every call; write at least `1ms`",
+        ));
+    }
+    Ok(duration)
+}
+
+/// A number of bytes, at least `least`: an integer, or a number and a unit such as `8MiB`.
+pub(super) fn size(least: usize) -> impl Fn(Found<'_>) -> Result<usize, Wrong> {
+    move |found| {
+        let bytes = match found.text() {
+            Some(text) => {
+                split_unit(text).and_then(|(number, unit)| number.checked_mul(size_unit(unit)?))
+            }
+            None => found
+                .integer()
+                .and_then(|number| u64::try_from(number).ok()),
+        };
+        // More than this is no limit, and sums of limits must not overflow.
+        let bytes = bytes.filter(|bytes| *bytes <= 1 << 40);
+        let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
+            let shown = found.text().map(|text| format!("`{}`", cut(text)));
+            return Err(Wrong::new(format!(
+                "{} is no size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`",
+                shown.unwrap_or_else(|| found.describe())
+            )));
+        };
+        if bytes < least {
+            return Err(Wrong::new(format!(
+                "{bytes} bytes are too few; at least {least} are needed"
+            )));
+        }
+        Ok(bytes)
+    }
+}
+
+fn size_unit(unit: &str) -> Option<u64> {
+    match unit {
+        "" | "B" => Some(1),
+        "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    }
+}
+
+fn split_unit(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = text[..digits].parse().ok()?;
+    Some((number, text[digits..].trim_start()))
+}
+
+/// A percentage in steps of 0.001, as thousandths of a percent: 0 to 100 000.
+pub(super) fn percent(found: Found<'_>) -> Result<u32, Wrong> {
+    let text = match found.text() {
+        Some(text) => Some(text.strip_suffix('%').unwrap_or(text).trim_end().to_owned()),
+        None => number_text(found.value),
+    };
+    text.as_deref().and_then(thousandths).ok_or_else(|| {
+        let shown = found.text().map(|text| format!("`{}`", cut(text)));
+        Wrong::new(format!(
+            "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
+            shown.unwrap_or_else(|| found.describe())
+        ))
+    })
+}
+
+/// Reads a decimal exactly: what `f64` makes of 33.333 never matters.
+fn thousandths(text: &str) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > 3 {
+        return None;
+    }
+    let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
+    let whole: u32 = whole.parse().ok()?;
+    let sum = whole.checked_mul(1000)?.checked_add(thousandths)?;
+    (sum <= 100_000).then_some(sum)
+}
+
+/// One of a closed set of words; `later` are words of a later version.
+pub(super) fn word<T: Copy>(
+    known: &'static [(&'static str, T)],
+    later: &'static [&'static str],
+) -> impl Fn(Found<'_>) -> Result<T, Wrong> {
+    move |found| {
+        let Some(text) = found.text() else {
+            return Err(Wrong::new(format!(
+                "{} is not allowed here; write {}",
+                found.describe(),
+                alternatives(known)
+            )));
+        };
+        if let Some((_, value)) = known.iter().find(|(name, _)| *name == text) {
+            return Ok(*value);
+        }
+        if later.contains(&text) {
+            return Err(Wrong::new(format!(
+                "`{text}` is not supported in this version; write {}",
+                alternatives(known)
+            )));
+        }
+        let near = nearest(text, known.iter().map(|(name, _)| *name));
+        Err(Wrong {
+            message: format!(
+                "`{}` is not allowed here; write {}",
+                cut(text),
+                alternatives(known)
+            ),
+            hint: near.map(|word| format!("did you mean `{word}`?")),
+        })
+    }
+}
+
+fn alternatives<T>(known: &[(&str, T)]) -> String {
+    let quoted: Vec<String> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// An address to listen on: an IP address and a port.
+pub(super) fn address(found: Found<'_>) -> Result<SocketAddr, Wrong> {
+    let text = string(found)?;
+    text.parse().map_err(|_| {
+        Wrong::new(format!(
+            "`{}` is no address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`",
+            cut(&text)
+        ))
+    })
+}
+
+/// A path of the proxy's own: `/rpc`.
+pub(super) fn path(found: Found<'_>) -> Result<String, Wrong> {
+    let path = string(found)?;
+    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
+    if path.starts_with('/') && path.chars().all(plain) {
+        return Ok(path);
+    }
+    Err(Wrong::new(format!(
+        "`{}` is no path; write one that begins with `/`, without a query",
+        cut(&path)
+    )))
+}
+
+/// The name of an HTTP header; letter case does not matter.
+pub(super) fn header(found: Found<'_>) -> Result<HeaderName, Wrong> {
+    let text = string(found)?;
+    header_named(&text)
+}
+
+/// The header of this name.
+pub(super) fn header_named(text: &str) -> Result<HeaderName, Wrong> {
+    HeaderName::from_bytes(text.as_bytes())
+        .map_err(|_| Wrong::new(format!("`{}` is no name of an HTTP header", cut(text))))
+}
+
+/// The address of an upstream. Only plain `http` for now.
+pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
+    let text = string(found)?;
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    if let Some(later @ ("https" | "ws" | "wss")) = scheme {
+        return Err(Wrong::new(format!(
+            "`{later}` is not supported in this version; write an `http://` address"
+        )));
+    }
+    let no_url = || {
+        Wrong::new(format!(
+            "`{}` is no address of a server; write one such as `http://127.0.0.1:9001`",
+            cut(&text)
+        ))
+    };
+    let authority = text.split('/').nth(2).unwrap_or_default();
+    if authority.contains('@') {
+        // The text itself is not shown: it holds a password.
+        return Err(Wrong::new("a user name in an address is not supported"));
+    }
+    let uri: Uri = text.parse().map_err(|_| no_url())?;
+    let host = uri.host().unwrap_or_default();
+    if scheme != Some("http") || host.is_empty() || text.contains('#') {
+        return Err(no_url());
+    }
+    Ok(uri)
+}
+
+/// The SHA-256 of an API key, as `sha256:` and 64 hexadecimal digits.
+pub(super) fn key_hash(found: Found<'_>) -> Result<[u8; 32], Wrong> {
+    // The text itself is never shown: it may be the key.
+    let wrong =
+        || Wrong::new("an API key is written as its hash: `sha256:` and 64 hexadecimal digits");
+    let text = found.text().ok_or_else(wrong)?;
+    let digits = text.strip_prefix("sha256:").ok_or_else(wrong)?.as_bytes();
+    if digits.len() != 64 {
+        return Err(wrong());
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = hex(pair).ok_or_else(wrong)?;
+    }
+    Ok(hash)
+}
+
+fn hex(pair: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let [high, low] = pair else { return None };
+    u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
+}

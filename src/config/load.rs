@@ -1,0 +1,209 @@
+//! The only reader of configuration files and of the environment.
+//!
+//! Four layers, each over the one before: defaults, files, `DUALGAUGE_` variables, arguments of the command line.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use figment::value::Value;
+
+use crate::config::decode;
+use crate::config::include;
+use crate::config::layer::{Layer, Merged, element, join};
+use crate::config::problem::{Place, Problem, Problems};
+use crate::config::raw::RawConfig;
+use crate::config::reader;
+use crate::config::toml::{Document, Part, parse_value};
+
+/// What every variable of ours begins with.
+const PREFIX: &str = "DUALGAUGE_";
+
+/// The tables that an included file may say.
+const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "local"];
+
+/// Where a configuration comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The main file; without one, defaults and variables have to do.
+    pub file: Option<PathBuf>,
+    /// `--listen`
+    pub listen: Option<String>,
+    /// `--admin`
+    pub admin: Option<String>,
+    /// Variables by name, those of others among them; [`environment`] gives those of the process.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The variables of the process. What is no UTF-8 is replaced, so that it shows in the problem it causes.
+#[must_use]
+pub fn environment() -> Vec<(String, String)> {
+    let text = |part: OsString| part.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .collect()
+}
+
+/// Reads and merges all that is said, and decodes it.
+///
+/// # Errors
+/// Every problem that reading and decoding find. Where the main file cannot be read or is no TOML, that alone.
+pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
+    let mut problems = Vec::new();
+    let defaults = defaults(&mut problems)?;
+    let (files, paths) = match &sources.file {
+        Some(file) => read_files(file, &mut problems)?,
+        None => (Layer::new("files"), Vec::new()),
+    };
+    let variables = variables(&sources.environment, &mut problems);
+    let merged = Merged::new(vec![defaults, files, variables, arguments(sources)])?;
+
+    let decoded = reader::read(&merged, &mut problems, decode::config);
+    let Some(mut config) = decoded.filter(|_| problems.is_empty()) else {
+        return Err(Problems::new(problems));
+    };
+    if let Some(file) = &sources.file {
+        config.resolve(file.parent().unwrap_or(Path::new("")));
+    }
+    config.file.clone_from(&sources.file);
+    config.files = paths;
+    Ok(config)
+}
+
+impl RawConfig {
+    /// Relative paths are meant from the folder of the main file, whoever says them.
+    fn resolve(&mut self, folder: &Path) {
+        let rollout = &mut self.rollout;
+        rollout.state.value = folder.join(&rollout.state.value);
+        if let Some(flags) = &mut rollout.flags {
+            flags.value = folder.join(&flags.value);
+        }
+    }
+}
+
+fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
+    let text = include_str!("defaults.toml").to_owned();
+    let mut layer = Layer::new("defaults");
+    problems
+        .extend(Document::new(Path::new("defaults.toml"), text).add_to(&mut layer, Part::Main)?);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // As a file would say it: figment's `Value` does not read a `usize` back.
+    let cores = i64::try_from(cores).unwrap_or(1);
+    let workers = ["listen".to_owned(), "workers".to_owned()];
+    layer.put(&workers, Value::from(cores), &Place::Default);
+    Ok(layer.placeless())
+}
+
+/// The main file and those it includes, as one layer, and their paths.
+fn read_files(main: &Path, problems: &mut Vec<Problem>) -> Result<(Layer, Vec<PathBuf>), Problem> {
+    let mut layer = Layer::new("files");
+    problems.extend(Document::read(main)?.add_to(&mut layer, Part::Main)?);
+    let mut paths = vec![main.to_path_buf()];
+    for path in included(main, &layer, problems) {
+        if paths.contains(&path) {
+            continue;
+        }
+        let part = Part::Included(ROUTE_TABLES);
+        match Document::read(&path).and_then(|document| document.add_to(&mut layer, part)) {
+            Ok(found) => problems.extend(found),
+            Err(unreadable) => problems.push(unreadable),
+        }
+        paths.push(path);
+    }
+    Ok((layer, paths))
+}
+
+/// The files that the main file includes, pattern by pattern. That `include` is a list of strings is checked when
+/// it is decoded.
+fn included(main: &Path, layer: &Layer, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+    let Some(Value::Array(_, patterns)) = layer.values.get("include") else {
+        return Vec::new();
+    };
+    let folder = main.parent().unwrap_or(Path::new(""));
+    let mut found = Vec::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        let Some(pattern) = pattern.as_str() else {
+            continue;
+        };
+        let key = element("include", index);
+        match include::matching(folder, pattern) {
+            Ok(paths) => found.extend(paths),
+            Err(message) => problems.push(Problem {
+                place: layer.place(&key).unwrap_or(Place::Default),
+                key,
+                message,
+                hint: None,
+            }),
+        }
+    }
+    found
+}
+
+/// `DUALGAUGE_LISTEN__ADDRESS` says `listen.address`. A value that begins like a TOML list, table or string is read
+/// as one; anything else is text, and the key's kind knows what to make of it.
+fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
+    let mut layer = Layer::new("variables");
+    let mut ours: Vec<_> = environment
+        .iter()
+        .filter_map(|(name, value)| Some((name, name.strip_prefix(PREFIX)?, value)))
+        .filter(|(_, rest, _)| !is_service_link(rest))
+        .collect();
+    ours.sort();
+    for (name, rest, text) in ours {
+        let place = Place::Variable(Arc::from(name.as_str()));
+        let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
+        let key = path
+            .iter()
+            .fold(String::new(), |key, name| join(&key, name));
+        if key == "include" {
+            let message = "only the main file includes others";
+            problems.push(Problem {
+                place,
+                key,
+                message: message.to_owned(),
+                hint: None,
+            });
+            continue;
+        }
+        let value = if text.trim_start().starts_with(['[', '{', '"', '\'']) {
+            parse_value(text, &key, &place, &mut layer)
+        } else {
+            Ok(Value::from(text.as_str()))
+        };
+        match value {
+            Ok(value) => layer.put(&path, value, &place),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    layer
+}
+
+/// Kubernetes and Docker give every container variables for each service: with a service called `dualgauge`,
+/// `DUALGAUGE_PORT`, `DUALGAUGE_SERVICE_HOST` and `DUALGAUGE_PORT_8080_TCP_ADDR` are not said by the operator.
+fn is_service_link(rest: &str) -> bool {
+    let port = rest.strip_prefix("PORT");
+    rest == "SERVICE_HOST"
+        || rest == "SERVICE_PORT"
+        || rest.starts_with("SERVICE_PORT_")
+        || port.is_some_and(|port| port.is_empty() || port.starts_with('_'))
+}
+
+fn arguments(sources: &Sources) -> Layer {
+    let mut layer = Layer::new("arguments");
+    let said = [
+        ("listen", "--listen", &sources.listen),
+        ("admin", "--admin", &sources.admin),
+    ];
+    for (table, argument, text) in said {
+        if let Some(text) = text {
+            let path = [table.to_owned(), "address".to_owned()];
+            layer.put(
+                &path,
+                Value::from(text.as_str()),
+                &Place::Argument(argument),
+            );
+        }
+    }
+    layer
+}

@@ -1,0 +1,25 @@
+//! Files, environment and command line → what they say, or every problem at once.
+//!
+//! ```text
+//! load      lays defaults, files, variables and arguments over each other (figment), the only reader of them
+//!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
+//! decode    walks the merged tree by reader and kind
+//! raw       what the files say
+//! flags     the flags file, a document of its own
+//! problem   where, which key, what was found, what is allowed
+//! ```
+//!
+//! Nothing here knows what a pattern, a flag or a limit is for.
+
+mod decode;
+pub mod flags;
+mod include;
+mod kind;
+mod layer;
+pub mod load;
+pub mod problem;
+pub mod raw;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod toml;

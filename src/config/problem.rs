@@ -1,0 +1,274 @@
+//! What is wrong with a configuration: where, which key, what was found and what is allowed.
+//!
+//! Nothing here stops at the first problem. They are collected, sorted by place and shown together, so that a
+//! person mends a file in one go.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A line of a file, and the column where the key does not say enough. Both count from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The character within the line; only given for text that could not be parsed.
+    pub column: Option<usize>,
+}
+
+/// Where a value of the configuration was said.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Nobody said it: the default.
+    Default,
+    /// A file, as it was named on the command line or by an `include`.
+    File {
+        /// The path of the file.
+        path: Arc<Path>,
+        /// Where in the file; none when the file as a whole is meant.
+        position: Option<Position>,
+    },
+    /// An environment variable.
+    Variable(Arc<str>),
+    /// An argument of the command line, such as `--listen`.
+    Argument(&'static str),
+}
+
+impl Place {
+    /// A file as a whole.
+    #[must_use]
+    pub fn file(path: &Path) -> Self {
+        Place::File {
+            path: Arc::from(path),
+            position: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Default => f.write_str("default"),
+            Place::File { path, position } => {
+                write!(f, "{}", path.display())?;
+                let Some(position) = position else {
+                    return Ok(());
+                };
+                write!(f, ":{}", position.line)?;
+                position.column.map_or(Ok(()), |c| write!(f, ":{c}"))
+            }
+            Place::Variable(name) => f.write_str(name),
+            Place::Argument(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value together with where it was said, for whoever finds a fault in it later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was said.
+    pub place: Place,
+    /// Its key, in the spelling of the file: `route[3].rest`.
+    pub key: String,
+}
+
+impl<T> Located<T> {
+    /// A problem with this value.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem {
+            place: self.place.clone(),
+            key: self.key.clone(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Another value that was said in the same place.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
+        Located {
+            value: change(self.value),
+            place: self.place,
+            key: self.key,
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Where it was said.
+    pub place: Place,
+    /// The key, in the spelling of the file; empty when a whole file is meant.
+    pub key: String,
+    /// What was found, and what is allowed.
+    pub message: String,
+    /// What was probably meant.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a file as a whole, or with text that has no key.
+    #[must_use]
+    pub fn of_file(place: Place, message: impl Into<String>) -> Self {
+        Problem {
+            place,
+            key: String::new(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what was probably meant.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong, sorted by place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Sorts the problems by place; one that was found twice is kept once.
+    #[must_use]
+    pub fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort();
+        problems.dedup();
+        Problems(problems)
+    }
+
+    /// The value if nothing is wrong, else the problems.
+    ///
+    /// # Errors
+    /// The problems, where there are any.
+    pub fn unless<T>(problems: Vec<Problem>, value: T) -> Result<T, Problems> {
+        if problems.is_empty() {
+            Ok(value)
+        } else {
+            Err(Problems::new(problems))
+        }
+    }
+
+    /// The problems in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+
+    /// The problems as a list, to add those of a later step.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Problem> {
+        self.0
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl<'p> IntoIterator for &'p Problems {
+    type Item = &'p Problem;
+    type IntoIter = std::slice::Iter<'p, Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The known word that was probably meant by `found`, if one is near enough to be worth a hint.
+pub(crate) fn nearest<'k>(
+    found: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Option<&'k str> {
+    let found = found.to_lowercase();
+    let allowed = (found.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&found, word), word))
+        .filter(|(distance, word)| *distance <= allowed && *distance < word.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: usize) -> Place {
+        Place::File {
+            path: Arc::from(Path::new("a.toml")),
+            position: Some(Position { line, column: None }),
+        }
+    }
+
+    fn problem(place: Place, key: &str) -> Problem {
+        Problem {
+            place,
+            key: key.to_owned(),
+            message: "is wrong".to_owned(),
+            hint: None,
+        }
+    }
+
+    #[test]
+    fn problems_are_sorted_by_place_and_said_once() {
+        let problems = Problems::new(vec![
+            problem(Place::Argument("--listen"), "listen.address"),
+            problem(at(10), "b"),
+            problem(at(9), "c").hint("did you mean `d`?"),
+            problem(Place::Variable(Arc::from("DUALGAUGE_X")), "x"),
+            problem(at(10), "b"),
+        ]);
+        assert_eq!(
+            problems.to_string(),
+            "a.toml:9: c: is wrong\n  hint: did you mean `d`?\n\
+             a.toml:10: b: is wrong\n\
+             DUALGAUGE_X: x: is wrong\n\
+             --listen: listen.address: is wrong"
+        );
+    }
+
+    #[test]
+    fn only_a_near_word_is_hinted() {
+        let known = ["rest", "rpc", "timeout", "effect"];
+        assert_eq!(nearest("rset", known), Some("rest"));
+        assert_eq!(nearest("time_out", known), Some("timeout"));
+        assert_eq!(nearest("REST", known), Some("rest"));
+        assert_eq!(nearest("colour", known), None);
+        assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("", ["a"]), None);
+    }
+}

@@ -1,0 +1,309 @@
+//! What the files say, key by key: decoded and in range, but not yet understood.
+//!
+//! Whatever a later step may find a fault in is [`Located`], so that its problem names file and line. No value
+//! here has been compared with another one, except that names are not given twice.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderName, Uri};
+
+use crate::config::problem::{Located, Place};
+use crate::domain::side::Side;
+
+/// The whole configuration, without the flags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawConfig {
+    /// The main file.
+    pub file: Option<PathBuf>,
+    /// Every file that was read: the main file first, then the included ones in order.
+    pub files: Vec<PathBuf>,
+    /// `[listen]`
+    pub listen: RawListen,
+    /// `[admin] address`
+    pub admin: Located<SocketAddr>,
+    /// `[upstream.NAME]`, sorted by name.
+    pub upstreams: Vec<RawUpstream>,
+    /// `[rpc]`
+    pub rpc: RawRpc,
+    /// `[limits]`
+    pub limits: RawLimits,
+    /// `[rollout]`
+    pub rollout: RawRollout,
+    /// `unrouted`
+    pub unrouted: Located<UnroutedWord>,
+    /// `[[client]]`, in order.
+    pub clients: Vec<RawClient>,
+    /// `[[route]]`: those of the main file, then those of the included files in order.
+    pub routes: Vec<RawRoute>,
+    /// `[log]`
+    pub log: RawLog,
+}
+
+/// `[listen]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawListen {
+    /// `address`
+    pub address: Located<SocketAddr>,
+    /// `workers`: one thread each; the number of cores unless said.
+    pub workers: Located<usize>,
+}
+
+/// `[upstream.NAME]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawUpstream {
+    /// `NAME`, with the place of the table.
+    pub name: Located<String>,
+    /// `side`
+    pub side: Located<Side>,
+    /// `url`: scheme `http`, with a host, without user or fragment.
+    pub url: Located<Uri>,
+    /// `timeout`: not zero.
+    pub timeout: Located<Duration>,
+    /// `connect_timeout`: not zero.
+    pub connect_timeout: Located<Duration>,
+    /// `idle_timeout`: how long an idle connection is kept; zero keeps none.
+    pub idle_timeout: Located<Duration>,
+    /// `connections`: the most that one worker opens.
+    pub connections: Located<usize>,
+    /// `credentials`
+    pub credentials: Located<CredentialsWord>,
+    /// `forward`: further headers that go along with a translated call.
+    pub forward: Vec<Located<HeaderName>>,
+}
+
+/// `[rpc]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawRpc {
+    /// `paths`: at least one, each beginning with `/`, without query or fragment.
+    pub paths: Vec<Located<String>>,
+    /// `notification_status`: 200, 202 or 204.
+    pub notification_status: Located<u16>,
+    /// `batch_concurrency`
+    pub batch_concurrency: Located<usize>,
+}
+
+/// `[limits]`: sizes in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawLimits {
+    /// `body`: of a request that is read.
+    pub body: Located<usize>,
+    /// `answer`: of an upstream's answer that is read.
+    pub answer: Located<usize>,
+    /// `head`: of a request; at least 8 KiB, which is the least that hyper takes.
+    pub head: Located<usize>,
+    /// `target`: of a request.
+    pub target: Located<usize>,
+    /// `batch`: calls in one batch.
+    pub batch: Located<usize>,
+    /// `depth`: nesting of JSON.
+    pub depth: Located<usize>,
+    /// `in_flight`: calls in the whole process.
+    pub in_flight: Located<usize>,
+    /// `connections`: of callers, in the whole process.
+    pub connections: Located<usize>,
+    /// `header_timeout`: not zero.
+    pub header_timeout: Located<Duration>,
+    /// `body_timeout`: not zero.
+    pub body_timeout: Located<Duration>,
+    /// `drain`: how long a shutdown waits for calls.
+    pub drain: Located<Duration>,
+    /// `error_text`: of an upstream's failure, kept for the caller.
+    pub error_text: Located<usize>,
+}
+
+/// `[rollout]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawRollout {
+    /// `flags`: the flags file, resolved against the folder of the main file.
+    pub flags: Option<Located<PathBuf>>,
+    /// `state`: a folder, resolved against the folder of the main file.
+    pub state: Located<PathBuf>,
+    /// `default.rest`
+    pub default_rest: Option<Located<StageWord>>,
+    /// `default.rpc`
+    pub default_rpc: Option<Located<StageWord>>,
+    /// `api_key.header`: where a caller's API key is found.
+    pub api_key_header: Located<HeaderName>,
+}
+
+/// `[[client]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawClient {
+    /// `name`
+    pub name: Located<String>,
+    /// `match`
+    pub matches: RawMatch,
+    /// `key`: by what the callers of this client are told apart.
+    pub key: Option<Located<RawKey>>,
+}
+
+/// `match` of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawMatch {
+    /// `header`: every one named must fit; at least one.
+    Headers(Vec<RawHeaderGlob>),
+    /// `api_key`: the SHA-256 of one of these keys; at least one.
+    ApiKeys(Vec<Located<[u8; 32]>>),
+}
+
+/// A header and the text that fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawHeaderGlob {
+    /// The header.
+    pub header: Located<HeaderName>,
+    /// What fits: text, with `*` for any.
+    pub glob: Located<String>,
+}
+
+/// `key` of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawKey {
+    /// `{ header = "x-device-id" }`
+    Header(HeaderName),
+    /// `"api_key"`
+    ApiKey,
+}
+
+/// `[[route]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawRoute {
+    /// Where the table begins.
+    pub place: Place,
+    /// `route[3]`
+    pub key: String,
+    /// `name`
+    pub name: Located<String>,
+    /// `rest`: an HTTP method and a URL pattern, not parsed yet.
+    pub rest: Located<String>,
+    /// `rpc`: a method pattern, not parsed yet.
+    pub rpc: Located<String>,
+    /// `effect`
+    pub effect: Option<Located<EffectWord>>,
+    /// `timeout`: not zero.
+    pub timeout: Option<Located<Duration>>,
+    /// `successor`: what to call instead once the route is retired.
+    pub successor: Option<Located<String>>,
+}
+
+/// `[log]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawLog {
+    /// `format`
+    pub format: Located<LogFormatWord>,
+    /// `level`
+    pub level: Located<LogLevelWord>,
+}
+
+/// `[[flag]]` of the flags file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawFlag {
+    /// Where the table begins.
+    pub place: Place,
+    /// `flag[3]`
+    pub key: String,
+    /// `name`
+    pub name: Located<String>,
+    /// `client`: a glob.
+    pub client: Located<String>,
+    /// `route`: a glob.
+    pub route: Located<String>,
+    /// `side`: both unless said.
+    pub side: Option<Located<Side>>,
+    /// `stage`
+    pub stage: Located<StageWord>,
+    /// `percent`, in thousandths: 0 to 100 000.
+    pub percent: Located<u32>,
+    /// `without_key`
+    pub without_key: Located<WithoutKeyWord>,
+    /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.
+    pub text_hash: String,
+}
+
+/// What happens to a REST call without a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnroutedWord {
+    /// It goes to the REST upstream.
+    Passthrough,
+    /// It is answered by the proxy.
+    Reject,
+}
+
+/// What an upstream gets of the caller's credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialsWord {
+    /// All.
+    Forward,
+    /// None.
+    Drop,
+}
+
+/// A stage, by its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageWord {
+    /// `passthrough`
+    Passthrough,
+    /// `translate`
+    Translate,
+    /// `retired`
+    Retired,
+}
+
+/// What a call does to the server behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectWord {
+    /// Nothing.
+    Safe,
+    /// Twice is the same as once.
+    Idempotent,
+    /// Twice is not the same as once.
+    Unsafe,
+}
+
+/// What a percentage means for a caller without a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutKeyWord {
+    /// The flag does not apply.
+    Out,
+    /// The flag applies.
+    In,
+}
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormatWord {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// The least important line that is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevelWord {
+    /// `error`
+    Error,
+    /// `warn`
+    Warn,
+    /// `info`
+    Info,
+    /// `debug`
+    Debug,
+    /// `trace`
+    Trace,
+}
+
+impl LogLevelWord {
+    /// The word itself.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogLevelWord::Error => "error",
+            LogLevelWord::Warn => "warn",
+            LogLevelWord::Info => "info",
+            LogLevelWord::Debug => "debug",
+            LogLevelWord::Trace => "trace",
+        }
+    }
+}

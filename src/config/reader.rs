@@ -1,0 +1,420 @@
+//! The walk over the merged tree that reports every problem and never stops at the first.
+//!
+//! Each table is read by a function that asks for its keys; a key that nobody asked for is reported as unknown.
+//! A getter gives `None` for a value that is wrong (and reports it), so a function asks for all its keys before
+//! it gives up. [`Table::get`] alone also gives `None` for a key that is absent.
+
+use figment::value::{Dict, Value};
+
+use crate::config::kind::{Found, Spelling, Wrong, cut};
+use crate::config::layer::{Merged, element, join};
+use crate::config::problem::{Located, Place, Problem, nearest};
+
+const TABLE: &str = "table";
+
+/// Reads the whole tree by one function; what it returns holds only if there are no problems.
+pub(super) fn read<T>(
+    tree: &Merged,
+    problems: &mut Vec<Problem>,
+    by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+) -> Option<T> {
+    let mut walk = Walk { tree, problems };
+    walk.table(&tree.values, String::new(), by)
+}
+
+/// What is carried along: the tree, for the places, and the problems.
+struct Walk<'w> {
+    tree: &'w Merged,
+    problems: &'w mut Vec<Problem>,
+}
+
+impl Walk<'_> {
+    fn table<T>(
+        &mut self,
+        entries: &Dict,
+        key: String,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let mut table = Table {
+            walk: Walk {
+                tree: self.tree,
+                problems: self.problems,
+            },
+            entries,
+            key,
+            known: Vec::new(),
+            later: Vec::new(),
+        };
+        let value = by(&mut table);
+        table.finish();
+        value
+    }
+
+    fn report(&mut self, key: String, wrong: Wrong) {
+        self.problems.push(Problem {
+            place: self.tree.place(&key),
+            key,
+            message: wrong.message,
+            hint: wrong.hint,
+        });
+    }
+
+    fn value<T>(
+        &mut self,
+        value: &Value,
+        key: String,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Located<T>> {
+        let place = self.tree.place(&key);
+        match kind(found(value, &place)) {
+            Ok(value) => Some(Located { value, place, key }),
+            Err(wrong) => {
+                self.report(key, wrong);
+                None
+            }
+        }
+    }
+}
+
+fn found<'v>(value: &'v Value, place: &Place) -> Found<'v> {
+    let spelling = match place {
+        Place::Variable(_) => Spelling::Text,
+        Place::Default | Place::File { .. } | Place::Argument(_) => Spelling::Typed,
+    };
+    Found { value, spelling }
+}
+
+/// One table of the tree while it is read.
+pub(super) struct Table<'t> {
+    walk: Walk<'t>,
+    entries: &'t Dict,
+    key: String,
+    known: Vec<&'static str>,
+    later: Vec<&'static str>,
+}
+
+impl<'t> Table<'t> {
+    /// A value that may be absent.
+    pub(super) fn get<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Located<T>> {
+        let value = self.ask(name)?;
+        self.walk.value(value, join(&self.key, name), kind)
+    }
+
+    /// A value that must be there.
+    pub(super) fn require<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Located<T>> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.get(name, kind)
+    }
+
+    /// A value that has a default.
+    pub(super) fn get_or<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+        default: T,
+    ) -> Option<Located<T>> {
+        if self.ask(name).is_some() {
+            return self.get(name, kind);
+        }
+        Some(Located {
+            value: default,
+            place: Place::Default,
+            key: join(&self.key, name),
+        })
+    }
+
+    /// A list of values; empty when it is absent.
+    pub(super) fn list<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Vec<Located<T>>> {
+        let Some(value) = self.ask(name) else {
+            return Some(Vec::new());
+        };
+        let items = self.array(value, name, "list; write one such as `[\"a\", \"b\"]`")?;
+        let key = join(&self.key, name);
+        self.items(items, &key, kind)
+    }
+
+    /// One value, or a list of at least one; empty when it is absent.
+    pub(super) fn one_or_many<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Vec<Located<T>>> {
+        let Some(value) = self.ask(name) else {
+            return Some(Vec::new());
+        };
+        let key = join(&self.key, name);
+        let Value::Array(_, items) = value else {
+            return self.walk.value(value, key, kind).map(|one| vec![one]);
+        };
+        if items.is_empty() {
+            self.report(name, Wrong::new("the list is empty; write at least one"));
+            return None;
+        }
+        self.items(items, &key, kind)
+    }
+
+    /// A table, read by a function.
+    pub(super) fn table<T>(
+        &mut self,
+        name: &'static str,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.ask(name)?;
+        let entries = self.dict(value, name)?;
+        self.walk.table(entries, join(&self.key, name), by)
+    }
+
+    /// A table that must be there.
+    pub(super) fn require_table<T>(
+        &mut self,
+        name: &'static str,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.table(name, by)
+    }
+
+    /// An array of tables, each read by the same function; empty when it is absent.
+    pub(super) fn tables<T>(
+        &mut self,
+        name: &'static str,
+        by: impl Fn(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(items) = self.ask(name).and_then(|value| {
+            self.array(value, name, &format!("list of tables; write `[[{name}]]`"))
+        }) else {
+            return Vec::new();
+        };
+        let array = join(&self.key, name);
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let key = element(&array, index);
+            if let Value::Dict(_, entries) = item {
+                read.extend(self.walk.table(entries, key, &by));
+            } else {
+                let shown = found(item, &self.walk.tree.place(&key)).describe();
+                self.walk
+                    .report(key, Wrong::new(format!("{shown} is no table")));
+            }
+        }
+        read
+    }
+
+    /// Tables under names that the user chose (`[upstream.old]`), each read by the same function.
+    pub(super) fn named_tables<T>(
+        &mut self,
+        name: &'static str,
+        by: impl Fn(&mut Table<'_>, &str) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(entries) = self.ask(name).and_then(|value| self.dict(value, name)) else {
+            return Vec::new();
+        };
+        let map = join(&self.key, name);
+        let mut read = Vec::with_capacity(entries.len());
+        for (chosen, value) in entries {
+            let key = join(&map, chosen);
+            if let Value::Dict(_, entries) = value {
+                read.extend(self.walk.table(entries, key, |table| by(table, chosen)));
+            } else {
+                let shown = found(value, &self.walk.tree.place(&key)).describe();
+                let message = format!("{shown} is no table; write `[{key}]`");
+                self.walk.report(key, Wrong::new(message));
+            }
+        }
+        read
+    }
+
+    /// Values under names that the user chose (`header = { x-client = "ios-*" }`); `None` when it is absent.
+    pub(super) fn named_values<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Vec<(Located<String>, Located<T>)>> {
+        let value = self.ask(name)?;
+        let entries = self.dict(value, name)?;
+        let map = join(&self.key, name);
+        let mut read = Vec::with_capacity(entries.len());
+        for (chosen, value) in entries {
+            let key = join(&map, chosen);
+            let named = Located {
+                value: chosen.clone(),
+                place: self.walk.tree.place(&key),
+                key: key.clone(),
+            };
+            read.extend(
+                self.walk
+                    .value(value, key, &kind)
+                    .map(|value| (named, value)),
+            );
+        }
+        (read.len() == entries.len()).then_some(read)
+    }
+
+    /// Whether something stands under this key, and whether it is a table.
+    pub(super) fn shape(&mut self, name: &'static str) -> Shape {
+        match self.ask(name) {
+            None => Shape::Absent,
+            Some(Value::Dict(..)) => Shape::Table,
+            Some(_) => Shape::Value,
+        }
+    }
+
+    /// Keys of a later version: they are reported as such, and never hinted at.
+    pub(super) fn later(&mut self, names: &[&'static str]) {
+        self.later.extend(names);
+    }
+
+    /// The name that the user chose for this table.
+    pub(super) fn named(
+        &mut self,
+        chosen: &str,
+        kind: impl Fn(Found<'_>) -> Result<String, Wrong>,
+    ) -> Option<Located<String>> {
+        let chosen = Value::from(chosen);
+        self.walk.value(&chosen, self.key.clone(), kind)
+    }
+
+    /// This table itself, for a fault that no single key has.
+    pub(super) fn here(&self) -> Located<()> {
+        Located {
+            value: (),
+            place: self.walk.tree.place(&self.key),
+            key: self.key.clone(),
+        }
+    }
+
+    /// Reports something wrong with a key of this table.
+    pub(super) fn report(&mut self, name: &str, wrong: Wrong) {
+        self.walk.report(join(&self.key, name), wrong);
+    }
+
+    /// Reports a problem that was found by comparing values.
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.walk.problems.push(problem);
+    }
+
+    fn ask(&mut self, name: &'static str) -> Option<&'t Value> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        self.entries.get(name)
+    }
+
+    fn missing(&mut self, name: &str) {
+        let mut problem = self.here().problem(format!("`{name}` is missing"));
+        if problem.key.is_empty() {
+            name.clone_into(&mut problem.key);
+        }
+        self.add(problem);
+    }
+
+    fn dict(&mut self, value: &'t Value, name: &str) -> Option<&'t Dict> {
+        if let Value::Dict(_, entries) = value {
+            return Some(entries);
+        }
+        self.wrong_shape(value, name, TABLE);
+        None
+    }
+
+    fn array(&mut self, value: &'t Value, name: &str, what: &str) -> Option<&'t [Value]> {
+        if let Value::Array(_, items) = value {
+            return Some(items);
+        }
+        self.wrong_shape(value, name, what);
+        None
+    }
+
+    fn wrong_shape(&mut self, value: &Value, name: &str, what: &str) {
+        let place = self.walk.tree.place(&join(&self.key, name));
+        let message = format!("{} is no {what}", found(value, &place).describe());
+        let hint = match place {
+            Place::Variable(variable) if what == TABLE => {
+                Some(format!("a key of a table is said as `{variable}__KEY`"))
+            }
+            Place::Variable(_) | Place::Default | Place::File { .. } | Place::Argument(_) => None,
+        };
+        self.report(name, Wrong { message, hint });
+    }
+
+    /// Reads every item, also after a wrong one.
+    fn items<T>(
+        &mut self,
+        items: &[Value],
+        key: &str,
+        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    ) -> Option<Vec<Located<T>>> {
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            read.extend(self.walk.value(item, element(key, index), &kind));
+        }
+        (read.len() == items.len()).then_some(read)
+    }
+
+    /// Reports each key that nobody asked for.
+    fn finish(mut self) {
+        for name in self.entries.keys() {
+            if self.known.contains(&name.as_str()) {
+                continue;
+            }
+            if self.later.contains(&name.as_str()) {
+                let message = format!("`{name}` is not supported in this version");
+                self.report(name, Wrong::new(message));
+                continue;
+            }
+            let near = nearest(name, self.known.iter().copied());
+            let wrong = Wrong {
+                message: "unknown key".to_owned(),
+                hint: near.map(|known| format!("did you mean `{known}`?")),
+            };
+            self.report(name, wrong);
+        }
+    }
+}
+
+/// What stands under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Nothing.
+    Absent,
+    /// A table.
+    Table,
+    /// Anything else.
+    Value,
+}
+
+/// Reports each name that is given twice.
+pub(super) fn unique<'n>(
+    names: impl IntoIterator<Item = &'n Located<String>>,
+    table: &mut Table<'_>,
+) {
+    let mut first: std::collections::BTreeMap<&str, &Located<String>> =
+        std::collections::BTreeMap::new();
+    for name in names {
+        if let Some(earlier) = first.get(name.value.as_str()) {
+            let shown = cut(&name.value);
+            let message = format!(
+                "the name `{shown}` is taken by {} at {}",
+                earlier.key, earlier.place
+            );
+            table.add(name.problem(message));
+        } else {
+            first.insert(&name.value, name);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! TOML 1.1 documents, with the place of every key.
+//!
+//! figment's own provider reads TOML 1.0, forgets the lines and replaces arrays when it merges. Here the arrays
+//! of several files are joined before figment sees them, so `route[7]` still knows its file and line.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use figment::value::{Dict, Empty, Num, Tag, Value};
+use toml::Spanned;
+use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
+
+use crate::config::layer::{Layer, element, join};
+use crate::config::problem::{Place, Position, Problem};
+
+/// A file that was read: its path as it was named, and its text.
+#[derive(Debug)]
+pub(super) struct Document {
+    path: Arc<Path>,
+    text: String,
+    line_starts: Vec<usize>,
+}
+
+/// The part that a file plays.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// Everything may be said in it.
+    Main,
+    /// Only these tables may be said in it.
+    Included(&'static [&'static str]),
+}
+
+impl Document {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Problem> {
+        let bytes = fs::read(path).map_err(|error| {
+            Problem::of_file(Place::file(path), format!("cannot be read: {error}"))
+        })?;
+        Document::decode(path, bytes)
+    }
+
+    /// Takes bytes for the text of a file.
+    pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Problem> {
+        String::from_utf8(bytes)
+            .map(|text| Document::new(path, text))
+            .map_err(|error| {
+                let valid = error.utf8_error().valid_up_to();
+                let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+                let end = before.len();
+                let place = Document::new(path, before).column(end);
+                Problem::of_file(place, "is no UTF-8 text")
+            })
+    }
+
+    /// Takes a text for that of a file.
+    pub(super) fn new(path: &Path, text: String) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(ends.map(|(end, _)| end + 1))
+            .collect();
+        Document {
+            path: Arc::from(path),
+            text,
+            line_starts,
+        }
+    }
+
+    /// Adds what the file says to a layer: tables and arrays are joined with those already there.
+    ///
+    /// Gives the problems of single keys.
+    ///
+    /// # Errors
+    /// A text that is no TOML adds nothing, and is one problem: whatever follows the first fault is guesswork.
+    pub(super) fn add_to(&self, layer: &mut Layer, part: Part) -> Result<Vec<Problem>, Problem> {
+        let (table, errors) = DeTable::parse_recoverable(&self.text);
+        if let Some((at, message)) = first(&errors) {
+            return Err(Problem::of_file(self.column(at), message));
+        }
+        let mut graft = Graft {
+            layer,
+            problems: Vec::new(),
+            place_of: &|at| self.line(at),
+        };
+        let table = graft.allowed(table.into_inner(), part);
+        let before = std::mem::take(&mut graft.layer.values);
+        graft.layer.values = graft.table(before, table, "");
+        Ok(graft.problems)
+    }
+
+    fn line_index(&self, at: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= at) - 1
+    }
+
+    fn line(&self, at: usize) -> Place {
+        Place::File {
+            path: Arc::clone(&self.path),
+            position: Some(Position {
+                line: self.line_index(at) + 1,
+                column: None,
+            }),
+        }
+    }
+
+    fn column(&self, at: usize) -> Place {
+        let index = self.line_index(at);
+        let before = self.text.get(self.line_starts[index]..at);
+        Place::File {
+            path: Arc::clone(&self.path),
+            position: Some(Position {
+                line: index + 1,
+                column: before.map(|text| text.chars().count() + 1),
+            }),
+        }
+    }
+}
+
+/// Reads one value that was said outside of a file, such as `["/rpc"]` in a variable.
+pub(super) fn parse_value(
+    text: &str,
+    key: &str,
+    place: &Place,
+    layer: &mut Layer,
+) -> Result<Value, Vec<Problem>> {
+    let (value, errors) = DeValue::parse_recoverable(text);
+    if let Some((_, message)) = first(&errors) {
+        let mut problem = Problem::of_file(place.clone(), message);
+        key.clone_into(&mut problem.key);
+        return Err(vec![problem]);
+    }
+    let mut graft = Graft {
+        layer,
+        problems: Vec::new(),
+        place_of: &|_| place.clone(),
+    };
+    let value = graft.value(None, value, key);
+    if graft.problems.is_empty() {
+        Ok(value)
+    } else {
+        Err(graft.problems)
+    }
+}
+
+/// The error that stands first in the text, with the parser's words; they are not reported in this order.
+fn first(errors: &[toml::de::Error]) -> Option<(usize, String)> {
+    errors
+        .iter()
+        .map(|error| {
+            let at = error.span().map_or(0, |Range { start, .. }| start);
+            (at, error.message().to_owned())
+        })
+        .min_by_key(|(at, _)| *at)
+}
+
+/// Puts parsed values into a layer, and notes their places.
+struct Graft<'l> {
+    layer: &'l mut Layer,
+    problems: Vec<Problem>,
+    place_of: &'l dyn Fn(usize) -> Place,
+}
+
+impl Graft<'_> {
+    fn report(&mut self, at: usize, key: &str, message: String) {
+        self.problems.push(Problem {
+            place: (self.place_of)(at),
+            key: key.to_owned(),
+            message,
+            hint: None,
+        });
+    }
+
+    /// The tables that may be said in a file that plays this part.
+    fn allowed<'t>(&mut self, table: DeTable<'t>, part: Part) -> DeTable<'t> {
+        let Part::Included(allowed) = part else {
+            return table;
+        };
+        let mut kept = DeTable::new();
+        for (name, value) in table {
+            if allowed.contains(&name.get_ref().as_ref()) {
+                kept.insert(name, value);
+            } else {
+                let message = "this key has no place in an included file, which may only say routes; \
+                               write it in the main file";
+                let key = join("", name.get_ref());
+                self.report(start(&name, &value), &key, message.to_owned());
+            }
+        }
+        kept
+    }
+
+    fn table(&mut self, mut into: Dict, table: DeTable<'_>, key: &str) -> Dict {
+        for (name, value) in table {
+            let at = start(&name, &value);
+            let name = name.into_inner().into_owned();
+            let member = join(key, &name);
+            self.layer.note(&member, &(self.place_of)(at));
+            let before = into.remove(&name);
+            let value = self.value(before, value, &member);
+            into.insert(name, value);
+        }
+        into
+    }
+
+    fn value(&mut self, before: Option<Value>, found: Spanned<DeValue<'_>>, key: &str) -> Value {
+        let at = found.span().start;
+        match (before, found.into_inner()) {
+            (None, DeValue::Table(table)) => Value::from(self.table(Dict::new(), table, key)),
+            (None, DeValue::Array(items)) => Value::from(self.array(Vec::new(), items, key)),
+            (None, scalar) => self.scalar(scalar, at, key),
+            (Some(Value::Dict(_, into)), DeValue::Table(table)) => {
+                Value::from(self.table(into, table, key))
+            }
+            (Some(Value::Array(_, into)), DeValue::Array(items)) => {
+                Value::from(self.array(into, items, key))
+            }
+            (Some(before), _) => {
+                let message = "cannot be joined with what another file says under this key";
+                self.report(at, key, message.to_owned());
+                before
+            }
+        }
+    }
+
+    fn array(
+        &mut self,
+        mut into: Vec<Value>,
+        items: toml::de::DeArray<'_>,
+        key: &str,
+    ) -> Vec<Value> {
+        for item in items {
+            let member = element(key, into.len());
+            let place = (self.place_of)(item.span().start);
+            self.layer.note(&member, &place);
+            let value = self.value(None, item, &member);
+            into.push(value);
+        }
+        into
+    }
+
+    fn scalar(&mut self, scalar: DeValue<'_>, at: usize, key: &str) -> Value {
+        match scalar {
+            DeValue::String(text) => Value::from(text.into_owned()),
+            DeValue::Boolean(value) => Value::from(value),
+            DeValue::Integer(number) => self.integer(&number, at, key),
+            DeValue::Float(number) => float(&number),
+            // figment has no dates; no key wants one, and text says more than nothing.
+            DeValue::Datetime(date) => Value::from(date.to_string()),
+            DeValue::Array(_) | DeValue::Table(_) => Value::Empty(Tag::Default, Empty::None),
+        }
+    }
+
+    fn integer(&mut self, number: &DeInteger<'_>, at: usize, key: &str) -> Value {
+        let parsed = i64::from_str_radix(number.as_str(), number.radix());
+        Value::from(parsed.unwrap_or_else(|_| {
+            let message = format!("`{number}` does not fit into 64 bits");
+            self.report(at, key, message);
+            0
+        }))
+    }
+}
+
+fn float(number: &DeFloat<'_>) -> Value {
+    let parsed = number.as_str().parse().unwrap_or(f64::NAN);
+    Value::Num(Tag::Default, Num::F64(parsed))
+}
+
+/// Where a member begins: of an array of tables the name has the place of the last header, the value of the first.
+fn start<N, V>(name: &Spanned<N>, value: &Spanned<V>) -> usize {
+    name.span().start.min(value.span().start)
+}
