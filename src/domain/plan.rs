@@ -54,7 +54,9 @@ pub struct UpstreamPlan {
     pub timeout: Duration,
     /// Bounds connecting.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
+    pub keep_alive: Duration,
+    /// How long a stream, or an upgraded connection, may be silent.
     pub idle_timeout: Duration,
     /// The most open connections of one worker.
     pub connections: usize,
@@ -62,6 +64,15 @@ pub struct UpstreamPlan {
     pub credentials: Credentials,
     /// Headers that a translated call takes along beside the usual ones.
     pub forward: Vec<HeaderName>,
+}
+
+impl UpstreamPlan {
+    /// Where to connect: `host:port`, the port of the scheme where the url names none.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let host = self.authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        if host.is_some() { self.authority.clone() } else { format!("{}:80", self.authority) }
+    }
 }
 
 /// Whether the caller's credentials go to an upstream.

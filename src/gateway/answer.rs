@@ -1,0 +1,152 @@
+//! Bodies of answers: written whole, or streamed from an upstream.
+//!
+//! A streamed body carries the call's record and the upstream's connection. It ends in one of three ways:
+//! whole (the connection goes back to the pool), cut (the client's connection is cut as well, so that
+//! nobody takes a piece for the whole), or dropped because the client went away.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use super::record::Record;
+use crate::domain::pieces::Pieces;
+use crate::telemetry::clock;
+use crate::upstream::Lease;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct AnswerBody(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Written { chunks: std::vec::IntoIter<Bytes>, length: usize },
+    Streamed(Box<Streamed>),
+    Over,
+}
+
+/// A body on its way from an upstream to the client.
+#[derive(Debug)]
+struct Streamed {
+    incoming: Incoming,
+    record: Record,
+    lease: Option<Lease>,
+    silence: Duration,
+    /// Made when the upstream is first waited for; most answers are there at once.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+/// The answer broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerFault {
+    /// The upstream's body broke off.
+    #[error("the upstream's answer broke off")]
+    Cut(#[source] hyper::Error),
+    /// Nothing came for too long.
+    #[error("the upstream sent nothing for {0:?}")]
+    Silent(Duration),
+}
+
+impl AnswerBody {
+    /// A body that is there whole.
+    pub(super) fn written(pieces: Pieces) -> AnswerBody {
+        if pieces.is_empty() {
+            return AnswerBody(Kind::Over);
+        }
+        let length = pieces.len();
+        AnswerBody(Kind::Written { chunks: pieces.into_chunks().into_iter(), length })
+    }
+
+    /// A body that streams; `lease` is absent where its connection cannot serve again.
+    pub(super) fn streamed(incoming: Incoming, record: Record, lease: Option<Lease>, silence: Duration) -> AnswerBody {
+        let mut streamed = Streamed { incoming, record, lease, silence, alarm: None };
+        if streamed.incoming.is_end_stream() {
+            streamed.complete();
+            return AnswerBody(Kind::Over);
+        }
+        AnswerBody(Kind::Streamed(Box::new(streamed)))
+    }
+}
+
+impl Streamed {
+    fn complete(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.release();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
+        match Pin::new(&mut self.incoming).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                self.alarm = None;
+                Poll::Ready(frame.map(|frame| frame.map_err(AnswerFault::Cut)))
+            }
+            Poll::Pending => {
+                let silence = self.silence;
+                let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(clock::now() + silence)));
+                alarm.as_mut().poll(cx).map(|()| Some(Err(AnswerFault::Silent(silence))))
+            }
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = AnswerFault;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
+        let streamed = match &mut self.0 {
+            Kind::Over => return Poll::Ready(None),
+            Kind::Written { chunks, length } => {
+                let next = chunks.next();
+                *length -= next.as_ref().map_or(0, Bytes::len);
+                return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
+            }
+            Kind::Streamed(streamed) => streamed,
+        };
+        let Poll::Ready(frame) = streamed.poll(cx) else { return Poll::Pending };
+        match &frame {
+            Some(Ok(_)) if !streamed.incoming.is_end_stream() => return Poll::Ready(frame),
+            Some(Ok(_)) | None => streamed.complete(),
+            Some(Err(fault)) => streamed.record.cut(describe(fault)),
+        }
+        // The record is written here, with the end of the body.
+        self.0 = Kind::Over;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Over => true,
+            Kind::Written { length, .. } => *length == 0,
+            Kind::Streamed(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Over => SizeHint::with_exact(0),
+            Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
+            Kind::Streamed(streamed) => streamed.incoming.size_hint(),
+        }
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        if let Kind::Streamed(streamed) = &mut self.0 {
+            streamed.record.cancelled();
+        }
+    }
+}
+
+fn describe(fault: &AnswerFault) -> String {
+    match fault {
+        AnswerFault::Cut(error) => format!("{fault}: {error}"),
+        AnswerFault::Silent(_) => fault.to_string(),
+    }
+}

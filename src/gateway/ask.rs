@@ -1,0 +1,135 @@
+//! One question to an upstream, within its time: the head alone, or the whole answer.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use tokio::time::{timeout, timeout_at};
+
+use super::Arrival;
+use super::record::Record;
+use crate::domain::failure::{Failure, Reason};
+use crate::telemetry::clock;
+use crate::upstream::{Body, Exchange, HttpUpstream, Progress, ReadFault, Repeat, UpstreamError, read_whole};
+
+/// An upstream's answer, whole.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Reply {
+    /// `Content-Type`, where it is text.
+    pub(super) fn content_type(&self) -> Option<&str> {
+        self.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok())
+    }
+}
+
+/// Asks and reads the whole answer within `limit`.
+pub(super) async fn whole(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    request: Request<Body>,
+    repeat: Repeat,
+    limit: Duration,
+) -> Result<Reply, Failure> {
+    let since = clock::now();
+    let most = record.installed().plan.limits.answer;
+    // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
+    let asked = timeout(limit, async {
+        let Exchange { response, lease } = upstream.send(request, repeat).await.map_err(sent)?;
+        let (head, body) = response.into_parts();
+        let body = read_whole(body, most).await.map_err(read)?;
+        lease.release();
+        Ok(Reply { status: head.status, headers: head.headers, body })
+    });
+    let asked = asked.await;
+    record.spent(since);
+    asked.unwrap_or_else(|_| Err(late(limit)))
+}
+
+/// Asks and waits for the head of the answer. While the client uploads, `limit` bounds each pause of it.
+pub(super) async fn head(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    request: Request<Body>,
+    wait: Wait<'_>,
+) -> Result<Exchange, Failure> {
+    let since = clock::now();
+    let mut asked = pin!(upstream.send(request, wait.repeat));
+    let outcome = loop {
+        let progress = wait.progress;
+        match timeout_at(progress.last() + wait.limit, &mut asked).await {
+            Ok(Ok(exchange)) => break Ok(exchange),
+            Ok(Err(_)) if progress.is_broken() => break Err(broken(wait.arrival)),
+            Ok(Err(error)) => break Err(sent(error)),
+            Err(_) if progress.last() + wait.limit > clock::now() => {}
+            Err(_) if progress.is_running() => {
+                let message = format!("the body of the request did not move for {:?}", wait.limit);
+                break Err(Failure::new(Reason::RequestTimeout, message));
+            }
+            Err(_) => break Err(late(wait.limit)),
+        }
+    };
+    record.spent(since);
+    outcome
+}
+
+/// How to wait for a head.
+pub(super) struct Wait<'a> {
+    pub(super) limit: Duration,
+    pub(super) progress: &'a Rc<Progress>,
+    pub(super) repeat: Repeat,
+    pub(super) arrival: &'a Arrival,
+}
+
+/// The client's body ended before its end.
+pub(super) fn broken(arrival: &Arrival) -> Failure {
+    match arrival.violation() {
+        Some(violation) => Failure::new(violation.reason(), violation.as_str()),
+        None => Failure::new(Reason::BodyCut, "the body of the request ended before it was complete"),
+    }
+}
+
+fn late(limit: Duration) -> Failure {
+    Failure::new(Reason::UpstreamTimeout, format!("the server did not answer within {limit:?}"))
+}
+
+fn sent(error: UpstreamError) -> Failure {
+    let (reason, message) = match &error {
+        UpstreamError::Unreachable { .. } => (Reason::UpstreamUnreachable, "the server cannot be reached"),
+        UpstreamError::Broken(_) => (Reason::UpstreamCut, "the server closed the connection before it answered"),
+        UpstreamError::Malformed(_) => (Reason::UpstreamMalformedHttp, "the server's answer is not valid HTTP"),
+    };
+    Failure::new(reason, message).because(chain(&error))
+}
+
+fn read(fault: ReadFault) -> Failure {
+    match &fault {
+        ReadFault::TooLarge(limit) => {
+            Failure::new(Reason::UpstreamTooLarge, format!("the server's answer is longer than {limit} bytes"))
+        }
+        ReadFault::Cut(error) if error.is_parse() => {
+            Failure::new(Reason::UpstreamMalformedHttp, "the server's answer is not valid HTTP").because(chain(&fault))
+        }
+        ReadFault::Cut(_) => {
+            Failure::new(Reason::UpstreamCut, "the server's answer broke off").because(chain(&fault))
+        }
+    }
+}
+
+/// An error with all its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! Passthrough: the call as it came, the answer as it comes.
+
+use std::rc::Rc;
+
+use http::uri::PathAndQuery;
+use http::{Method, Request, Uri, Version, request};
+use hyper::upgrade::OnUpgrade;
+
+use super::ask::{self, Wait};
+use super::headers;
+use super::record::Record;
+use super::render::{Answer, Stream, Tunnel};
+use super::Arrival;
+use crate::domain::failure::{Failure, Reason};
+use crate::upstream::{Body, HttpUpstream, Progress, Repeat};
+
+/// A call that goes on as it came.
+pub(super) struct Forwarded {
+    pub(super) head: request::Parts,
+    pub(super) body: Body,
+    pub(super) progress: Rc<Progress>,
+    pub(super) upgrade: Option<OnUpgrade>,
+}
+
+/// Sends a call to the upstream of its own side.
+pub(super) async fn forward(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    forwarded: Forwarded,
+    arrival: &Arrival,
+) -> Result<Answer, Failure> {
+    let Forwarded { mut head, body, progress, upgrade } = forwarded;
+    let wanted = headers::wanted_upgrade(&head.headers);
+    let trailers = headers::takes_trailers(&head.headers);
+    headers::strip_hop_by_hop(&mut head.headers);
+    headers::add_hop(&mut head.headers, head.version, arrival);
+    head.version = Version::HTTP_11;
+    if let Some(protocol) = &wanted {
+        head.headers.insert(http::header::UPGRADE, protocol.clone());
+        head.headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("upgrade"));
+    } else if trailers {
+        headers::welcome_trailers(&mut head.headers);
+    }
+    let limit = upstream.plan().timeout;
+    let repeat = repeat(&head, &body);
+    let request = Request::from_parts(head, body);
+    let wait = Wait { limit, progress: &progress, repeat, arrival };
+    let exchange = ask::head(record, upstream, request, wait).await?;
+    let silence = upstream.plan().idle_timeout;
+    let (mut head, body) = exchange.response.into_parts();
+    if head.status == http::StatusCode::SWITCHING_PROTOCOLS {
+        let (Some(client), Some(_)) = (upgrade, wanted) else {
+            let message = "the server changed the protocol, which nobody asked for";
+            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+        };
+        let upstream = hyper::upgrade::on(http::Response::from_parts(head.clone(), body));
+        head.extensions.remove::<OnUpgrade>();
+        return Ok(Answer::Tunnel(Box::new(Tunnel { head, client, upstream, silence })));
+    }
+    headers::strip_hop_by_hop(&mut head.headers);
+    // An answer to half a request leaves the rest of it in the connection.
+    let lease = (!progress.is_running()).then_some(exchange.lease);
+    Ok(Answer::Stream(Box::new(Stream { head, body, lease, silence })))
+}
+
+/// A call without content whose method is idempotent may be sent again on a fresh connection.
+fn repeat(head: &request::Parts, body: &Body) -> Repeat {
+    let empty = matches!(body, Body::Empty);
+    if !empty || !head.method.is_idempotent() || head.headers.contains_key(http::header::UPGRADE) {
+        return Repeat::Unsent;
+    }
+    let mut copy = Request::new(Body::Empty);
+    *copy.method_mut() = head.method.clone();
+    *copy.uri_mut() = head.uri.clone();
+    *copy.headers_mut() = head.headers.clone();
+    Repeat::Copy(Box::new(copy))
+}
+
+/// The path of an upstream's url, with the query of the client.
+pub(super) fn at_upstream(path: &str, query: Option<&str>) -> Result<Uri, Failure> {
+    let target = match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    target_uri(&target)
+}
+
+/// A target that this proxy has written.
+pub(super) fn target_uri(target: &str) -> Result<Uri, Failure> {
+    let parsed = PathAndQuery::try_from(target);
+    parsed.map(Uri::from).map_err(|error| {
+        Failure::new(Reason::Internal, "the target of the translated call is no valid URL").because(error)
+    })
+}
+
+/// The origin form of a target: a server is told its authority by `Host` (RFC 9112 §3.2.2).
+pub(super) fn origin_form(head: &mut request::Parts) {
+    if head.uri.authority().is_none() || head.method == Method::CONNECT {
+        return;
+    }
+    if let Some(host) = head.uri.authority().and_then(|authority| http::HeaderValue::try_from(authority.as_str()).ok()) {
+        head.headers.insert(http::header::HOST, host);
+    }
+    let origin = head.uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
+    head.uri = Uri::from(origin);
+}

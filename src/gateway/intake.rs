@@ -1,0 +1,84 @@
+//! Request bodies that are read whole: what they say they are, within their limit and time.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::HeaderMap;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::Arrival;
+use super::ask::broken;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::json::Json;
+use crate::domain::plan::Limits;
+use crate::upstream::{ReadFault, read_whole};
+
+/// Reads a body that must be JSON, if there is one.
+pub(super) async fn json(
+    headers: &HeaderMap,
+    body: Incoming,
+    limits: &Limits,
+    arrival: &Arrival,
+) -> Result<Option<Json>, Failure> {
+    let body = bytes(headers, body, limits, arrival).await?;
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let parsed = Json::parse(body, limits.depth);
+    parsed.map(Some).map_err(|fault| {
+        let reason = if fault.is_too_deep() { Reason::TooDeep } else { Reason::MalformedJson };
+        Failure::new(reason, format!("body: {fault}"))
+    })
+}
+
+/// Reads a body that says that it is JSON.
+pub(super) async fn bytes(
+    headers: &HeaderMap,
+    body: Incoming,
+    limits: &Limits,
+    arrival: &Arrival,
+) -> Result<Bytes, Failure> {
+    if !hyper::body::Body::is_end_stream(&body) {
+        media_type(headers)?;
+    }
+    // Dropped at its limit, the body closes the connection behind the answer.
+    match timeout(limits.body_timeout, read_whole(body, limits.body)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(ReadFault::TooLarge(limit))) => {
+            Err(Failure::new(Reason::BodyTooLarge, format!("the body is longer than {limit} bytes")))
+        }
+        Ok(Err(ReadFault::Cut(error))) => Err(broken(arrival).because(error)),
+        Err(_) => {
+            let message = format!("the body was not complete within {:?}", limits.body_timeout);
+            Err(Failure::new(Reason::RequestTimeout, message))
+        }
+    }
+}
+
+/// Refuses what is not JSON in UTF-8. A body that does not say what it is, is taken for JSON and will show.
+fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        let coding = String::from_utf8_lossy(coding.as_bytes()).escape_default().to_string();
+        return unsupported(format!("the content coding `{coding}` is not read; send the body as it is"));
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    if !matches!(essence, "application/json" | "application/json-rpc" | "application/jsonrequest")
+        && !crate::domain::outcome::is_json(essence)
+    {
+        let shown = essence.escape_default();
+        return unsupported(format!("the content type `{shown}` is not read; send `application/json`"));
+    }
+    let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
+    match charset.map(|charset| charset.trim_matches('"')) {
+        None | Some("utf-8" | "utf8") => Ok(()),
+        Some(charset) => {
+            unsupported(format!("the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)", charset.escape_default()))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The whole story of one call: parse → select → decide → forward or translate → answer.
+//!
+//! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
+//! one call for each of its messages, served by the same function alone or in a batch. Each call has one
+//! [`record::Record`], which logs and counts it exactly once, however it ends; each failure is rendered in
+//! one place, [`render`].
+
+mod answer;
+mod ask;
+mod forward;
+mod headers;
+mod intake;
+mod record;
+mod render;
+mod rest;
+mod rpc;
+mod translated;
+mod tunnel;
+mod worker;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+
+use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::side::Side;
+use crate::domain::wire::Violation;
+
+pub use answer::AnswerBody;
+pub use worker::{Installed, Worker};
+
+use record::Record;
+
+/// What the listener knows of a request besides the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Where the connection comes from.
+    pub peer: SocketAddr,
+    /// What the wire inspector has refused, if this request stands for it.
+    pub refused: Option<Violation>,
+}
+
+/// Serves one HTTP request.
+pub async fn handle(worker: Rc<Worker>, request: Request<Incoming>, arrival: Arrival) -> Response<AnswerBody> {
+    let installed = worker.installed();
+    let side = face(&installed, &request);
+    let flight = worker.board();
+    if let Some(failure) = refusal(&installed, arrival, flight.in_flight()) {
+        return render::failure(Record::begin(&worker, &installed, side, &request), failure);
+    }
+    match side {
+        Side::Rest => rest::serve(&worker, &installed, request, arrival).await,
+        Side::Rpc => rpc::serve(&worker, &installed, request, arrival).await,
+    }
+}
+
+/// Which face a request speaks to: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong
+/// to the RPC upstream, unless a route claims them.
+fn face(installed: &Installed, request: &Request<Incoming>) -> Side {
+    let plan = &installed.plan;
+    if !plan.face.paths.iter().any(|path| path == request.uri().path()) {
+        return Side::Rest;
+    }
+    match *request.method() {
+        Method::POST => Side::Rpc,
+        Method::GET | Method::DELETE if plan.rpc.is_some() && !rest::is_routed(plan, request) => Side::Rpc,
+        _ => Side::Rest,
+    }
+}
+
+fn refusal(installed: &Installed, arrival: Arrival, in_flight: usize) -> Option<Failure> {
+    if let Some(violation) = arrival.refused {
+        return Some(Failure::new(violation.reason(), violation.as_str()));
+    }
+    let limit = installed.plan.limits.in_flight;
+    (in_flight > limit).then(|| {
+        let message = "more calls are in progress than this proxy takes at a time; try again later";
+        Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1))
+    })
+}

@@ -1,0 +1,193 @@
+//! The record of one call: logged and counted exactly once, when it is dropped.
+//!
+//! A record that nobody has settled belongs to a client that went away first.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use http::{Method, Request, Uri};
+use tokio::time::Instant;
+
+use super::{Installed, Worker};
+use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::rollout::{Decision, Stage, Why};
+use crate::domain::side::Side;
+use crate::telemetry::clock;
+use crate::telemetry::log::CallLine;
+use crate::telemetry::metrics::{CallLabels, Outcome, Timing};
+
+/// What is known of a call so far.
+#[derive(Debug)]
+pub(super) struct Record {
+    worker: Rc<Worker>,
+    installed: Rc<Installed>,
+    started: Instant,
+    side: Side,
+    method: Method,
+    uri: Uri,
+    rpc_method: Option<String>,
+    route: Option<usize>,
+    client: Option<usize>,
+    decision: Decision,
+    upstream: Option<Duration>,
+    dropped: usize,
+    ending: Ending,
+}
+
+/// How a call ended, as far as it is settled.
+#[derive(Debug, Default)]
+struct Ending {
+    outcome: Option<(Outcome, Option<Blame>)>,
+    status: Option<u16>,
+    code: Option<i64>,
+    reason: Option<Reason>,
+    cause: Option<String>,
+}
+
+impl Record {
+    /// The record of a call that begins now.
+    pub(super) fn begin<B>(worker: &Rc<Worker>, installed: &Rc<Installed>, side: Side, request: &Request<B>) -> Record {
+        Record {
+            worker: worker.clone(),
+            installed: installed.clone(),
+            started: clock::now(),
+            side,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            rpc_method: None,
+            route: None,
+            client: None,
+            decision: Decision { stage: Stage::Passthrough, why: Why::Unrouted },
+            upstream: None,
+            dropped: 0,
+            ending: Ending::default(),
+        }
+    }
+
+    pub(super) fn worker(&self) -> &Rc<Worker> {
+        &self.worker
+    }
+
+    pub(super) fn installed(&self) -> &Rc<Installed> {
+        &self.installed
+    }
+
+    pub(super) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The RPC method of the call, for the log.
+    pub(super) fn names_method(&mut self, method: &str) {
+        self.rpc_method = Some(method.to_owned());
+    }
+
+    /// Who calls.
+    pub(super) fn names_client(&mut self, client: Option<usize>) {
+        self.client = client;
+    }
+
+    /// The route and the decision.
+    pub(super) fn decided(&mut self, route: Option<usize>, decision: Decision) {
+        self.route = route;
+        self.decision = decision;
+    }
+
+    /// Members or query parameters that the route had no place for.
+    pub(super) fn dropped(&mut self, members: usize) {
+        self.dropped += members;
+    }
+
+    /// Time that an upstream took.
+    pub(super) fn spent(&mut self, since: Instant) {
+        let more = clock::now() - since;
+        self.upstream = Some(self.upstream.unwrap_or_default() + more);
+    }
+
+    /// The call has this HTTP answer: an upstream's own, or one translated from it.
+    pub(super) fn answered(&mut self, status: u16) {
+        let blame = match status {
+            400..=499 => Some(Blame::Client),
+            500.. => Some(Blame::Upstream),
+            _ => None,
+        };
+        self.ending.outcome = Some((if blame.is_some() { Outcome::Error } else { Outcome::Success }, blame));
+        self.ending.status = Some(status);
+    }
+
+    /// The call has an RPC error of the upstream as its answer.
+    pub(super) fn answered_error(&mut self, status: u16, code: i64) {
+        let blame = match code {
+            -32700 | -32602..=-32600 => Blame::Client,
+            _ => Blame::Upstream,
+        };
+        self.ending.outcome = Some((Outcome::Error, Some(blame)));
+        self.ending.status = Some(status);
+        self.ending.code = Some(code);
+    }
+
+    /// The proxy itself answers, with a failure.
+    pub(super) fn failed(&mut self, status: u16, failure: &Failure) {
+        let row = failure.reason.row();
+        self.ending = Ending {
+            outcome: Some((Outcome::Failed, Some(row.blame))),
+            status: Some(status),
+            code: (self.side == Side::Rpc).then_some(row.code.into()),
+            reason: Some(failure.reason),
+            cause: failure.cause.clone(),
+        };
+    }
+
+    /// The answer broke off after its head was out.
+    pub(super) fn cut(&mut self, cause: impl ToString) {
+        self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
+        self.ending.reason = Some(Reason::UpstreamCut);
+        self.ending.cause = Some(cause.to_string());
+    }
+
+    /// The client went away before the answer was complete.
+    pub(super) fn cancelled(&mut self) {
+        self.ending.outcome = None;
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let total = clock::now() - self.started;
+        let (outcome, blame) = self.ending.outcome.unwrap_or((Outcome::Cancelled, Some(Blame::Client)));
+        let labels = CallLabels {
+            route: self.installed.route_label(self.route),
+            client: self.installed.client_label(self.client),
+            side: self.side,
+            stage: self.decision.stage,
+            outcome,
+            blame,
+        };
+        self.worker.count(|shard| {
+            shard.record(labels, Timing { total, upstream: self.upstream }, self.ending.reason);
+            if self.dropped > 0 {
+                shard.dropped(labels.route, self.dropped as u64);
+            }
+        });
+        let plan = &self.installed.plan;
+        CallLine {
+            side: self.side,
+            method: self.method.as_str(),
+            path: self.uri.path(),
+            rpc_method: self.rpc_method.as_deref(),
+            route: self.route.map_or("unrouted", |route| &plan.routes.route(route).name),
+            client: plan.rollout.clients.name(self.client),
+            stage: self.decision.stage,
+            decision: &|| plan.rollout.describe(self.decision.why),
+            outcome,
+            blame,
+            status: self.ending.status,
+            code: self.ending.code,
+            reason: self.ending.reason,
+            cause: self.ending.cause.as_deref(),
+            duration: total,
+            upstream: self.upstream,
+            dropped: self.dropped,
+        }
+        .emit();
+    }
+}

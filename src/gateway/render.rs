@@ -1,0 +1,139 @@
+//! The one place that renders: answers and failures become HTTP on the face that was spoken to, and
+//! settle the call's record.
+
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+
+use std::time::Duration;
+
+use super::answer::AnswerBody;
+use super::record::Record;
+use super::tunnel;
+use crate::domain::failure::{Advice, Failure};
+use crate::domain::jsonrpc::{self, RequestId};
+use crate::domain::outcome::{error_object, problem};
+use crate::domain::pieces::Pieces;
+use crate::domain::side::Side;
+use crate::upstream::Lease;
+
+/// What a call is answered with.
+pub(super) enum Answer {
+    /// Everything is there.
+    Whole(Box<Whole>),
+    /// An upstream's answer as it comes.
+    Stream(Box<Stream>),
+    /// The connection changes its protocol (RFC 9110 §7.8).
+    Tunnel(Box<Tunnel>),
+}
+
+/// An answer that is there whole.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Pieces,
+}
+
+/// An upstream's answer as it comes.
+pub(super) struct Stream {
+    pub(super) head: response::Parts,
+    pub(super) body: Incoming,
+    pub(super) lease: Option<Lease>,
+    pub(super) silence: Duration,
+}
+
+/// Both ends of a connection that changes its protocol.
+pub(super) struct Tunnel {
+    pub(super) head: response::Parts,
+    pub(super) client: OnUpgrade,
+    pub(super) upstream: OnUpgrade,
+    pub(super) silence: Duration,
+}
+
+/// Renders an answer. A stream takes the record along and writes it at its end.
+pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody> {
+    match answer {
+        Answer::Whole(whole) => respond(*whole),
+        Answer::Stream(stream) => {
+            let Stream { head, body, lease, silence } = *stream;
+            record.answered(head.status.as_u16());
+            Response::from_parts(head, AnswerBody::streamed(body, record, lease, silence))
+        }
+        Answer::Tunnel(tunnel) => {
+            let Tunnel { head, client, upstream, silence } = *tunnel;
+            record.answered(head.status.as_u16());
+            let tasks = record.worker().tasks().clone();
+            tasks.start(tunnel::run(record, client, upstream, silence));
+            Response::from_parts(head, AnswerBody::written(Pieces::default()))
+        }
+    }
+}
+
+/// Renders a failure of a whole request on the face of its record.
+pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBody> {
+    let whole = match record.side() {
+        Side::Rest => rest_failure(&failure),
+        Side::Rpc => rpc_failure(&failure, &RequestId::null()),
+    };
+    record.failed(whole.status.as_u16(), &failure);
+    respond(whole)
+}
+
+/// A failure as a problem document.
+fn rest_failure(failure: &Failure) -> Whole {
+    let answer = problem(failure);
+    let mut headers = advice(failure);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(kind) = answer.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    Whole { status: status(answer.status), headers, body: answer.body }
+}
+
+/// A failure as an RPC error for the call that bears an id.
+pub(super) fn rpc_failure(failure: &Failure, id: &RequestId) -> Whole {
+    let body = jsonrpc::error(id, &error_object(failure));
+    let mut whole = rpc_message(body);
+    whole.headers.extend(advice(failure));
+    whole.status = status(failure.reason.rpc_face_status());
+    whole
+}
+
+/// A JSON-RPC answer.
+pub(super) fn rpc_message(body: Pieces) -> Whole {
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    Whole { status: StatusCode::OK, headers, body }
+}
+
+/// The answer to what needs none.
+pub(super) fn acknowledged(status: StatusCode) -> Whole {
+    Whole { status, headers: HeaderMap::new(), body: Pieces::default() }
+}
+
+fn advice(failure: &Failure) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let named = match &failure.advice {
+        None => return headers,
+        Some(Advice::Allow(methods)) => (ALLOW, methods.clone()),
+        Some(Advice::RetryAfter(seconds)) => (RETRY_AFTER, seconds.to_string()),
+        Some(Advice::Successor(successor)) => (LINK, format!("<{successor}>; rel=\"successor-version\"")),
+    };
+    if let Ok(value) = HeaderValue::try_from(named.1) {
+        headers.insert(named.0, value);
+    }
+    headers
+}
+
+/// A status that the domain has named; the domain names none that HTTP does not have.
+pub(super) fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+pub(super) fn respond(whole: Whole) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::written(whole.body));
+    *response.status_mut() = whole.status;
+    *response.headers_mut() = whole.headers;
+    response
+}

@@ -1,0 +1,112 @@
+//! The REST face.
+
+use std::rc::Rc;
+
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use sha2::{Digest as _, Sha256};
+
+use super::forward::{Forwarded, forward, origin_form};
+use super::record::Record;
+use super::render::{self, Answer};
+use super::{AnswerBody, Arrival, Installed, Worker, translated};
+use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::plan::{Plan, Unrouted};
+use crate::domain::rollout::{Caller, Decision, Stage, Why};
+use crate::domain::route::{RestSelection, Route, Segments};
+use crate::domain::side::Side;
+use crate::upstream::Upload;
+
+/// Serves one REST call.
+pub(super) async fn serve(
+    worker: &Rc<Worker>,
+    installed: &Rc<Installed>,
+    request: Request<Incoming>,
+    arrival: Arrival,
+) -> Response<AnswerBody> {
+    let mut record = Record::begin(worker, installed, Side::Rest, &request);
+    match call(&mut record, request, &arrival).await {
+        Ok(answer) => render::answer(record, answer),
+        Err(failure) => render::failure(record, failure),
+    }
+}
+
+async fn call(record: &mut Record, request: Request<Incoming>, arrival: &Arrival) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let plan = &installed.plan;
+    let (mut head, body) = request.into_parts();
+    let caller = identify(plan, &head.headers);
+    record.names_client(caller.client);
+    let selected = select(plan, &head.method, &head.uri)?;
+    let decision = match selected {
+        Some(index) => plan.rollout.decide(caller, &plan.routes.route(index).name, Side::Rest),
+        None => Decision { stage: Stage::Passthrough, why: Why::Unrouted },
+    };
+    record.decided(selected, decision);
+    match (decision.stage, selected) {
+        (Stage::Retired, Some(index)) => Err(retired(plan, plan.routes.route(index))),
+        (Stage::Translate, Some(index)) => {
+            translated::rest_call(record, plan.routes.route(index), (head, body), arrival).await
+        }
+        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+            let upstream = installed.upstream(Side::Rest).ok_or_else(|| no_route(&head.method, head.uri.path()))?;
+            let upgrade = head.extensions.remove();
+            origin_form(&mut head);
+            let (body, progress) = Upload::new(body);
+            forward(record, upstream, Forwarded { head, body, progress, upgrade }, arrival).await
+        }
+    }
+}
+
+/// Whether a route claims a request.
+pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
+    matches!(select(plan, request.method(), request.uri()), Ok(Some(_)))
+}
+
+/// Tells who calls.
+pub(super) fn identify<'a>(plan: &'a Plan, headers: &'a http::HeaderMap) -> Caller<'a> {
+    plan.rollout.clients.identify(headers, |key| Sha256::digest(key).into())
+}
+
+/// The route of a call; none where it passes by all of them.
+fn select(plan: &Plan, method: &Method, uri: &http::Uri) -> Result<Option<usize>, Failure> {
+    let path = uri.path();
+    let may_pass = plan.rest.is_some() && plan.unrouted == Unrouted::Passthrough;
+    match plan.routes.select_rest(method, &Segments::split(path), uri.query()) {
+        RestSelection::Route(index) => Ok(Some(index)),
+        RestSelection::Unsafe(found) => {
+            let route = &plan.routes.route(found.route).name;
+            let message = format!(
+                "path: {} is refused, because the path without it is the route `{route}`; send the path in its normal form",
+                found.why
+            );
+            Err(Failure::new(Reason::MalformedTarget, message))
+        }
+        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => Ok(None),
+        RestSelection::OtherMethods(methods) => {
+            let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
+            let allowed = allowed.join(", ");
+            let message = format!("{method} is not a method of this path; it has {allowed}");
+            Err(Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed)))
+        }
+        RestSelection::Unrouted => Err(no_route(method, path)),
+    }
+}
+
+fn no_route(method: &Method, path: &str) -> Failure {
+    let path: String = path.chars().take(200).collect();
+    Failure::new(Reason::RouteNotFound, format!("no route takes {method} `{}`", path.escape_default()))
+}
+
+fn retired(plan: &Plan, route: &Route) -> Failure {
+    let message = match &route.successor {
+        Some(successor) => format!("the REST way of the route `{}` is retired; use {successor}", route.name),
+        None => format!("the REST way of the route `{}` is retired; call the JSON-RPC method `{}`", route.name, route.rpc),
+    };
+    let link = route.successor.clone().or_else(|| plan.face.paths.first().cloned());
+    let failure = Failure::new(Reason::Retired, message);
+    match link {
+        Some(link) => failure.advise(Advice::Successor(link)),
+        None => failure,
+    }
+}

@@ -1,0 +1,179 @@
+//! Translation: a call rewritten for the other side's upstream, the answer rewritten back.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Request, request};
+use hyper::body::Incoming;
+
+use super::ask::{self, Reply};
+use super::forward::target_uri;
+use super::headers::{self, HasBody};
+use super::record::Record;
+use super::render::{Answer, Whole, status};
+use super::{Arrival, intake};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, ErrorObject, Response, ResponseFault, parse_response};
+use crate::domain::outcome::{self, RestReply, RpcAnswer};
+use crate::domain::pieces::Pieces;
+use crate::domain::route::{BindError, Route, Segments};
+use crate::domain::side::Side;
+use crate::domain::translate;
+use crate::upstream::{Body, HttpUpstream, Repeat};
+
+/// A REST call, answered by the RPC upstream.
+pub(super) async fn rest_call(
+    record: &mut Record,
+    route: &Route,
+    (head, body): (request::Parts, Incoming),
+    arrival: &Arrival,
+) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
+    let body = intake::json(&head.headers, body, limits, arrival).await?;
+    let segments = Segments::split(head.uri.path());
+    let call = translate::rest_to_rpc(route, &segments, head.uri.query(), body).map_err(bind)?;
+    record.dropped(call.dropped);
+    let upstream = upstream(record, Side::Rpc)?;
+    let id = record.worker().mint();
+    let message = jsonrpc::request(id, &route.rpc, call.params);
+    let target = target_uri(&upstream.plan().path)?;
+    let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
+    headers::add_hop(&mut headers, head.version, arrival);
+    let outgoing = Outgoing { method: Method::POST, target, headers, body: Some(message) };
+    let reply = ask(record, &upstream, route, outgoing).await?;
+    let answer = parse_response(&reply.body, limits.depth).map_err(|fault| no_response(&reply, fault, limits.error_text))?;
+    let code = match &answer.reply {
+        jsonrpc::Reply::Result(_) => None,
+        jsonrpc::Reply::Error(error) => Some(error.code),
+    };
+    belongs(&answer, id)?;
+    let answer = outcome::rpc_to_rest(answer.reply);
+    match code {
+        None => record.answered(answer.status),
+        Some(code) => record.answered_error(answer.status, code),
+    }
+    let mut headers = headers::brought_back(&reply.headers);
+    if let Some(kind) = answer.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    Ok(Answer::Whole(Box::new(Whole { status: status(answer.status), headers, body: answer.body })))
+}
+
+/// An RPC call, answered by the REST upstream, with what its HTTP answer brings back.
+pub(super) async fn rpc_call(
+    record: &mut Record,
+    route: &Route,
+    params: Option<&Json>,
+    (head, arrival): (&request::Parts, &Arrival),
+) -> Result<(RpcAnswer, HeaderMap), Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
+    let call = translate::rpc_to_rest(route, params).map_err(bind)?;
+    record.dropped(call.dropped);
+    if call.target.len() > limits.target {
+        let message = format!("the URL that these params make is longer than {} bytes", limits.target);
+        return Err(Failure::new(Reason::InvalidParams, message));
+    }
+    let upstream = upstream(record, Side::Rest)?;
+    let has_body = if call.body.is_some() { HasBody::Yes } else { HasBody::No };
+    let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
+    headers::add_hop(&mut headers, head.version, arrival);
+    let target = target_uri(&call.target)?;
+    let outgoing = Outgoing { method: route.method.clone(), target, headers, body: call.body };
+    let reply = ask(record, &upstream, route, outgoing).await?;
+    let brought = headers::brought_back(&reply.headers);
+    let reply = RestReply {
+        status: reply.status.as_u16(),
+        content_type: reply.content_type().map(str::to_owned),
+        location: reply.headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
+        body: reply.body,
+    };
+    let answer = outcome::rest_to_rpc(&reply, limits.reply())?;
+    match &answer {
+        RpcAnswer::Result(_) => record.answered(200),
+        RpcAnswer::Error(error) => record.answered_error(200, error.code),
+    }
+    Ok((answer, brought))
+}
+
+/// A request that this proxy has written.
+struct Outgoing {
+    method: Method,
+    target: http::Uri,
+    headers: HeaderMap,
+    body: Option<Pieces>,
+}
+
+impl Outgoing {
+    fn request(&self) -> Request<Body> {
+        let mut request = Request::new(self.body.clone().map_or(Body::Empty, Body::from));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.target.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+}
+
+fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
+    // `check` refuses a plan that could come here.
+    let upstream = record.installed().upstream(side).cloned();
+    upstream.ok_or_else(|| Failure::new(Reason::Internal, format!("there is no {side} upstream to translate for")))
+}
+
+async fn ask(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    route: &Route,
+    outgoing: Outgoing,
+) -> Result<Reply, Failure> {
+    let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
+    let repeat =
+        if route.effect.may_repeat() { Repeat::Copy(Box::new(outgoing.request())) } else { Repeat::Unsent };
+    let reply = ask::whole(record, upstream, outgoing.request(), repeat, limit).await?;
+    match reply.headers.get(CONTENT_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            let message = "the server encoded its answer, although it was asked not to";
+            Err(Failure::new(Reason::UpstreamNotProtocol, message).because(String::from_utf8_lossy(coding.as_bytes())))
+        }
+        _ => Ok(reply),
+    }
+}
+
+fn bind(error: BindError) -> Failure {
+    Failure::new(Reason::InvalidParams, error.to_string())
+}
+
+/// Checks that a response answers the one question of its exchange.
+pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
+    let own = response.id.as_ref().is_some_and(|answered| answered.as_bytes() == id.to_string().as_bytes());
+    // An error whose sender could not read the id has null there, or nothing; an exchange has one call only.
+    let unread = response.id.as_ref().is_none_or(|answered| answered.as_bytes() == b"null");
+    if own || (unread && matches!(response.reply, jsonrpc::Reply::Error(_))) {
+        return Ok(());
+    }
+    let found = response.id.as_ref().map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
+    let shown: String = found.chars().take(64).collect();
+    let message = "the server answered a call with another id than this one";
+    Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
+}
+
+/// What an RPC upstream answered in place of a response.
+pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize) -> Failure {
+    let status = reply.status.as_u16();
+    let reason = match &fault {
+        ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
+        ResponseFault::Json(_) => Reason::UpstreamNotJson,
+        ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
+    };
+    let kind = reply.content_type().unwrap_or("no content type").to_owned();
+    let mut failure = Failure::new(reason, format!("the server answered HTTP {status} with `{kind}`: {fault}"));
+    let ErrorObject { data, .. } = outcome::kept(
+        &RestReply { status, content_type: Some(kind), location: None, body: reply.body.clone() },
+        error_text,
+    );
+    failure.detail = data;
+    failure
+}

@@ -1,0 +1,70 @@
+//! Upgraded connections: bytes both ways, until one end closes or both are silent for too long.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
+use tokio::time::{Instant, sleep_until};
+
+use super::record::Record;
+use crate::telemetry::clock;
+
+/// Carries bytes until the end; the record is written then.
+pub(super) async fn run(mut record: Record, client: OnUpgrade, upstream: OnUpgrade, silence: Duration) {
+    let (client, upstream) = match tokio::try_join!(client, upstream) {
+        Ok(ends) => ends,
+        Err(error) => return record.cut(error),
+    };
+    let last = Rc::new(Cell::new(clock::now()));
+    let watched = |io: Upgraded| Watched { io: TokioIo::new(io), last: last.clone() };
+    let (mut client, mut upstream) = (watched(client), watched(upstream));
+    let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
+    loop {
+        let alarm = last.get() + silence;
+        // Both branches are cancel-safe: the copy is polled on, the alarm is made anew.
+        tokio::select! {
+            _ = &mut copying => return,
+            () = sleep_until(alarm) => {
+                if last.get() + silence <= clock::now() {
+                    return record.cut(format!("silent for {silence:?}"));
+                }
+            }
+        }
+    }
+}
+
+/// One end, which notes when something came from it.
+struct Watched {
+    io: TokioIo<Upgraded>,
+    last: Rc<Cell<Instant>>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.io).poll_read(cx, buf);
+        if polled.is_ready() {
+            self.last.set(clock::now());
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,185 @@
+//! What one worker holds: the plan that new calls begin with, its upstream connections, its metrics.
+//!
+//! A worker is one thread with a runtime of its own; nothing here is shared, so nothing here is locked.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::domain::plan::{Plan, UpstreamPlan};
+use crate::domain::side::Side;
+use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
+use crate::upstream::{HttpUpstream, Tasks};
+
+/// One worker.
+#[derive(Debug)]
+pub struct Worker {
+    installed: RefCell<Rc<Installed>>,
+    shard: RefCell<Shard>,
+    names: Arc<Names>,
+    tasks: Tasks,
+    next_id: Cell<u64>,
+    in_flight: Cell<usize>,
+}
+
+/// A plan with what a worker needs to serve it.
+#[derive(Debug)]
+pub struct Installed {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    rest: Option<Rc<HttpUpstream>>,
+    rpc: Option<Rc<HttpUpstream>>,
+    labels: PlanLabels,
+}
+
+/// The label handles of a plan, resolved once.
+#[derive(Debug)]
+struct PlanLabels {
+    routes: Vec<LabelId>,
+    clients: Vec<LabelId>,
+    unrouted: LabelId,
+    other: LabelId,
+}
+
+impl Installed {
+    fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
+        let upstream = |side: Side| {
+            let wanted = plan.upstream(side)?;
+            let kept = before.and_then(|before| before.upstream(side)).filter(|kept| kept.plan() == wanted);
+            Some(kept.map_or_else(|| open(wanted, tasks), Rc::clone))
+        };
+        let (rest, rpc) = (upstream(Side::Rest), upstream(Side::Rpc));
+        let labels = PlanLabels {
+            routes: plan.routes.routes().iter().map(|route| names.intern(&route.name)).collect(),
+            clients: plan.rollout.clients.all().iter().map(|client| names.intern(&client.name)).collect(),
+            unrouted: names.intern("unrouted"),
+            other: names.intern(crate::domain::rollout::OTHER),
+        };
+        Installed { plan, rest, rpc, labels }
+    }
+
+    /// The upstream of a side.
+    #[must_use]
+    pub fn upstream(&self, side: Side) -> Option<&Rc<HttpUpstream>> {
+        match side {
+            Side::Rest => self.rest.as_ref(),
+            Side::Rpc => self.rpc.as_ref(),
+        }
+    }
+
+    pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
+        route.and_then(|index| self.labels.routes.get(index)).copied().unwrap_or(self.labels.unrouted)
+    }
+
+    pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {
+        client.and_then(|index| self.labels.clients.get(index)).copied().unwrap_or(self.labels.other)
+    }
+}
+
+fn open(plan: &UpstreamPlan, tasks: &Tasks) -> Rc<HttpUpstream> {
+    Rc::new(HttpUpstream::new(plan.clone(), tasks.clone()))
+}
+
+/// A call in progress.
+pub(super) struct Flight<'w>(&'w Worker);
+
+impl Flight<'_> {
+    pub(super) fn in_flight(&self) -> usize {
+        self.0.in_flight.get()
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.set(self.0.in_flight.get() - 1);
+    }
+}
+
+impl Worker {
+    /// A worker that serves a plan.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, names: Arc<Names>) -> Rc<Worker> {
+        let tasks = Tasks::default();
+        let installed = Rc::new(Installed::new(plan, &names, None, &tasks));
+        Rc::new(Worker {
+            installed: RefCell::new(installed),
+            shard: RefCell::default(),
+            names,
+            tasks,
+            next_id: Cell::new(1),
+            in_flight: Cell::new(0),
+        })
+    }
+
+    /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
+    pub fn install(&self, plan: Arc<Plan>) {
+        let before = self.installed();
+        let next = Rc::new(Installed::new(plan, &self.names, Some(&before), &self.tasks));
+        for side in Side::ALL {
+            let gone = before.upstream(side).filter(|old| next.upstream(side).is_none_or(|new| !Rc::ptr_eq(old, new)));
+            if let Some(gone) = gone {
+                gone.close_idle();
+            }
+        }
+        *self.installed.borrow_mut() = next;
+    }
+
+    /// The plan that a call begins with, and keeps.
+    #[must_use]
+    pub fn installed(&self) -> Rc<Installed> {
+        self.installed.borrow().clone()
+    }
+
+    /// The tasks of this worker.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// An id for a call to an upstream: small, and never used twice by this worker.
+    pub(super) fn mint(&self) -> u64 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// Counts a call as in progress for as long as the value lives.
+    pub(super) fn board(&self) -> Flight<'_> {
+        self.in_flight.set(self.in_flight.get() + 1);
+        Flight(self)
+    }
+
+    /// Writes to the metrics of this worker.
+    pub fn count<T>(&self, write: impl FnOnce(&mut Shard) -> T) -> T {
+        write(&mut self.shard.borrow_mut())
+    }
+
+    /// Closes upstream connections that nobody has used for too long.
+    pub fn tidy(&self) {
+        let installed = self.installed();
+        for upstream in Side::ALL.into_iter().filter_map(|side| installed.upstream(side)) {
+            upstream.forget_idle();
+        }
+    }
+
+    /// Closes upstream connections that are not in use, before the program ends.
+    pub fn close_idle(&self) {
+        let installed = self.installed();
+        for upstream in Side::ALL.into_iter().filter_map(|side| installed.upstream(side)) {
+            upstream.close_idle();
+        }
+    }
+
+    /// The metrics of this worker, as they are now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let installed = self.installed();
+        let open = |side: Side| installed.upstream(side).map_or(0, |upstream| upstream.open());
+        let mut shard = self.shard.borrow_mut();
+        shard.set_calls_in_flight(self.in_flight.get());
+        for side in Side::ALL {
+            shard.set_upstream_connections(side, open(side));
+        }
+        shard.snapshot()
+    }
+}

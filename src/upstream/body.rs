@@ -1,0 +1,168 @@
+//! Bodies of requests to an upstream: written by the proxy, or streamed from the client.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+
+use crate::domain::pieces::Pieces;
+use crate::telemetry::clock;
+
+/// The body of a request.
+#[derive(Debug, Default)]
+pub enum Body {
+    /// None.
+    #[default]
+    Empty,
+    /// Written by the proxy.
+    Written {
+        /// What is still to be sent.
+        chunks: std::vec::IntoIter<Bytes>,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// Streamed from the client.
+    Upload(Upload),
+}
+
+/// The client's body broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the body of the request broke off")]
+pub struct BodyFault;
+
+impl From<Pieces> for Body {
+    fn from(pieces: Pieces) -> Self {
+        let length = pieces.len();
+        if length == 0 {
+            return Body::Empty;
+        }
+        Body::Written { chunks: pieces.into_chunks().into_iter(), length }
+    }
+}
+
+/// A body on its way from the client to an upstream.
+#[derive(Debug)]
+pub struct Upload {
+    incoming: Incoming,
+    progress: Rc<Progress>,
+}
+
+/// How far an upload is, for those who wait for its answer.
+#[derive(Debug)]
+pub struct Progress {
+    last: Cell<Instant>,
+    state: Cell<UploadState>,
+}
+
+/// Where an upload stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UploadState {
+    Running,
+    Done,
+    Broken,
+}
+
+impl Upload {
+    /// The body, and where its progress can be read.
+    #[must_use]
+    pub fn new(incoming: Incoming) -> (Body, Rc<Progress>) {
+        let done = http_body::Body::is_end_stream(&incoming);
+        let progress = Rc::new(Progress {
+            last: Cell::new(clock::now()),
+            state: Cell::new(if done { UploadState::Done } else { UploadState::Running }),
+        });
+        let body =
+            if done { Body::Empty } else { Body::Upload(Upload { incoming, progress: progress.clone() }) };
+        (body, progress)
+    }
+}
+
+impl Progress {
+    /// A body that was complete from the start.
+    #[must_use]
+    pub fn complete() -> Rc<Progress> {
+        Rc::new(Progress { last: Cell::new(clock::now()), state: Cell::new(UploadState::Done) })
+    }
+
+    /// When the upload last moved.
+    #[must_use]
+    pub fn last(&self) -> Instant {
+        self.last.get()
+    }
+
+    /// Whether the client still has to send something.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.state.get() == UploadState::Running
+    }
+
+    /// Whether the client's body broke off.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.state.get() == UploadState::Broken
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyFault;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        match self.get_mut() {
+            Body::Empty => Poll::Ready(None),
+            Body::Written { chunks, length } => {
+                let next = chunks.next();
+                *length -= next.as_ref().map_or(0, Bytes::len);
+                Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
+            }
+            Body::Upload(upload) => upload.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Body::Empty => true,
+            Body::Written { length, .. } => *length == 0,
+            Body::Upload(upload) => upload.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Empty => SizeHint::with_exact(0),
+            Body::Written { length, .. } => SizeHint::with_exact(*length as u64),
+            Body::Upload(upload) => upload.incoming.size_hint(),
+        }
+    }
+}
+
+impl Upload {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if polled.is_ready() {
+            self.progress.last.set(clock::now());
+        }
+        polled.map(|frame| match frame {
+            Some(Ok(frame)) => {
+                if http_body::Body::is_end_stream(&self.incoming) {
+                    self.progress.state.set(UploadState::Done);
+                }
+                Some(Ok(frame))
+            }
+            Some(Err(_)) => {
+                self.progress.state.set(UploadState::Broken);
+                Some(Err(BodyFault))
+            }
+            None => {
+                self.progress.state.set(UploadState::Done);
+                None
+            }
+        })
+    }
+}
+use http_body::Body as _;

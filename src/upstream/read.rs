@@ -1,0 +1,50 @@
+//! A body read whole, within a limit.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFault {
+    /// It is longer than the limit.
+    #[error("the body is longer than {0} bytes")]
+    TooLarge(usize),
+    /// It broke off.
+    #[error("the body broke off")]
+    Cut(#[source] hyper::Error),
+}
+
+/// Reads a body whole. A length that is announced beyond the limit is refused before anything is read, so
+/// that a client that waits for `100 Continue` never gets one.
+///
+/// # Errors
+/// [`ReadFault`]; cancel-safe only in that a dropped body closes its connection.
+pub async fn read_whole(mut body: Incoming, limit: usize) -> Result<Bytes, ReadFault> {
+    let announced = body.size_hint().lower();
+    if announced > limit as u64 {
+        return Err(ReadFault::TooLarge(limit));
+    }
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(ReadFault::Cut)?.into_data() else {
+            continue;
+        };
+        if first.len() + joined.len() + data.len() > limit {
+            return Err(ReadFault::TooLarge(limit));
+        }
+        if first.is_empty() && joined.is_empty() {
+            // The common case: one frame, which stays where it is.
+            first = data;
+            continue;
+        }
+        if joined.is_empty() {
+            let expected = usize::try_from(announced).unwrap_or(limit).min(limit);
+            joined.reserve(expected.max(first.len() + data.len()));
+            joined.extend_from_slice(&std::mem::take(&mut first));
+        }
+        joined.extend_from_slice(&data);
+    }
+    Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
