@@ -5,3 +5,4 @@
 
 pub mod failure;
 pub mod side;
+pub mod wire;
