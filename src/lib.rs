@@ -29,3 +29,4 @@
 
 pub mod cli;
 pub mod domain;
+pub mod server;
