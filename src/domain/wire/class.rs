@@ -78,11 +78,31 @@ fn is_control(byte: u8) -> bool {
     (byte < b' ' && byte != b'\t') || byte == 0x7F
 }
 
-/// Whether a control byte is among these. Without an early end, so that it runs on whole vectors.
+/// Whether a control byte is among these.
 pub(super) fn any_control(bytes: &[u8]) -> bool {
-    bytes
+    let exact = || bytes.iter().any(|byte| is_control(*byte));
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return exact();
+    };
+    // The last word overlaps the one before, instead of a loop over what is left.
+    let (words, _) = bytes.as_chunks::<8>();
+    let found = words
         .iter()
-        .fold(false, |found, byte| found | is_control(*byte))
+        .fold(suspects(*last), |found, word| found | suspects(*word));
+    // A tab is suspect too, and allowed.
+    found != 0 && exact()
+}
+
+/// Not zero if one of eight bytes is below space or is DEL: a borrow reaches the high bit of a byte only from
+/// such a byte, or from one below it in the word.
+fn suspects(word: [u8; 8]) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let word = u64::from_le_bytes(word);
+    let below_space = word.wrapping_sub(0x20 * ONES) & !word;
+    let not_delete = word ^ (0x7F * ONES);
+    let delete = not_delete.wrapping_sub(ONES) & !not_delete;
+    (below_space | delete) & HIGH
 }
 
 /// The bytes without the white space around them (`OWS`, RFC 9110 §5.6.3).

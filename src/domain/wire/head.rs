@@ -105,13 +105,15 @@ impl Head {
         let (name, value) = split_field(line)?;
         match name.len() {
             2 if name.eq_ignore_ascii_case(b"te") => self.te = Te::Sent,
-            4 if name.eq_ignore_ascii_case(b"host") => return self.read_host(value),
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                return self.read_host(class::trimmed(value));
+            }
             7 if name.eq_ignore_ascii_case(b"upgrade") => self.read_upgrade(),
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                return self.read_content_length(value);
+                return self.read_content_length(class::trimmed(value));
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                return self.read_transfer_encoding(value);
+                return self.read_transfer_encoding(class::trimmed(value));
             }
             _ => {}
         }
@@ -180,17 +182,17 @@ impl Head {
     }
 }
 
-/// Splits a header or trailer line into its name and its value.
+/// Splits a header or trailer line into its name, and its value with the white space around it.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Violation> {
     let end = line.iter().position(|byte| !class::is(*byte, TOKEN));
     let (name, value) = match end {
         Some(end) if end > 0 && line[end] == b':' => (&line[..end], &line[end + 1..]),
         Some(_) | None => return Err(field_fault(line)),
     };
-    if class::any_control(value) {
+    if class::any_control(line) {
         return Err(field_fault(line));
     }
-    Ok((name, class::trimmed(value)))
+    Ok((name, value))
 }
 
 /// What is wrong with a header line that is not one.
@@ -335,10 +337,9 @@ fn is_host(value: &[u8]) -> bool {
             &literal[end + 1..],
         )
     } else {
-        let end = value.iter().position(|byte| *byte == b':');
+        let end = value.iter().position(|byte| !class::is(*byte, NAME));
         let (name, port) = value.split_at(end.unwrap_or(value.len()));
-        let named = !name.is_empty() || port.is_empty();
-        (named && class::all(name, NAME), port)
+        (!name.is_empty() || port.is_empty(), port)
     };
     host_ok
         && match port {

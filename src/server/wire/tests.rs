@@ -189,6 +189,15 @@ async fn every_request_of_a_pipeline_is_answered_with_its_own_body() {
 }
 
 #[tokio::test]
+async fn as_many_fields_as_are_allowed_leave_room_for_the_added_one() {
+    let most =
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n".to_owned() + &"A: b\r\n".repeat(97);
+    let output = exchange(1 << 20, (most + "\r\n").as_bytes()).await;
+    let told = "1 GET / te=Some(\"TRAILERS\") trailers=0 ";
+    assert_eq!(bodies(&output), [told]);
+}
+
+#[tokio::test]
 async fn a_long_pipeline_passes() {
     let input = FIRST.repeat(999) + "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let output = exchange(1 << 20, input.as_bytes()).await;

@@ -197,3 +197,17 @@ fn every_header_name_that_passes_is_one() {
         );
     }
 }
+
+#[test]
+fn every_header_value_that_passes_is_one_wherever_the_byte_stands() {
+    for byte in (0..=255).filter(|byte| *byte != b'\n') {
+        for at in 0..20 {
+            let mut value = [b'\x80'; 20];
+            value[at] = byte;
+            let line = [b"GET / HTTP/1.1\r\nA: ", &value[..], b"\r\n"].concat();
+            let passes = whole(&line).refused.is_none();
+            let taken = http::HeaderValue::from_bytes(&value).is_ok();
+            assert_eq!(passes, taken, "{byte} at {at}");
+        }
+    }
+}
