@@ -11,9 +11,6 @@ pub(super) const TARGET: u8 = 1 << 3;
 /// A byte of a registered name or IPv4 address (RFC 3986 §3.2.2), without `%`: an encoded host name is one
 /// that two parsers compare in two ways, and `http::Uri` refuses it too.
 pub(super) const NAME: u8 = 1 << 4;
-/// A byte inside the brackets of an IP literal (RFC 3986 §3.2.2).
-pub(super) const LITERAL: u8 = 1 << 5;
-
 static CLASSES: [u8; 256] = build();
 
 const fn build() -> [u8; 256] {
@@ -56,9 +53,6 @@ const fn classes_of(byte: u8) -> u8 {
         )
     {
         found |= NAME;
-    }
-    if byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.') {
-        found |= LITERAL;
     }
     found
 }

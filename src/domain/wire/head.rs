@@ -3,7 +3,7 @@
 //! Laws: a line is judged by itself and by the complete lines before it, never by how it arrived; a head
 //! that is accepted gives exactly one framing.
 
-use super::class::{self, LITERAL, NAME, PATH, QUERY, TARGET, TOKEN};
+use super::class::{self, NAME, PATH, QUERY, TARGET, TOKEN};
 use super::violation::Violation;
 
 /// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
@@ -331,11 +331,7 @@ fn is_host(value: &[u8]) -> bool {
         let Some(end) = literal.iter().position(|byte| *byte == b']') else {
             return false;
         };
-        let inside = &literal[..end];
-        (
-            !inside.is_empty() && class::all(inside, LITERAL),
-            &literal[end + 1..],
-        )
+        (is_ipv6(&literal[..end]), &literal[end + 1..])
     } else {
         let end = value.iter().position(|byte| !class::is(*byte, NAME));
         let (name, port) = value.split_at(end.unwrap_or(value.len()));
@@ -347,6 +343,12 @@ fn is_host(value: &[u8]) -> bool {
             [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
             _ => false,
         }
+}
+
+/// The one kind of IP literal that is in use (RFC 3986 §3.2.2).
+fn is_ipv6(inside: &[u8]) -> bool {
+    let text = std::str::from_utf8(inside);
+    text.is_ok_and(|text| text.parse::<core::net::Ipv6Addr>().is_ok())
 }
 
 /// A decimal number of digits only, up to 2^63 - 1, so that no signed counter behind overflows.

@@ -78,7 +78,7 @@ const HEADER_LINES: Rows = &[
     (Violation::FieldValue, &["¦A: b\0\r\n", "¦A: \x7f\r\n", "¦A:\x0bb\r\n"]),
     (Violation::NoHost, &["¦\r\n", "A: b\r\n¦\r\n"]),
     (Violation::HostRepeated, &["Host: a\r\n¦host: a\r\n"]),
-    (Violation::Host, &["¦Host: a/b\r\n", "¦Host: a b\r\n", "¦Host: u@a\r\n", "¦Host: a:b\r\n", "¦Host: :80\r\n", "¦Host: [::1\r\n", "¦Host: [::1]a\r\n", "¦Host: []\r\n", "¦Host: a:1:2\r\n", "¦Host: \u{e9}\r\n", "¦Host: %61\r\n", "¦Host: a:123456\r\n"]),
+    (Violation::Host, &["¦Host: a/b\r\n", "¦Host: a b\r\n", "¦Host: u@a\r\n", "¦Host: a:b\r\n", "¦Host: :80\r\n", "¦Host: [::1\r\n", "¦Host: [::1]a\r\n", "¦Host: []\r\n", "¦Host: [1:2:3:4:5:6:7:8:9]\r\n", "¦Host: [::1%251]\r\n", "¦Host: a:1:2\r\n", "¦Host: \u{e9}\r\n", "¦Host: %61\r\n", "¦Host: a:123456\r\n"]),
     (Violation::ContentLength, &["¦Content-Length: +5\r\n", "¦Content-Length: -5\r\n", "¦Content-Length: 0x5\r\n", "¦Content-Length:\r\n", "¦Content-Length: 5 5\r\n", "¦Content-Length: 9223372036854775808\r\n", "¦Content-Length: 99999999999999999999\r\n", "¦content-length: 5;\r\n"]),
     (Violation::ContentLengthRepeated, &["Content-Length: 5\r\n¦Content-Length: 5\r\n", "Content-Length: 0\r\n¦Content-Length: 5\r\n", "¦Content-Length: 5, 5\r\n"]),
     (Violation::TwoFramings, &["Content-Length: 5\r\n¦Transfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\n¦Content-Length: 5\r\n", "Content-Length: 0\r\n¦Transfer-Encoding: chunked\r\n"]),
