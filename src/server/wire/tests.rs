@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 
+mod agreement;
 mod upgrades;
 
 type Reply = Response<BoxBody<Bytes, Infallible>>;
@@ -32,6 +33,8 @@ const WIDTHS: [usize; 4] = [1, 7, 64, 1 << 20];
 fn reply(status: StatusCode, text: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(text.into()).boxed());
     *reply.status_mut() = status;
+    let service = "service".parse().unwrap();
+    reply.headers_mut().insert("server", service);
     reply
 }
 
@@ -56,11 +59,16 @@ async fn tell(inspection: &Inspection, number: u64, request: Request<Incoming>) 
     let te = head
         .headers
         .get("te")
-        .map(|te| te.to_str().unwrap().to_owned());
+        .map(|te| String::from_utf8_lossy(te.as_bytes()).into_owned());
     let trailers = head.uri.path() == "/trailers";
     let body = match body.collect().await {
         Ok(body) => body,
-        Err(_) => return refused(number, inspection.refusal(number).unwrap()),
+        Err(_) => {
+            return match inspection.refusal(number) {
+                Some(violation) => refused(number, violation),
+                None => reply(StatusCode::BAD_REQUEST, format!("{number} cut")),
+            };
+        }
     };
     let sent = body.trailers().map_or(0, HeaderMap::len);
     let start = format!(
@@ -98,17 +106,33 @@ async fn serve(server: DuplexStream) {
 
 /// Sends bytes and reads until the server closes.
 async fn exchange(width: usize, input: &[u8]) -> String {
+    exchange_until(width, input, End::Open).await
+}
+
+/// What a client does when it has sent all.
+#[derive(PartialEq, Eq)]
+enum End {
+    Open,
+    Closed,
+}
+
+async fn exchange_until(width: usize, input: &[u8], end: End) -> String {
     let (client, server) = duplex(width);
     let (mut from, mut to) = tokio::io::split(client);
     let mut output = Vec::new();
     let talk = async {
-        // The server may close before it has read all of a refused input.
-        let send = async { to.write_all(input).await.ok() };
-        let (_, read) = tokio::join!(send, from.read_to_end(&mut output));
+        let send = async {
+            // The server may close before it has read all of a refused input.
+            let _ = to.write_all(input).await;
+            if end == End::Closed {
+                let _ = to.shutdown().await;
+            }
+        };
+        let ((), read) = tokio::join!(send, from.read_to_end(&mut output));
         read.unwrap()
     };
     within(async { tokio::join!(serve(server), talk) }).await;
-    String::from_utf8(output).unwrap()
+    String::from_utf8_lossy(&output).into_owned()
 }
 
 /// The bodies of the answers; each starts after an empty line, and none has one.

@@ -3,7 +3,7 @@
 use super::*;
 
 const ASK: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
-const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nserver: service\r\n\r\n";
 
 /// Answers 101, and tells the caller where the upgraded stream will be.
 async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
