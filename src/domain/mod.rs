@@ -15,3 +15,4 @@ pub mod rollout;
 pub mod route;
 pub mod side;
 pub mod translate;
+pub mod wire;

@@ -1,0 +1,5 @@
+//! The wire inspector's verdict does not depend on how its input is cut.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge::domain::wire::check_any_cut(data));

@@ -1,0 +1,111 @@
+//! Byte classes of the HTTP and URI grammars, as one table.
+
+/// A byte of a token (RFC 9110 §5.6.2).
+pub(super) const TOKEN: u8 = 1;
+/// A byte of a path, as `http::Uri` takes it: the grammar, and what real clients leave unencoded.
+pub(super) const PATH: u8 = 1 << 1;
+/// A byte of a query, as `http::Uri` takes it.
+pub(super) const QUERY: u8 = 1 << 2;
+/// A byte of a target that needs no closer look: both of the above, or the `?` between them.
+pub(super) const TARGET: u8 = 1 << 3;
+/// A byte of a registered name or IPv4 address (RFC 3986 §3.2.2), without `%`: an encoded host name is one
+/// that two parsers compare in two ways, and `http::Uri` refuses it too.
+pub(super) const NAME: u8 = 1 << 4;
+static CLASSES: [u8; 256] = build();
+
+const fn build() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = classes_of(byte as u8);
+        byte += 1;
+    }
+    table
+}
+
+const fn classes_of(byte: u8) -> u8 {
+    let mut found = 0;
+    if byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_'
+        )
+        || matches!(byte, b'`' | b'|' | b'~')
+    {
+        found |= TOKEN;
+    }
+    let path = matches!(byte, 0x21 | 0x22 | 0x24..=0x3B | 0x3D | 0x40..=0x5F | 0x61..=0x7E);
+    let query = matches!(byte, 0x21 | 0x24..=0x3B | 0x3D | 0x3F..=0x7E);
+    if path {
+        found |= PATH;
+    }
+    if query {
+        found |= QUERY;
+    }
+    if (path && query) || byte == b'?' {
+        found |= TARGET;
+    }
+    if byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~')
+        || matches!(
+            byte,
+            b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+        )
+    {
+        found |= NAME;
+    }
+    found
+}
+
+/// Whether a byte is in a class.
+pub(super) fn is(byte: u8, class: u8) -> bool {
+    CLASSES[usize::from(byte)] & class != 0
+}
+
+/// Whether all bytes are in a class.
+pub(super) fn all(bytes: &[u8], class: u8) -> bool {
+    bytes.iter().all(|byte| is(*byte, class))
+}
+
+/// Whether a byte is one that no header value and no quoted string has (RFC 9110 §5.5).
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7F
+}
+
+/// Whether a control byte is among these.
+pub(super) fn any_control(bytes: &[u8]) -> bool {
+    let exact = || bytes.iter().any(|byte| is_control(*byte));
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return exact();
+    };
+    // The last word overlaps the one before, instead of a loop over what is left.
+    let (words, _) = bytes.as_chunks::<8>();
+    let found = words
+        .iter()
+        .fold(suspects(*last), |found, word| found | suspects(*word));
+    // A tab is suspect too, and allowed.
+    found != 0 && exact()
+}
+
+/// Not zero if one of eight bytes is below space or is DEL: a borrow reaches the high bit of a byte only from
+/// such a byte, or from one below it in the word.
+fn suspects(word: [u8; 8]) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let word = u64::from_le_bytes(word);
+    let below_space = word.wrapping_sub(0x20 * ONES) & !word;
+    let not_delete = word ^ (0x7F * ONES);
+    let delete = not_delete.wrapping_sub(ONES) & !not_delete;
+    (below_space | delete) & HIGH
+}
+
+/// The bytes without the white space around them (`OWS`, RFC 9110 §5.6.3).
+pub(super) fn trimmed(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}

@@ -1,0 +1,364 @@
+//! One request head: what its lines say about framing and host, line by line.
+//!
+//! Laws: a line is judged by itself and by the complete lines before it, never by how it arrived; a head
+//! that is accepted gives exactly one framing.
+
+use super::class::{self, NAME, PATH, QUERY, TARGET, TOKEN};
+use super::violation::Violation;
+
+/// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
+/// line that the adapter adds (a `te`, or the `connection: close` of a refused head).
+pub(super) const MAX_FIELDS: u8 = 99;
+
+/// Whether the client sent a `TE` field itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Te {
+    /// It did: what it says stands.
+    Sent,
+    /// It did not.
+    #[default]
+    Absent,
+}
+
+/// Whether the client wants to speak another protocol afterwards (RFC 9110 §7.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Upgrade {
+    Asked,
+    #[default]
+    No,
+}
+
+/// How the end of the body is found (RFC 9112 §6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Framing {
+    #[default]
+    Empty,
+    Sized(u64),
+    Chunked,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Version {
+    Http10,
+    #[default]
+    Http11,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Host {
+    Seen,
+    #[default]
+    Missing,
+}
+
+/// What the lines so far said.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    version: Version,
+    host: Host,
+    pub(super) te: Te,
+    pub(super) upgrade: Upgrade,
+    pub(super) framing: Framing,
+    content_length: Option<u64>,
+    fields: u8,
+    /// The authority of an absolute target, to compare with `Host`.
+    authority: Option<Authority>,
+}
+
+/// The host that an absolute target names.
+#[derive(Debug)]
+struct Authority {
+    /// Without the port that the scheme means anyway.
+    host: Box<[u8]>,
+    /// That port, with its colon.
+    default_port: &'static [u8],
+}
+
+impl Head {
+    /// Reads a request line, without its end.
+    pub(super) fn request_line(
+        &mut self,
+        line: &[u8],
+        longest_target: usize,
+    ) -> Result<(), Violation> {
+        let (method, target, version) = split_request_line(line)?;
+        self.version = version;
+        if target.len() > longest_target {
+            return Err(Violation::TargetTooLong);
+        }
+        if target.first() == Some(&b'/') {
+            return path_and_query(target);
+        }
+        if target == b"*" && method == b"OPTIONS" {
+            return Ok(());
+        }
+        self.authority = Some(absolute(target)?);
+        Ok(())
+    }
+
+    /// Reads a header line, without its end.
+    pub(super) fn field_line(&mut self, line: &[u8]) -> Result<(), Violation> {
+        if self.fields == MAX_FIELDS {
+            return Err(Violation::TooManyFields);
+        }
+        self.fields += 1;
+        let (name, value) = split_field(line)?;
+        match name.len() {
+            2 if name.eq_ignore_ascii_case(b"te") => self.te = Te::Sent,
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                return self.read_host(class::trimmed(value));
+            }
+            7 if name.eq_ignore_ascii_case(b"upgrade") => self.read_upgrade(),
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                return self.read_content_length(class::trimmed(value));
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                return self.read_transfer_encoding(class::trimmed(value));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The empty line was read: is anything missing?
+    pub(super) fn end(&self) -> Result<(), Violation> {
+        if self.version == Version::Http11 && self.host == Host::Missing {
+            return Err(Violation::NoHost);
+        }
+        Ok(())
+    }
+
+    fn read_upgrade(&mut self) {
+        // RFC 9110 §7.8: ignored in an HTTP/1.0 request.
+        if self.version == Version::Http11 {
+            self.upgrade = Upgrade::Asked;
+        }
+    }
+
+    fn read_host(&mut self, value: &[u8]) -> Result<(), Violation> {
+        if self.host == Host::Seen {
+            return Err(Violation::HostRepeated);
+        }
+        self.host = Host::Seen;
+        if !is_host(value) {
+            return Err(Violation::Host);
+        }
+        match &self.authority {
+            Some(authority) if !authority.is(value) => Err(Violation::AuthorityDiffers),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn read_content_length(&mut self, value: &[u8]) -> Result<(), Violation> {
+        if self.framing == Framing::Chunked {
+            return Err(Violation::TwoFramings);
+        }
+        if self.content_length.is_some() || value.contains(&b',') {
+            return Err(Violation::ContentLengthRepeated);
+        }
+        let length = decimal(value).ok_or(Violation::ContentLength)?;
+        self.content_length = Some(length);
+        if length > 0 {
+            self.framing = Framing::Sized(length);
+        }
+        Ok(())
+    }
+
+    fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), Violation> {
+        if self.version == Version::Http10 {
+            return Err(Violation::TransferEncodingInHttp10);
+        }
+        if self.content_length.is_some() {
+            return Err(Violation::TwoFramings);
+        }
+        if self.framing == Framing::Chunked {
+            return Err(Violation::TransferEncodingRepeated);
+        }
+        if !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(Violation::TransferEncoding);
+        }
+        self.framing = Framing::Chunked;
+        Ok(())
+    }
+}
+
+/// Splits a header or trailer line into its name, and its value with the white space around it.
+pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Violation> {
+    let end = line.iter().position(|byte| !class::is(*byte, TOKEN));
+    let (name, value) = match end {
+        Some(end) if end > 0 && line[end] == b':' => (&line[..end], &line[end + 1..]),
+        Some(_) | None => return Err(field_fault(line)),
+    };
+    if class::any_control(line) {
+        return Err(field_fault(line));
+    }
+    Ok((name, value))
+}
+
+/// What is wrong with a header line that is not one.
+#[cold]
+fn field_fault(line: &[u8]) -> Violation {
+    if line.contains(&b'\r') {
+        return Violation::BareCr;
+    }
+    if let Some(b' ' | b'\t') = line.first() {
+        return Violation::ObsFold;
+    }
+    let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+        return Violation::NoColon;
+    };
+    match &line[..colon] {
+        [] => Violation::FieldName,
+        [.., b' ' | b'\t'] => Violation::SpaceBeforeColon,
+        name if class::all(name, TOKEN) => Violation::FieldValue,
+        _ => Violation::FieldName,
+    }
+}
+
+fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Violation> {
+    let end = line.iter().position(|byte| !class::is(*byte, TOKEN));
+    let (method, rest) = match end {
+        Some(end) if end > 0 && line[end] == b' ' => (&line[..end], &line[end + 1..]),
+        Some(_) | None => return Err(method_fault(line)),
+    };
+    let (target, version) = if let Some(target) = rest.strip_suffix(b" HTTP/1.1") {
+        (target, Version::Http11)
+    } else if let Some(target) = rest.strip_suffix(b" HTTP/1.0") {
+        (target, Version::Http10)
+    } else {
+        return Err(version_fault(line));
+    };
+    if target.is_empty() {
+        return Err(Violation::RequestLine);
+    }
+    if method == b"CONNECT" {
+        return Err(Violation::Connect);
+    }
+    Ok((method, target, version))
+}
+
+#[cold]
+fn method_fault(line: &[u8]) -> Violation {
+    if line.contains(&b'\r') {
+        Violation::BareCr
+    } else if class::all(line, TOKEN) {
+        Violation::RequestLine
+    } else {
+        Violation::Method
+    }
+}
+
+#[cold]
+fn version_fault(line: &[u8]) -> Violation {
+    if line.contains(&b'\r') {
+        return Violation::BareCr;
+    }
+    if line == b"PRI * HTTP/2.0" {
+        return Violation::Http2Preface;
+    }
+    match line.iter().rposition(|byte| *byte == b' ') {
+        Some(space) if line[space + 1..].starts_with(b"HTTP/") => Violation::Version,
+        Some(_) | None => Violation::RequestLine,
+    }
+}
+
+fn path_and_query(target: &[u8]) -> Result<(), Violation> {
+    if class::all(target, TARGET) {
+        return Ok(());
+    }
+    let question = target.iter().position(|byte| *byte == b'?');
+    let (path, query) = target.split_at(question.unwrap_or(target.len()));
+    if class::all(path, PATH) && class::all(query, QUERY) {
+        return Ok(());
+    }
+    Err(target_fault(target))
+}
+
+#[cold]
+fn target_fault(target: &[u8]) -> Violation {
+    if target.contains(&b'\r') {
+        Violation::BareCr
+    } else if target.contains(&b' ') {
+        Violation::RequestLine
+    } else if target.contains(&b'#') {
+        Violation::Fragment
+    } else {
+        Violation::Target
+    }
+}
+
+/// The authority of an `http` or `https` URL.
+fn absolute(target: &[u8]) -> Result<Authority, Violation> {
+    let colon = target.iter().position(|byte| *byte == b':').unwrap_or(0);
+    let (scheme, rest) = target.split_at(colon);
+    let default_port: &'static [u8] = match scheme.len() {
+        4 if scheme.eq_ignore_ascii_case(b"http") => b":80",
+        5 if scheme.eq_ignore_ascii_case(b"https") => b":443",
+        _ => return Err(target_fault(target)),
+    };
+    let Some(rest) = rest.strip_prefix(b"://") else {
+        return Err(target_fault(target));
+    };
+    let end = rest
+        .iter()
+        .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    let (authority, path) = rest.split_at(end.unwrap_or(rest.len()));
+    if authority.is_empty() || !is_host(authority) {
+        return Err(target_fault(target));
+    }
+    path_and_query(path)?;
+    Ok(Authority {
+        host: without(authority, default_port).into(),
+        default_port,
+    })
+}
+
+fn without<'a>(authority: &'a [u8], default_port: &[u8]) -> &'a [u8] {
+    authority.strip_suffix(default_port).unwrap_or(authority)
+}
+
+impl Authority {
+    /// Whether a `Host` names the same (RFC 9110 §4.2.3: in any case, with or without the default port).
+    fn is(&self, value: &[u8]) -> bool {
+        self.host
+            .eq_ignore_ascii_case(without(value, self.default_port))
+    }
+}
+
+/// `uri-host [":" port]` (RFC 9110 §7.2); empty is allowed, as for a target without authority.
+fn is_host(value: &[u8]) -> bool {
+    let (host_ok, port) = if let Some(literal) = value.strip_prefix(b"[") {
+        let Some(end) = literal.iter().position(|byte| *byte == b']') else {
+            return false;
+        };
+        (is_ipv6(&literal[..end]), &literal[end + 1..])
+    } else {
+        let end = value.iter().position(|byte| !class::is(*byte, NAME));
+        let (name, port) = value.split_at(end.unwrap_or(value.len()));
+        (!name.is_empty() || port.is_empty(), port)
+    };
+    host_ok
+        && match port {
+            [] => true,
+            [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
+            _ => false,
+        }
+}
+
+/// The one kind of IP literal that is in use (RFC 3986 §3.2.2).
+fn is_ipv6(inside: &[u8]) -> bool {
+    let text = std::str::from_utf8(inside);
+    text.is_ok_and(|text| text.parse::<core::net::Ipv6Addr>().is_ok())
+}
+
+/// A decimal number of digits only, up to 2^63 - 1, so that no signed counter behind overflows.
+fn decimal(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    let number = value.iter().try_fold(0_u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    (number <= i64::MAX as u64).then_some(number)
+}

@@ -1,0 +1,80 @@
+//! The law of cuts, as a function that fuzzing and tests run on any bytes.
+
+use super::{Follower, Found, Limits, Place, Violation};
+
+/// All that a connection's bytes led to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Trace {
+    /// How many bytes were passed on.
+    pub(super) passed: usize,
+    /// Where heads ended and upgrades were due.
+    pub(super) events: Vec<(usize, Found)>,
+    /// The refusal, if there was one, and the number of its message.
+    pub(super) refused: Option<(Place, Violation)>,
+    /// The number of the last message.
+    pub(super) message: u64,
+}
+
+/// Follows an input that arrives in pieces of the given sizes, the last of which is repeated. Every upgrade
+/// is declined.
+pub(super) fn follow(limits: Limits, input: &[u8], pieces: &[usize]) -> Trace {
+    let mut follower = Follower::new(limits);
+    let mut trace = Trace::default();
+    let mut sizes = pieces.iter().copied();
+    let mut size = 1;
+    let mut arrived = 0;
+    while arrived < input.len() && trace.refused.is_none() {
+        size = sizes.next().unwrap_or(size).max(1);
+        arrived = input.len().min(arrived.saturating_add(size));
+        follow_piece(&mut follower, &input[..arrived], &mut trace);
+    }
+    trace.message = follower.message();
+    trace
+}
+
+fn follow_piece(follower: &mut Follower, arrived: &[u8], trace: &mut Trace) {
+    loop {
+        let step = follower.feed(&arrived[trace.passed..]);
+        trace.passed += step.passed;
+        match step.found {
+            Found::More => return,
+            Found::Refused { place, violation } => {
+                trace.refused = Some((place, violation));
+                return;
+            }
+            Found::Upgrade => follower.resume(),
+            Found::HeadEnd { .. } => {}
+        }
+        trace.events.push((trace.passed, step.found));
+    }
+}
+
+/// Asserts that verdict, events and passed bytes do not depend on how an input is cut.
+///
+/// # Panics
+///
+/// If they do: this is the body of a fuzz target.
+pub fn check_any_cut(data: &[u8]) {
+    let small = Limits {
+        head: 160,
+        target: 48,
+    };
+    // A cut that moves with the input, so that a fuzzer can move it.
+    let cut = data.iter().fold(data.len(), |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
+    for limits in [Limits::default(), small] {
+        let whole = follow(limits, data, &[usize::MAX]);
+        assert!(
+            whole.passed <= data.len(),
+            "more was passed on than came in"
+        );
+        for pieces in [&[1][..], &[cut % 64, 1 + cut / 64 % 16], &[cut % 1024, 700]] {
+            assert_eq!(
+                follow(limits, data, pieces),
+                whole,
+                "cut into pieces of {pieces:?} with {limits:?}"
+            );
+        }
+    }
+}

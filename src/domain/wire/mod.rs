@@ -1,0 +1,26 @@
+//! The wire inspector: follows HTTP/1.1 request framing on one connection and refuses what two parsers
+//! could read in two ways.
+//!
+//! It stands before an HTTP parser that is more lenient, and passes bytes on unchanged. It knows lines,
+//! lengths and chunks (RFC 9112), never routes or bodies' content, and does no I/O: it is fed slices.
+//!
+//! Laws: what is passed on is a prefix of what came in; neither that prefix nor the verdict depends on how
+//! the input was cut into pieces ([`check_any_cut`]); nothing that follows a refusal is passed on; a
+//! request inside the grammar and the limits is never refused.
+
+mod body;
+mod chunk;
+mod class;
+mod follower;
+mod head;
+mod law;
+mod line;
+mod violation;
+
+#[cfg(test)]
+mod tests;
+
+pub use follower::{Follower, Found, Limits, Place, Step};
+pub use head::Te;
+pub use law::check_any_cut;
+pub use violation::Violation;

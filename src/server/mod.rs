@@ -1,0 +1,3 @@
+//! Floor 4: what stands on sockets.
+
+pub mod wire;

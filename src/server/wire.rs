@@ -1,0 +1,376 @@
+//! The wire inspector on a socket: what the HTTP server reads is what the inspector passed on.
+//!
+//! It stands between a client's socket and hyper, and knows neither routes nor answers. Bytes are read
+//! straight into hyper's buffer; only an incomplete line is ever copied.
+//!
+//! Laws: hyper never sees a byte that was not judged, but for the lines named here; a refused message is
+//! still one request to the service, in its turn, so that it is answered, logged and counted like any
+//! other; after a refusal nothing of the connection is read as HTTP again.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
+
+mod inspection;
+#[cfg(test)]
+mod tests;
+
+use inspection::Answer;
+pub use inspection::Inspection;
+
+/// The value of the `te` field that the inspector adds to a request that has none.
+///
+/// hyper sends trailers only to a request with `te: trailers`; RFC 9110 §6.5.1 lets a gateway pass them on
+/// without. A recipient takes the value out again where it is spelled exactly so.
+pub const ADDED_TE: &str = "TRAILERS";
+
+const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
+
+/// What hyper reads in place of a message whose request line is refused.
+const SUBSTITUTE: &[u8] = b"GET / HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";
+
+/// What hyper reads in place of the rest of a head that is refused.
+const REST_OF_HEAD: &[u8] = b"connection: close\r\n\r\n";
+
+/// The room in hyper's buffer below which a buffer of our own is used.
+const ROOM: usize = 256;
+
+/// What a client may send before its request for an upgrade is answered.
+const MAX_WAITING: usize = 8 * 1024;
+
+/// How often a refused connection is read before other connections have their turn.
+const DRAIN_READS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Following,
+    /// A request for an upgrade has no answer yet.
+    Waiting,
+    /// Another protocol is spoken.
+    Transparent,
+    /// hyper has, or will have, a request that stands for the refused one.
+    Refused,
+    /// The body that hyper is reading is refused.
+    Broken(Violation),
+}
+
+/// Whether a read has something for the reader.
+enum Flow {
+    /// Bytes, or the end.
+    Done,
+    /// Not in the reader's buffer yet.
+    Again,
+}
+
+/// A socket whose input is inspected.
+#[derive(Debug)]
+pub struct Inspected<S> {
+    socket: S,
+    follower: Follower,
+    mode: Mode,
+    /// Came in and is not passed on yet.
+    held: Vec<u8>,
+    /// Is passed on, but found no room in the reader's buffer.
+    ready: BytesMut,
+    inspection: Inspection,
+    /// Who waits for the answer to a request for an upgrade.
+    reader: Option<Waker>,
+}
+
+impl<S> Inspected<S> {
+    /// Inspects a new connection.
+    pub fn new(socket: S, limits: Limits, inspection: Inspection) -> Self {
+        Inspected {
+            socket,
+            follower: Follower::new(limits),
+            mode: Mode::Following,
+            held: Vec::new(),
+            ready: BytesMut::new(),
+            inspection,
+            reader: None,
+        }
+    }
+
+    /// The socket after an upgrade, and what was read from it that hyper has not seen: it follows what
+    /// hyper itself gives back.
+    pub fn into_socket(mut self) -> (S, Bytes) {
+        self.ready.extend_from_slice(&self.held);
+        (self.socket, self.ready.freeze())
+    }
+
+    /// Judges what stands in the reader's buffer from `start` on, and leaves there what is passed on.
+    fn sift_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
+        let mut passed = start;
+        let mut may_insert = true;
+        loop {
+            let step = self.follower.feed(&buf.filled()[passed..]);
+            passed += step.passed;
+            if let Found::HeadEnd { te } = step.found {
+                if te == Te::Sent {
+                    continue;
+                }
+                // One insertion moves little; one for each request of a long pipeline would be quadratic.
+                if may_insert && buf.remaining() >= TE_LINE.len() {
+                    may_insert = false;
+                    insert(buf, passed, TE_LINE);
+                    passed += TE_LINE.len();
+                    continue;
+                }
+                let rest = buf.filled()[passed..].to_vec();
+                self.ready.extend_from_slice(TE_LINE);
+                self.sift(&rest);
+            } else {
+                self.settle(step.found, &buf.filled()[passed..]);
+            }
+            buf.set_filled(passed);
+            return if passed > start {
+                Flow::Done
+            } else {
+                Flow::Again
+            };
+        }
+    }
+
+    /// Judges an input that is not in the reader's buffer.
+    fn sift(&mut self, input: &[u8]) {
+        let mut rest = input;
+        loop {
+            let step = self.follower.feed(rest);
+            let (passed, left) = rest.split_at(step.passed);
+            self.ready.extend_from_slice(passed);
+            rest = left;
+            match step.found {
+                Found::HeadEnd { te: Te::Absent } => self.ready.extend_from_slice(TE_LINE),
+                Found::HeadEnd { te: Te::Sent } => {}
+                Found::More | Found::Upgrade | Found::Refused { .. } => {
+                    return self.settle(step.found, rest);
+                }
+            }
+        }
+    }
+
+    /// What becomes of the bytes that are not passed on.
+    fn settle(&mut self, found: Found, rest: &[u8]) {
+        match found {
+            Found::More | Found::HeadEnd { .. } => self.held.extend_from_slice(rest),
+            Found::Upgrade => {
+                self.held.extend_from_slice(rest);
+                self.mode = Mode::Waiting;
+            }
+            Found::Refused { place, violation } => self.refuse(place, violation),
+        }
+    }
+
+    fn refuse(&mut self, place: Place, violation: Violation) {
+        self.inspection.refuse(self.follower.message(), violation);
+        self.mode = match place {
+            Place::BeforeMessage => {
+                self.ready.extend_from_slice(SUBSTITUTE);
+                Mode::Refused
+            }
+            Place::InHead => {
+                self.ready.extend_from_slice(REST_OF_HEAD);
+                Mode::Refused
+            }
+            Place::InBody => Mode::Broken(violation),
+        };
+    }
+
+    fn deliver(&mut self, buf: &mut ReadBuf<'_>) -> Flow {
+        if self.ready.is_empty() {
+            return Flow::Again;
+        }
+        let count = self.ready.len().min(buf.remaining());
+        buf.put_slice(&self.ready[..count]);
+        self.ready.advance(count);
+        Flow::Done
+    }
+
+    /// Acts on the answer to a request for an upgrade.
+    fn go_on(&mut self, answer: Answer) {
+        let held = std::mem::take(&mut self.held);
+        match answer {
+            Answer::Switched => {
+                self.mode = Mode::Transparent;
+                self.ready.extend_from_slice(&held);
+            }
+            Answer::Declined => {
+                self.mode = Mode::Following;
+                self.follower.resume();
+                self.sift(&held);
+            }
+        }
+    }
+
+    fn upgrade_answer(&self) -> Option<Answer> {
+        self.inspection.answer(self.follower.message())
+    }
+
+    /// hyper writes after each answer: time to wake the reader that waits for it.
+    fn wake_reader(&mut self) {
+        if self.reader.is_some()
+            && self.upgrade_answer().is_some()
+            && let Some(reader) = self.reader.take()
+        {
+            reader.wake();
+        }
+    }
+}
+
+fn insert(buf: &mut ReadBuf<'_>, at: usize, line: &[u8]) {
+    buf.put_slice(line);
+    buf.filled_mut()[at..].rotate_right(line.len());
+}
+
+impl<S: AsyncRead + Unpin> Inspected<S> {
+    /// Reads from the socket behind what the buffer has: how many bytes came.
+    fn poll_socket(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+        Poll::Ready(Ok(buf.filled().len() - before))
+    }
+
+    fn poll_follow(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Flow>> {
+        if buf.remaining() < self.held.len() + ROOM {
+            return self.poll_follow_apart(cx);
+        }
+        let start = buf.filled().len();
+        buf.put_slice(&self.held);
+        let polled = self.poll_socket(cx, buf);
+        if let Poll::Ready(Ok(1..)) = polled {
+            self.held.clear();
+            return Poll::Ready(Ok(self.sift_in_place(buf, start)));
+        }
+        buf.set_filled(start);
+        polled.map_ok(|_| Flow::Done)
+    }
+
+    /// Reads into a buffer of its own, for a reader with hardly any room.
+    fn poll_follow_apart(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Flow>> {
+        let mut space = [0; ROOM];
+        let mut part = ReadBuf::new(&mut space);
+        if ready!(self.poll_socket(cx, &mut part))? == 0 {
+            return Poll::Ready(Ok(Flow::Done));
+        }
+        let mut input = std::mem::take(&mut self.held);
+        input.extend_from_slice(part.filled());
+        self.sift(&input);
+        Poll::Ready(Ok(Flow::Again))
+    }
+
+    /// Holds what comes before the answer to a request for an upgrade, and notices when the client goes.
+    fn poll_wait(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<Flow>> {
+        if let Some(answer) = self.upgrade_answer() {
+            self.go_on(answer);
+            return Poll::Ready(Ok(Flow::Again));
+        }
+        self.reader = Some(cx.waker().clone());
+        let start = buf.filled().len();
+        while self.held.len() < MAX_WAITING {
+            if ready!(self.poll_socket(cx, buf))? == 0 {
+                return Poll::Ready(Ok(Flow::Done));
+            }
+            self.held.extend_from_slice(&buf.filled()[start..]);
+            buf.set_filled(start);
+        }
+        Poll::Pending
+    }
+
+    /// Throws away what follows a refusal, so that closing with unread bytes does not reset the connection
+    /// before the answer is read. Its end is not told: hyper would take the client for gone, and not answer.
+    fn poll_drain(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Flow>> {
+        let start = buf.filled().len();
+        for _ in 0..DRAIN_READS {
+            let count = ready!(self.poll_socket(cx, buf))?;
+            buf.set_filled(start);
+            if count == 0 {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            if let Flow::Done = this.deliver(buf) {
+                return Poll::Ready(Ok(()));
+            }
+            let flow = match this.mode {
+                Mode::Following => ready!(this.poll_follow(cx, buf))?,
+                Mode::Waiting => ready!(this.poll_wait(cx, buf))?,
+                Mode::Refused => ready!(this.poll_drain(cx, buf))?,
+                Mode::Transparent => return Pin::new(&mut this.socket).poll_read(cx, buf),
+                Mode::Broken(violation) => {
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, violation)));
+                }
+            };
+            if let Flow::Done = flow {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.wake_reader();
+        Pin::new(&mut this.socket).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.wake_reader();
+        Pin::new(&mut this.socket).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.wake_reader();
+        Pin::new(&mut this.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}

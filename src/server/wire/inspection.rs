@@ -1,0 +1,73 @@
+//! What the two ends of one connection tell each other: the inspector on the socket, and the service.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use http::StatusCode;
+
+use crate::domain::wire::Violation;
+
+/// What the inspector of one connection and the service behind it tell each other.
+///
+/// Messages have numbers because hyper reads ahead: a violation may be found while an earlier request is
+/// still being answered.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    refused: OnceLock<(u64, Violation)>,
+    begun: AtomicU64,
+    /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
+    answered: AtomicU64,
+}
+
+impl Inspection {
+    /// Counts a request, when the service is called with it: the first has number 1.
+    #[must_use]
+    pub fn begin(&self) -> u64 {
+        self.shared.begun.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Why the request with this number must be refused, if it must. Worth a look when the request begins,
+    /// and again when its body cannot be read.
+    #[must_use]
+    pub fn refusal(&self, request: u64) -> Option<Violation> {
+        match self.shared.refused.get() {
+            Some((refused, violation)) if *refused == request => Some(*violation),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Says how a request was answered, before hyper has the answer. A request for an upgrade needs this,
+    /// for the bytes behind it are held until then; for any other it does nothing.
+    pub fn answered(&self, request: u64, status: StatusCode) {
+        let switched = u64::from(status == StatusCode::SWITCHING_PROTOCOLS);
+        let answer = request << 1 | switched;
+        self.shared.answered.store(answer, Ordering::Release);
+    }
+
+    /// Says which request is refused. The first refusal is the only one: nothing is read after it.
+    pub(super) fn refuse(&self, request: u64, violation: Violation) {
+        let _ = self.shared.refused.set((request, violation));
+    }
+
+    /// How a request was answered, if it was.
+    pub(super) fn answer(&self, request: u64) -> Option<Answer> {
+        let answer = self.shared.answered.load(Ordering::Acquire);
+        match (answer >> 1 >= request, answer & 1) {
+            (false, _) => None,
+            (true, 0) => Some(Answer::Declined),
+            (true, _) => Some(Answer::Switched),
+        }
+    }
+}
+
+/// The answer to a request for an upgrade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Switched,
+    Declined,
+}

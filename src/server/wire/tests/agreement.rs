@@ -1,0 +1,43 @@
+//! hyper takes whatever the inspector passes: an answer that the service did not write would be neither
+//! logged nor counted.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::*;
+
+const MESSAGES: [&str; 6] = [
+    FIRST,
+    "\r\nGET http://a:80/x?y HTTP/1.1\r\nAccept: */*\r\nHost: a\r\nTE: trailers\r\n\r\n",
+    "POST /a HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 4\r\n\r\n{  }",
+    "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\"b\"\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nx: y\r\n\r\n",
+    "GET /c HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+];
+
+/// A pipeline in which some bytes are others.
+fn spoiled() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![select(b"\r\n \t:;,#[]@%?/\0=0129aH".to_vec()), any::<u8>()];
+    let messages = vec(select(MESSAGES.to_vec()), 1..4);
+    (messages, vec((any::<Index>(), byte), 0..3)).prop_map(|(messages, spoils)| {
+        let mut input = messages.concat().into_bytes();
+        for (at, byte) in spoils {
+            let at = at.index(input.len());
+            input[at] = byte;
+        }
+        input
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_answer_is_the_services(input in spoiled(), width in select(WIDTHS.to_vec())) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let output = runtime.block_on(exchange_until(width, &input, End::Closed));
+        let told = output.matches("\r\nserver: service\r\n").count();
+        let answers = [" 200 OK\r\n", " 400 Bad Request\r\n", " 414 ", " 431 "]
+            .map(|status| output.matches(&format!("HTTP/1.1{status}")).count() + output.matches(&format!("HTTP/1.0{status}")).count());
+        prop_assert_eq!(answers.iter().sum::<usize>(), told, "{:?}", output);
+    }
+}

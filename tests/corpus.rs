@@ -1,0 +1,29 @@
+//! Runs the body of each fuzz target over its corpus, on the stable compiler.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a corpus that cannot be read fails the test"
+)]
+
+use std::fs;
+use std::path::Path;
+
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let files = fs::read_dir(root.join(target)).unwrap();
+    let found: Vec<_> = files
+        .map(|file| fs::read(file.unwrap().path()).unwrap())
+        .collect();
+    assert!(!found.is_empty(), "the corpus of {target} is empty");
+    found
+}
+
+#[test]
+fn wire() {
+    for input in corpus("wire") {
+        dualgauge::domain::wire::check_any_cut(&input);
+        for end in 0..input.len() {
+            dualgauge::domain::wire::check_any_cut(&input[..end]);
+        }
+    }
+}
