@@ -15,6 +15,7 @@
 //! | 2 | [`store`] | flips of flags over the flags file, kept on disk |
 //! | 3 | [`gateway`] | the whole story of one call |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
+//! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
 //! | 6 | [`cli`] | `run`, `check`, `demo` |
 //!
@@ -29,3 +30,5 @@
 
 pub mod cli;
 pub mod domain;
+#[cfg(feature = "demo")]
+pub mod sample;
