@@ -19,7 +19,7 @@
 //!      -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_tables"}}'
 //! ```
 //!
-//! [`Sample::answer`] is a function from request to reply.
+//! [`Sample::answer`] is a function from request to reply; [`serve()`] puts it on a socket.
 
 mod body;
 mod crud;
@@ -31,11 +31,13 @@ mod reply;
 mod repr;
 mod rest;
 mod rpc;
+mod serve;
 mod tools;
 mod value;
 
 pub use database::Database;
 pub use reply::{Content, Reply};
+pub use serve::serve;
 
 use bytes::Bytes;
 use http::header::HOST;
