@@ -15,6 +15,7 @@
 //! | 2 | [`store`] | flips of flags over the flags file, kept on disk |
 //! | 3 | [`gateway`] | the whole story of one call |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
+//! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
 //! | 6 | [`cli`] | `run`, `check`, `demo` |
 //!
@@ -27,7 +28,13 @@
 //! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
 //! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
 
+pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod gateway;
+#[cfg(feature = "demo")]
+pub mod sample;
 pub mod server;
+pub mod telemetry;
+pub mod upstream;

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use tokio::time::{timeout, timeout_at};
 
-use super::Arrival;
 use super::record::Record;
 use crate::domain::failure::{Failure, Reason};
+use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{Body, Exchange, HttpUpstream, Progress, ReadFault, Repeat, UpstreamError, read_whole};
 
@@ -65,7 +65,7 @@ pub(super) async fn head(
         let progress = wait.progress;
         match timeout_at(progress.last() + wait.limit, &mut asked).await {
             Ok(Ok(exchange)) => break Ok(exchange),
-            Ok(Err(_)) if progress.is_broken() => break Err(broken(wait.arrival)),
+            Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
             Ok(Err(error)) => break Err(sent(error)),
             Err(_) if progress.last() + wait.limit > clock::now() => {}
             Err(_) if progress.is_running() => {
@@ -84,12 +84,11 @@ pub(super) struct Wait<'a> {
     pub(super) limit: Duration,
     pub(super) progress: &'a Rc<Progress>,
     pub(super) repeat: Repeat,
-    pub(super) arrival: &'a Arrival,
 }
 
-/// The client's body ended before its end.
-pub(super) fn broken(arrival: &Arrival) -> Failure {
-    match arrival.violation() {
+/// The client's body ended before its end, or the wire inspector ended it.
+pub(super) fn broken(violation: Option<Violation>) -> Failure {
+    match violation {
         Some(violation) => Failure::new(violation.reason(), violation.as_str()),
         None => Failure::new(Reason::BodyCut, "the body of the request ended before it was complete"),
     }

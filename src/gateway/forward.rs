@@ -44,7 +44,7 @@ pub(super) async fn forward(
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
-    let wait = Wait { limit, progress: &progress, repeat, arrival };
+    let wait = Wait { limit, progress: &progress, repeat };
     let exchange = ask::head(record, upstream, request, wait).await?;
     let silence = upstream.plan().idle_timeout;
     let (mut head, body) = exchange.response.into_parts();

@@ -9,7 +9,7 @@ use http::header::{
 use http::{HeaderMap, Version};
 
 use crate::domain::plan::{Credentials, UpstreamPlan};
-use crate::domain::wire::TE_MARKER;
+use crate::domain::wire::ADDED_TE;
 
 use super::Arrival;
 
@@ -55,7 +55,7 @@ pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// Whether the client itself said that it takes trailers.
 pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(TE).iter().filter(|value| value.as_bytes() != TE_MARKER.as_bytes());
+    let values = headers.get_all(TE).iter().filter(|value| value.as_bytes() != ADDED_TE.as_bytes());
     let mut values = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     values.any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
@@ -67,7 +67,7 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
 }
 
 /// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
-pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: Arrival) {
+pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
     let via = if version == Version::HTTP_10 { "1.0 dualgauge" } else { "1.1 dualgauge" };
     headers.append(VIA, HeaderValue::from_static(via));
     let peer = match arrival.peer.ip() {

@@ -6,21 +6,19 @@ use http::HeaderMap;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::Arrival;
 use super::ask::broken;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
-use crate::upstream::{ReadFault, read_whole};
+use crate::upstream::{ReadFault, read_whole, violation_of};
 
 /// Reads a body that must be JSON, if there is one.
 pub(super) async fn json(
     headers: &HeaderMap,
     body: Incoming,
-    limits: &Limits,
-    arrival: &Arrival,
+    limits: &Limits
 ) -> Result<Option<Json>, Failure> {
-    let body = bytes(headers, body, limits, arrival).await?;
+    let body = bytes(headers, body, limits).await?;
     if body.is_empty() {
         return Ok(None);
     }
@@ -35,8 +33,7 @@ pub(super) async fn json(
 pub(super) async fn bytes(
     headers: &HeaderMap,
     body: Incoming,
-    limits: &Limits,
-    arrival: &Arrival,
+    limits: &Limits
 ) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         media_type(headers)?;
@@ -47,7 +44,7 @@ pub(super) async fn bytes(
         Ok(Err(ReadFault::TooLarge(limit))) => {
             Err(Failure::new(Reason::BodyTooLarge, format!("the body is longer than {limit} bytes")))
         }
-        Ok(Err(ReadFault::Cut(error))) => Err(broken(arrival).because(error)),
+        Ok(Err(ReadFault::Cut(error))) => Err(broken(violation_of(&error)).because(error)),
         Err(_) => {
             let message = format!("the body was not complete within {:?}", limits.body_timeout);
             Err(Failure::new(Reason::RequestTimeout, message))

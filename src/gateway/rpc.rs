@@ -62,7 +62,7 @@ pub(super) async fn serve(
     let limits = &installed.plan.limits;
     let (head, body) = request.into_parts();
     let letter = Letter { worker: worker.clone(), installed: installed.clone(), head, arrival };
-    let read = intake::bytes(&letter.head.headers, body, limits, &letter.arrival).await;
+    let read = intake::bytes(&letter.head.headers, body, limits).await;
     let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
     match read {
         Err(failure) => render::failure(letter.record(), failure),

@@ -15,7 +15,7 @@ use super::render::{Answer, Whole, status};
 use super::{Arrival, intake};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, ErrorObject, Response, ResponseFault, parse_response};
+use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
 use crate::domain::pieces::Pieces;
 use crate::domain::route::{BindError, Route, Segments};
@@ -32,7 +32,7 @@ pub(super) async fn rest_call(
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
-    let body = intake::json(&head.headers, body, limits, arrival).await?;
+    let body = intake::json(&head.headers, body, limits).await?;
     let segments = Segments::split(head.uri.path());
     let call = translate::rest_to_rpc(route, &segments, head.uri.query(), body).map_err(bind)?;
     record.dropped(call.dropped);
@@ -170,10 +170,7 @@ pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize
     };
     let kind = reply.content_type().unwrap_or("no content type").to_owned();
     let mut failure = Failure::new(reason, format!("the server answered HTTP {status} with `{kind}`: {fault}"));
-    let ErrorObject { data, .. } = outcome::kept(
-        &RestReply { status, content_type: Some(kind), location: None, body: reply.body.clone() },
-        error_text,
-    );
-    failure.detail = data;
+    let reply = RestReply { status, content_type: Some(kind), location: None, body: reply.body.clone() };
+    failure.detail = Some(outcome::kept(&reply, None, error_text));
     failure
 }

@@ -23,12 +23,6 @@ mod tests;
 use inspection::Answer;
 pub use inspection::Inspection;
 
-/// The value of the `te` field that the inspector adds to a request that has none.
-///
-/// hyper sends trailers only to a request with `te: trailers`; RFC 9110 §6.5.1 lets a gateway pass them on
-/// without. A recipient takes the value out again where it is spelled exactly so.
-pub const ADDED_TE: &str = "TRAILERS";
-
 const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
 
 /// What hyper reads in place of a message whose request line is refused.

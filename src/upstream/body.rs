@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::domain::pieces::Pieces;
+use super::violation_of;
+use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 
 /// The body of a request.
@@ -64,7 +66,7 @@ pub struct Progress {
 enum UploadState {
     Running,
     Done,
-    Broken,
+    Broken(Option<Violation>),
 }
 
 impl Upload {
@@ -104,7 +106,16 @@ impl Progress {
     /// Whether the client's body broke off.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.state.get() == UploadState::Broken
+        matches!(self.state.get(), UploadState::Broken(_))
+    }
+
+    /// What the wire inspector refused in the body, if it broke off for that.
+    #[must_use]
+    pub fn violation(&self) -> Option<Violation> {
+        match self.state.get() {
+            UploadState::Broken(violation) => violation,
+            UploadState::Running | UploadState::Done => None,
+        }
     }
 }
 
@@ -154,8 +165,8 @@ impl Upload {
                 }
                 Some(Ok(frame))
             }
-            Some(Err(_)) => {
-                self.progress.state.set(UploadState::Broken);
+            Some(Err(error)) => {
+                self.progress.state.set(UploadState::Broken(violation_of(&error)));
                 Some(Err(BodyFault))
             }
             None => {
@@ -165,4 +176,3 @@ impl Upload {
         })
     }
 }
-use http_body::Body as _;

@@ -11,5 +11,5 @@ mod tasks;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use http::{Exchange, HttpUpstream, Lease, Repeat, UpstreamError};
-pub use read::{ReadFault, read_whole};
+pub use read::{ReadFault, read_whole, violation_of};
 pub use tasks::Tasks;

@@ -4,6 +4,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
+use crate::domain::wire::Violation;
+
 /// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {
@@ -47,4 +49,11 @@ pub async fn read_whole(mut body: Incoming, limit: usize) -> Result<Bytes, ReadF
         joined.extend_from_slice(&data);
     }
     Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
+
+/// What the wire inspector has refused, if that is why a body broke off.
+#[must_use]
+pub fn violation_of(error: &hyper::Error) -> Option<Violation> {
+    let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
+    io.get_ref()?.downcast_ref::<Violation>().copied()
 }

@@ -78,6 +78,12 @@ impl Json {
         Json(out.into())
     }
 
+    /// A value that the domain itself has written, of literals and of values that were valid.
+    pub(in crate::domain) fn written(text: String) -> Json {
+        debug_assert!(scan_value(text.as_bytes(), u16::MAX).is_ok(), "{text}");
+        Json(text.into())
+    }
+
     /// A piece of this value that a scan has found to be a value itself.
     #[must_use]
     pub fn piece(&self, range: Range<usize>) -> Json {

@@ -1,9 +1,13 @@
 //! What an RPC upstream answers.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
+use crate::domain::pieces::{Pieces, PiecesWriter};
 use crate::domain::json::{Fault, Json, Kind, is_integer, scan_object};
 
+use super::{RequestId, write};
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, RESULT};
 
 /// One response.
@@ -13,6 +17,26 @@ pub struct Response {
     pub id: Option<Json>,
     /// What it says.
     pub reply: Reply,
+    whole: Range<usize>,
+    id_place: Option<Range<usize>>,
+}
+
+impl Response {
+    /// The response with another id, every other byte of `body`, which it was read from, unchanged.
+    #[must_use]
+    pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Pieces {
+        let Some(place) = self.id_place.clone() else {
+            return match &self.reply {
+                Reply::Result(result) => write::result(id, result.clone().into_bytes().into()),
+                Reply::Error(error) => write::error(id, error),
+            };
+        };
+        let mut writer = PiecesWriter::with_capacity(128);
+        writer.carry(body.slice(self.whole.start..place.start));
+        writer.copy(id.as_bytes());
+        writer.carry(body.slice(place.end..self.whole.end));
+        writer.finish()
+    }
 }
 
 /// The content of a response: one or the other, never both.
@@ -69,7 +93,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         }
     }
     let mut envelope = Envelope::default();
-    scan_object(body, depth, |member| envelope.note(body, member)).map_err(ResponseFault::Json)?;
+    let whole = scan_object(body, depth, |member| envelope.note(body, member)).map_err(ResponseFault::Json)?;
     if let Some(fault) = envelope.fault.take() {
         return Err(protocol(fault));
     }
@@ -92,10 +116,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         }
         (None, None) => return Err(protocol("it has neither `result` nor `error`")),
     };
-    Ok(Response {
-        id: value(ID),
-        reply,
-    })
+    Ok(Response { id: value(ID), reply, whole, id_place: envelope.places[ID].clone() })
 }
 
 fn parse_error(error: &Json, depth: u16) -> Result<ErrorObject, ResponseFault> {

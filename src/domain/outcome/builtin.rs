@@ -78,7 +78,7 @@ fn redirect(reply: &RestReply) -> Failure {
         format!("the server answered {status}, a redirect, which is never followed"),
     );
     let detail = format!(r#"{{"status":{status},"location":{location}}}"#);
-    failure.detail = Json::parse(detail.into(), 2).ok();
+    failure.detail = Some(Json::written(detail));
     failure
 }
 
@@ -117,39 +117,26 @@ fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     {
         return error;
     }
-    let title = StatusCode::from_u16(reply.status)
-        .ok()
-        .and_then(|status| status.canonical_reason());
+    let title = StatusCode::from_u16(reply.status).ok().and_then(|status| status.canonical_reason());
     let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
+    let data = kept(reply, json.as_ref(), limits.error_text);
+    ErrorObject { code: code_of(reply.status), message: Json::string(&message), data: Some(data) }
+}
+
+/// An answer as a value: its status, type and body; a body that is not JSON as text, up to a limit.
+#[must_use]
+pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     let (body, cut) = match json {
         Some(json) => (String::from_utf8_lossy(json.as_bytes()).into_owned(), ""),
         None if reply.body.is_empty() => ("null".to_owned(), ""),
         None => {
             let text = String::from_utf8_lossy(&reply.body);
-            let kept = text.floor_char_boundary(limits.error_text);
-            (
-                quoted(&text[..kept]),
-                if kept < text.len() {
-                    r#","truncated":true"#
-                } else {
-                    ""
-                },
-            )
+            let kept = text.floor_char_boundary(limit);
+            (quoted(&text[..kept]), if kept < text.len() { r#","truncated":true"# } else { "" })
         }
     };
-    let kind = reply
-        .content_type
-        .as_deref()
-        .map_or("null".to_owned(), quoted);
-    let data = format!(
-        r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#,
-        reply.status
-    );
-    ErrorObject {
-        code: code_of(reply.status),
-        message: Json::string(&message),
-        data: Json::parse(data.into(), u16::MAX).ok(),
-    }
+    let kind = reply.content_type.as_deref().map_or("null".to_owned(), quoted);
+    Json::written(format!(r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#, reply.status))
 }
 
 /// An RPC answer for a REST client.

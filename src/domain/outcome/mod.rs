@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
 
-pub use builtin::{ReplyLimits, rest_to_rpc, rpc_to_rest};
+pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
 pub use problem::{error_object, problem};
 
 /// An answer of a REST upstream, whole.

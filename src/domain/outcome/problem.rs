@@ -33,7 +33,7 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
     ErrorObject {
         code: row.code.into(),
         message: Json::string(&failure.message),
-        data: Json::parse(data.into(), u16::MAX).ok(),
+        data: Some(Json::written(data)),
     }
 }
 
