@@ -30,3 +30,4 @@
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod telemetry;
