@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! clock     the only owner of time calls, and how a time is written
+//! metrics   plain counts in each worker, summed and rendered at scrape
 //! ```
 //!
 //! Nothing here decides anything, and nothing that a caller sends becomes a metric label.
 
 pub mod clock;
+pub mod metrics;
