@@ -70,8 +70,15 @@ impl UpstreamPlan {
     /// Where to connect: `host:port`, the port of the scheme where the url names none.
     #[must_use]
     pub fn address(&self) -> String {
-        let host = self.authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        if host.is_some() { self.authority.clone() } else { format!("{}:80", self.authority) }
+        let host = self
+            .authority
+            .rsplit_once(':')
+            .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        if host.is_some() {
+            self.authority.clone()
+        } else {
+            format!("{}:80", self.authority)
+        }
     }
 }
 

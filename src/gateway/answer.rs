@@ -24,7 +24,10 @@ pub struct AnswerBody(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Written { chunks: std::vec::IntoIter<Bytes>, length: usize },
+    Written {
+        chunks: std::vec::IntoIter<Bytes>,
+        length: usize,
+    },
     Streamed(Box<Streamed>),
     Over,
 }
@@ -58,12 +61,26 @@ impl AnswerBody {
             return AnswerBody(Kind::Over);
         }
         let length = pieces.len();
-        AnswerBody(Kind::Written { chunks: pieces.into_chunks().into_iter(), length })
+        AnswerBody(Kind::Written {
+            chunks: pieces.into_chunks().into_iter(),
+            length,
+        })
     }
 
     /// A body that streams; `lease` is absent where its connection cannot serve again.
-    pub(super) fn streamed(incoming: Incoming, record: Record, lease: Option<Lease>, silence: Duration) -> AnswerBody {
-        let mut streamed = Streamed { incoming, record, lease, silence, alarm: None };
+    pub(super) fn streamed(
+        incoming: Incoming,
+        record: Record,
+        lease: Option<Lease>,
+        silence: Duration,
+    ) -> AnswerBody {
+        let mut streamed = Streamed {
+            incoming,
+            record,
+            lease,
+            silence,
+            alarm: None,
+        };
         if streamed.incoming.is_end_stream() {
             streamed.complete();
             return AnswerBody(Kind::Over);
@@ -87,8 +104,13 @@ impl Streamed {
             }
             Poll::Pending => {
                 let silence = self.silence;
-                let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(clock::now() + silence)));
-                alarm.as_mut().poll(cx).map(|()| Some(Err(AnswerFault::Silent(silence))))
+                let alarm = self.alarm.get_or_insert_with(|| {
+                    Box::pin(tokio::time::sleep_until(clock::now() + silence))
+                });
+                alarm
+                    .as_mut()
+                    .poll(cx)
+                    .map(|()| Some(Err(AnswerFault::Silent(silence))))
             }
         }
     }
@@ -98,7 +120,10 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = AnswerFault;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         let streamed = match &mut self.0 {
             Kind::Over => return Poll::Ready(None),
             Kind::Written { chunks, length } => {
@@ -108,7 +133,9 @@ impl Body for AnswerBody {
             }
             Kind::Streamed(streamed) => streamed,
         };
-        let Poll::Ready(frame) = streamed.poll(cx) else { return Poll::Pending };
+        let Poll::Ready(frame) = streamed.poll(cx) else {
+            return Poll::Pending;
+        };
         match &frame {
             Some(Ok(_)) if !streamed.incoming.is_end_stream() => return Poll::Ready(frame),
             Some(Ok(_)) | None => streamed.complete(),

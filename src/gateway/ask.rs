@@ -12,7 +12,9 @@ use super::record::Record;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
-use crate::upstream::{Body, Exchange, HttpUpstream, Progress, ReadFault, Repeat, UpstreamError, read_whole};
+use crate::upstream::{
+    Body, Exchange, HttpUpstream, Progress, ReadFault, Repeat, UpstreamError, read_whole,
+};
 
 /// An upstream's answer, whole.
 #[derive(Debug)]
@@ -25,7 +27,9 @@ pub(super) struct Reply {
 impl Reply {
     /// `Content-Type`, where it is text.
     pub(super) fn content_type(&self) -> Option<&str> {
-        self.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok())
+        self.headers
+            .get(http::header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
     }
 }
 
@@ -45,7 +49,11 @@ pub(super) async fn whole(
         let (head, body) = response.into_parts();
         let body = read_whole(body, most).await.map_err(read)?;
         lease.release();
-        Ok(Reply { status: head.status, headers: head.headers, body })
+        Ok(Reply {
+            status: head.status,
+            headers: head.headers,
+            body,
+        })
     });
     let asked = asked.await;
     record.spent(since);
@@ -90,34 +98,50 @@ pub(super) struct Wait<'a> {
 pub(super) fn broken(violation: Option<Violation>) -> Failure {
     match violation {
         Some(violation) => Failure::new(violation.reason(), violation.as_str()),
-        None => Failure::new(Reason::BodyCut, "the body of the request ended before it was complete"),
+        None => Failure::new(
+            Reason::BodyCut,
+            "the body of the request ended before it was complete",
+        ),
     }
 }
 
 fn late(limit: Duration) -> Failure {
-    Failure::new(Reason::UpstreamTimeout, format!("the server did not answer within {limit:?}"))
+    Failure::new(
+        Reason::UpstreamTimeout,
+        format!("the server did not answer within {limit:?}"),
+    )
 }
 
 fn sent(error: UpstreamError) -> Failure {
     let (reason, message) = match &error {
-        UpstreamError::Unreachable { .. } => (Reason::UpstreamUnreachable, "the server cannot be reached"),
-        UpstreamError::Broken(_) => (Reason::UpstreamCut, "the server closed the connection before it answered"),
-        UpstreamError::Malformed(_) => (Reason::UpstreamMalformedHttp, "the server's answer is not valid HTTP"),
+        UpstreamError::Unreachable { .. } => {
+            (Reason::UpstreamUnreachable, "the server cannot be reached")
+        }
+        UpstreamError::Broken(_) => (
+            Reason::UpstreamCut,
+            "the server closed the connection before it answered",
+        ),
+        UpstreamError::Malformed(_) => (
+            Reason::UpstreamMalformedHttp,
+            "the server's answer is not valid HTTP",
+        ),
     };
     Failure::new(reason, message).because(chain(&error))
 }
 
 fn read(fault: ReadFault) -> Failure {
     match &fault {
-        ReadFault::TooLarge(limit) => {
-            Failure::new(Reason::UpstreamTooLarge, format!("the server's answer is longer than {limit} bytes"))
-        }
-        ReadFault::Cut(error) if error.is_parse() => {
-            Failure::new(Reason::UpstreamMalformedHttp, "the server's answer is not valid HTTP").because(chain(&fault))
-        }
-        ReadFault::Cut(_) => {
-            Failure::new(Reason::UpstreamCut, "the server's answer broke off").because(chain(&fault))
-        }
+        ReadFault::TooLarge(limit) => Failure::new(
+            Reason::UpstreamTooLarge,
+            format!("the server's answer is longer than {limit} bytes"),
+        ),
+        ReadFault::Cut(error) if error.is_parse() => Failure::new(
+            Reason::UpstreamMalformedHttp,
+            "the server's answer is not valid HTTP",
+        )
+        .because(chain(&fault)),
+        ReadFault::Cut(_) => Failure::new(Reason::UpstreamCut, "the server's answer broke off")
+            .because(chain(&fault)),
     }
 }
 

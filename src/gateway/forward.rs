@@ -6,11 +6,11 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, Uri, Version, request};
 use hyper::upgrade::OnUpgrade;
 
+use super::Arrival;
 use super::ask::{self, Wait};
 use super::headers;
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
-use super::Arrival;
 use crate::domain::failure::{Failure, Reason};
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat};
 
@@ -29,7 +29,12 @@ pub(super) async fn forward(
     forwarded: Forwarded,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
-    let Forwarded { mut head, body, progress, upgrade } = forwarded;
+    let Forwarded {
+        mut head,
+        body,
+        progress,
+        upgrade,
+    } = forwarded;
     let wanted = headers::wanted_upgrade(&head.headers);
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
@@ -37,14 +42,21 @@ pub(super) async fn forward(
     head.version = Version::HTTP_11;
     if let Some(protocol) = &wanted {
         head.headers.insert(http::header::UPGRADE, protocol.clone());
-        head.headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("upgrade"));
+        head.headers.insert(
+            http::header::CONNECTION,
+            http::HeaderValue::from_static("upgrade"),
+        );
     } else if trailers {
         headers::welcome_trailers(&mut head.headers);
     }
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
-    let wait = Wait { limit, progress: &progress, repeat };
+    let wait = Wait {
+        limit,
+        progress: &progress,
+        repeat,
+    };
     let exchange = ask::head(record, upstream, request, wait).await?;
     let silence = upstream.plan().idle_timeout;
     let (mut head, body) = exchange.response.into_parts();
@@ -55,12 +67,22 @@ pub(super) async fn forward(
         };
         let upstream = hyper::upgrade::on(http::Response::from_parts(head.clone(), body));
         head.extensions.remove::<OnUpgrade>();
-        return Ok(Answer::Tunnel(Box::new(Tunnel { head, client, upstream, silence })));
+        return Ok(Answer::Tunnel(Box::new(Tunnel {
+            head,
+            client,
+            upstream,
+            silence,
+        })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
     // An answer to half a request leaves the rest of it in the connection.
     let lease = (!progress.is_running()).then_some(exchange.lease);
-    Ok(Answer::Stream(Box::new(Stream { head, body, lease, silence })))
+    Ok(Answer::Stream(Box::new(Stream {
+        head,
+        body,
+        lease,
+        silence,
+    })))
 }
 
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
@@ -89,7 +111,11 @@ pub(super) fn at_upstream(path: &str, query: Option<&str>) -> Result<Uri, Failur
 pub(super) fn target_uri(target: &str) -> Result<Uri, Failure> {
     let parsed = PathAndQuery::try_from(target);
     parsed.map(Uri::from).map_err(|error| {
-        Failure::new(Reason::Internal, "the target of the translated call is no valid URL").because(error)
+        Failure::new(
+            Reason::Internal,
+            "the target of the translated call is no valid URL",
+        )
+        .because(error)
     })
 }
 
@@ -98,9 +124,17 @@ pub(super) fn origin_form(head: &mut request::Parts) {
     if head.uri.authority().is_none() || head.method == Method::CONNECT {
         return;
     }
-    if let Some(host) = head.uri.authority().and_then(|authority| http::HeaderValue::try_from(authority.as_str()).ok()) {
+    if let Some(host) = head
+        .uri
+        .authority()
+        .and_then(|authority| http::HeaderValue::try_from(authority.as_str()).ok())
+    {
         head.headers.insert(http::header::HOST, host);
     }
-    let origin = head.uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
+    let origin = head
+        .uri
+        .path_and_query()
+        .cloned()
+        .unwrap_or(PathAndQuery::from_static("/"));
     head.uri = Uri::from(origin);
 }

@@ -2,9 +2,9 @@
 //! call takes along just what the other side can use.
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
-    CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER, SET_COOKIE, TE,
-    TRANSFER_ENCODING, UPGRADE, USER_AGENT, VIA, WWW_AUTHENTICATE,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
+    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER,
+    SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE, USER_AGENT, VIA, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Version};
 
@@ -20,8 +20,15 @@ const PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authentica
 
 /// Fields of one connection (RFC 9110 §7.6.1), whether `Connection` names them or not. `Trailer` is not
 /// among them: it announces what follows the body.
-const HOP_BY_HOP: [HeaderName; 7] =
-    [KEEP_ALIVE, PROXY_CONNECTION, PROXY_AUTHORIZATION, PROXY_AUTHENTICATE, TE, TRANSFER_ENCODING, UPGRADE];
+const HOP_BY_HOP: [HeaderName; 7] = [
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHORIZATION,
+    PROXY_AUTHENTICATE,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
 
 /// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
@@ -48,15 +55,25 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 /// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8).
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let upgrade = headers.get(UPGRADE)?;
-    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let mut named = named.flat_map(|value| value.split(','));
-    named.any(|name| name.trim().eq_ignore_ascii_case("upgrade")).then(|| upgrade.clone())
+    named
+        .any(|name| name.trim().eq_ignore_ascii_case("upgrade"))
+        .then(|| upgrade.clone())
 }
 
 /// Whether the client itself said that it takes trailers.
 pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(TE).iter().filter(|value| value.as_bytes() != ADDED_TE.as_bytes());
-    let mut values = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let values = headers
+        .get_all(TE)
+        .iter()
+        .filter(|value| value.as_bytes() != ADDED_TE.as_bytes());
+    let mut values = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
     values.any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
@@ -68,13 +85,20 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
 
 /// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
 pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
-    let via = if version == Version::HTTP_10 { "1.0 dualgauge" } else { "1.1 dualgauge" };
+    let via = if version == Version::HTTP_10 {
+        "1.0 dualgauge"
+    } else {
+        "1.1 dualgauge"
+    };
     headers.append(VIA, HeaderValue::from_static(via));
     let peer = match arrival.peer.ip() {
         std::net::IpAddr::V4(address) => address.to_string(),
         std::net::IpAddr::V6(address) => format!("\"[{address}]\""),
     };
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.contains(['"', '\\']));
+    let host = headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .filter(|host| !host.contains(['"', '\\']));
     let host = host.map_or(String::new(), |host| format!(";host=\"{host}\""));
     if let Ok(value) = HeaderValue::try_from(format!("for={peer}{host};proto=http")) {
         headers.append(FORWARDED, value);
@@ -96,7 +120,11 @@ const CARRIED: [HeaderName; 7] = [
 const CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
 
 /// The headers of a translated call.
-pub(super) fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
+pub(super) fn translated(
+    from: &HeaderMap,
+    upstream: &UpstreamPlan,
+    has_body: HasBody,
+) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
     if let Ok(host) = HeaderValue::try_from(upstream.authority.as_str()) {
         headers.insert(HOST, host);
@@ -139,7 +167,11 @@ fn carry(from: &HeaderMap, to: &mut HeaderMap, names: &[HeaderName]) {
 /// What a translated answer brings back besides its content.
 pub(super) fn brought_back(from: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    carry(from, &mut headers, &[SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL]);
+    carry(
+        from,
+        &mut headers,
+        &[SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL],
+    );
     for (name, value) in from {
         if name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit") {
             headers.append(name, value.clone());

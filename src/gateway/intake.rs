@@ -1,8 +1,8 @@
 //! Request bodies that are read whole: what they say they are, within their limit and time.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
@@ -16,7 +16,7 @@ use crate::upstream::{ReadFault, read_whole, violation_of};
 pub(super) async fn json(
     headers: &HeaderMap,
     body: Incoming,
-    limits: &Limits
+    limits: &Limits,
 ) -> Result<Option<Json>, Failure> {
     let body = bytes(headers, body, limits).await?;
     if body.is_empty() {
@@ -24,7 +24,11 @@ pub(super) async fn json(
     }
     let parsed = Json::parse(body, limits.depth);
     parsed.map(Some).map_err(|fault| {
-        let reason = if fault.is_too_deep() { Reason::TooDeep } else { Reason::MalformedJson };
+        let reason = if fault.is_too_deep() {
+            Reason::TooDeep
+        } else {
+            Reason::MalformedJson
+        };
         Failure::new(reason, format!("body: {fault}"))
     })
 }
@@ -33,7 +37,7 @@ pub(super) async fn json(
 pub(super) async fn bytes(
     headers: &HeaderMap,
     body: Incoming,
-    limits: &Limits
+    limits: &Limits,
 ) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         media_type(headers)?;
@@ -41,9 +45,10 @@ pub(super) async fn bytes(
     // Dropped at its limit, the body closes the connection behind the answer.
     match timeout(limits.body_timeout, read_whole(body, limits.body)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(ReadFault::TooLarge(limit))) => {
-            Err(Failure::new(Reason::BodyTooLarge, format!("the body is longer than {limit} bytes")))
-        }
+        Ok(Err(ReadFault::TooLarge(limit))) => Err(Failure::new(
+            Reason::BodyTooLarge,
+            format!("the body is longer than {limit} bytes"),
+        )),
         Ok(Err(ReadFault::Cut(error))) => Err(broken(violation_of(&error)).because(error)),
         Err(_) => {
             let message = format!("the body was not complete within {:?}", limits.body_timeout);
@@ -58,24 +63,35 @@ fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
-        let coding = String::from_utf8_lossy(coding.as_bytes()).escape_default().to_string();
-        return unsupported(format!("the content coding `{coding}` is not read; send the body as it is"));
+        let coding = String::from_utf8_lossy(coding.as_bytes())
+            .escape_default()
+            .to_string();
+        return unsupported(format!(
+            "the content coding `{coding}` is not read; send the body as it is"
+        ));
     }
-    let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let Some(kind) = headers.get(CONTENT_TYPE) else {
+        return Ok(());
+    };
     let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
     let mut parts = text.split(';').map(str::trim);
     let essence = parts.next().unwrap_or_default();
-    if !matches!(essence, "application/json" | "application/json-rpc" | "application/jsonrequest")
-        && !crate::domain::outcome::is_json(essence)
+    if !matches!(
+        essence,
+        "application/json" | "application/json-rpc" | "application/jsonrequest"
+    ) && !crate::domain::outcome::is_json(essence)
     {
         let shown = essence.escape_default();
-        return unsupported(format!("the content type `{shown}` is not read; send `application/json`"));
+        return unsupported(format!(
+            "the content type `{shown}` is not read; send `application/json`"
+        ));
     }
     let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
     match charset.map(|charset| charset.trim_matches('"')) {
         None | Some("utf-8" | "utf8") => Ok(()),
-        Some(charset) => {
-            unsupported(format!("the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)", charset.escape_default()))
-        }
+        Some(charset) => unsupported(format!(
+            "the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)",
+            charset.escape_default()
+        )),
     }
 }

@@ -29,7 +29,7 @@ use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
 pub use answer::AnswerBody;
-pub use worker::{Installed, Worker};
+pub use worker::{Connected, Installed, Worker};
 
 use record::Record;
 
@@ -43,7 +43,11 @@ pub struct Arrival {
 }
 
 /// Serves one HTTP request.
-pub async fn handle(worker: Rc<Worker>, request: Request<Incoming>, arrival: Arrival) -> Response<AnswerBody> {
+pub async fn handle(
+    worker: Rc<Worker>,
+    request: Request<Incoming>,
+    arrival: Arrival,
+) -> Response<AnswerBody> {
     let installed = worker.installed();
     let side = face(&installed, &request);
     let flight = worker.board();
@@ -60,12 +64,19 @@ pub async fn handle(worker: Rc<Worker>, request: Request<Incoming>, arrival: Arr
 /// to the RPC upstream, unless a route claims them.
 fn face(installed: &Installed, request: &Request<Incoming>) -> Side {
     let plan = &installed.plan;
-    if !plan.face.paths.iter().any(|path| path == request.uri().path()) {
+    if !plan
+        .face
+        .paths
+        .iter()
+        .any(|path| path == request.uri().path())
+    {
         return Side::Rest;
     }
     match *request.method() {
         Method::POST => Side::Rpc,
-        Method::GET | Method::DELETE if plan.rpc.is_some() && !rest::is_routed(plan, request) => Side::Rpc,
+        Method::GET | Method::DELETE if plan.rpc.is_some() && !rest::is_routed(plan, request) => {
+            Side::Rpc
+        }
         _ => Side::Rest,
     }
 }

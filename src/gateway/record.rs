@@ -46,7 +46,12 @@ struct Ending {
 
 impl Record {
     /// The record of a call that begins now.
-    pub(super) fn begin<B>(worker: &Rc<Worker>, installed: &Rc<Installed>, side: Side, request: &Request<B>) -> Record {
+    pub(super) fn begin<B>(
+        worker: &Rc<Worker>,
+        installed: &Rc<Installed>,
+        side: Side,
+        request: &Request<B>,
+    ) -> Record {
         Record {
             worker: worker.clone(),
             installed: installed.clone(),
@@ -57,7 +62,10 @@ impl Record {
             rpc_method: None,
             route: None,
             client: None,
-            decision: Decision { stage: Stage::Passthrough, why: Why::Unrouted },
+            decision: Decision {
+                stage: Stage::Passthrough,
+                why: Why::Unrouted,
+            },
             upstream: None,
             dropped: 0,
             ending: Ending::default(),
@@ -110,7 +118,14 @@ impl Record {
             500.. => Some(Blame::Upstream),
             _ => None,
         };
-        self.ending.outcome = Some((if blame.is_some() { Outcome::Error } else { Outcome::Success }, blame));
+        self.ending.outcome = Some((
+            if blame.is_some() {
+                Outcome::Error
+            } else {
+                Outcome::Success
+            },
+            blame,
+        ));
         self.ending.status = Some(status);
     }
 
@@ -153,7 +168,10 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let total = clock::now() - self.started;
-        let (outcome, blame) = self.ending.outcome.unwrap_or((Outcome::Cancelled, Some(Blame::Client)));
+        let (outcome, blame) = self
+            .ending
+            .outcome
+            .unwrap_or((Outcome::Cancelled, Some(Blame::Client)));
         let labels = CallLabels {
             route: self.installed.route_label(self.route),
             client: self.installed.client_label(self.client),
@@ -163,30 +181,47 @@ impl Drop for Record {
             blame,
         };
         self.worker.count(|shard| {
-            shard.record(labels, Timing { total, upstream: self.upstream }, self.ending.reason);
+            shard.record(
+                labels,
+                Timing {
+                    total,
+                    upstream: self.upstream,
+                },
+                self.ending.reason,
+            );
             if self.dropped > 0 {
                 shard.dropped(labels.route, self.dropped as u64);
             }
         });
+        if CallLine::is_wanted() {
+            self.log(labels, total);
+        }
+    }
+}
+
+impl Record {
+    fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
         CallLine {
             side: self.side,
             method: self.method.as_str(),
             path: self.uri.path(),
             rpc_method: self.rpc_method.as_deref(),
-            route: self.route.map_or("unrouted", |route| &plan.routes.route(route).name),
+            route: self
+                .route
+                .map(|route| plan.routes.route(route).name.as_str()),
             client: plan.rollout.clients.name(self.client),
-            stage: self.decision.stage,
-            decision: &|| plan.rollout.describe(self.decision.why),
-            outcome,
-            blame,
+            stage: labels.stage,
+            decision: &plan.rollout.describe(self.decision.why),
+            outcome: labels.outcome,
+            blame: labels.blame,
             status: self.ending.status,
             code: self.ending.code,
             reason: self.ending.reason,
             cause: self.ending.cause.as_deref(),
-            duration: total,
+            duration,
             upstream: self.upstream,
-            dropped: self.dropped,
+            dropped: (self.dropped > 0).then_some(self.dropped as u64),
         }
         .emit();
     }

@@ -57,12 +57,22 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
     match answer {
         Answer::Whole(whole) => respond(*whole),
         Answer::Stream(stream) => {
-            let Stream { head, body, lease, silence } = *stream;
+            let Stream {
+                head,
+                body,
+                lease,
+                silence,
+            } = *stream;
             record.answered(head.status.as_u16());
             Response::from_parts(head, AnswerBody::streamed(body, record, lease, silence))
         }
         Answer::Tunnel(tunnel) => {
-            let Tunnel { head, client, upstream, silence } = *tunnel;
+            let Tunnel {
+                head,
+                client,
+                upstream,
+                silence,
+            } = *tunnel;
             record.answered(head.status.as_u16());
             let tasks = record.worker().tasks().clone();
             tasks.start(tunnel::run(record, client, upstream, silence));
@@ -86,10 +96,17 @@ fn rest_failure(failure: &Failure) -> Whole {
     let answer = problem(failure);
     let mut headers = advice(failure);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(kind) = answer.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
+    if let Some(kind) = answer
+        .content_type
+        .and_then(|kind| HeaderValue::try_from(kind).ok())
+    {
         headers.insert(CONTENT_TYPE, kind);
     }
-    Whole { status: status(answer.status), headers, body: answer.body }
+    Whole {
+        status: status(answer.status),
+        headers,
+        body: answer.body,
+    }
 }
 
 /// A failure as an RPC error for the call that bears an id.
@@ -103,13 +120,22 @@ pub(super) fn rpc_failure(failure: &Failure, id: &RequestId) -> Whole {
 
 /// A JSON-RPC answer.
 pub(super) fn rpc_message(body: Pieces) -> Whole {
-    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-    Whole { status: StatusCode::OK, headers, body }
+    let headers =
+        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    Whole {
+        status: StatusCode::OK,
+        headers,
+        body,
+    }
 }
 
 /// The answer to what needs none.
 pub(super) fn acknowledged(status: StatusCode) -> Whole {
-    Whole { status, headers: HeaderMap::new(), body: Pieces::default() }
+    Whole {
+        status,
+        headers: HeaderMap::new(),
+        body: Pieces::default(),
+    }
 }
 
 fn advice(failure: &Failure) -> HeaderMap {
@@ -118,7 +144,9 @@ fn advice(failure: &Failure) -> HeaderMap {
         None => return headers,
         Some(Advice::Allow(methods)) => (ALLOW, methods.clone()),
         Some(Advice::RetryAfter(seconds)) => (RETRY_AFTER, seconds.to_string()),
-        Some(Advice::Successor(successor)) => (LINK, format!("<{successor}>; rel=\"successor-version\"")),
+        Some(Advice::Successor(successor)) => {
+            (LINK, format!("<{successor}>; rel=\"successor-version\""))
+        }
     };
     if let Ok(value) = HeaderValue::try_from(named.1) {
         headers.insert(named.0, value);

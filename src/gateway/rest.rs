@@ -31,7 +31,11 @@ pub(super) async fn serve(
     }
 }
 
-async fn call(record: &mut Record, request: Request<Incoming>, arrival: &Arrival) -> Result<Answer, Failure> {
+async fn call(
+    record: &mut Record,
+    request: Request<Incoming>,
+    arrival: &Arrival,
+) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let (mut head, body) = request.into_parts();
@@ -39,8 +43,13 @@ async fn call(record: &mut Record, request: Request<Incoming>, arrival: &Arrival
     record.names_client(caller.client);
     let selected = select(plan, &head.method, &head.uri)?;
     let decision = match selected {
-        Some(index) => plan.rollout.decide(caller, &plan.routes.route(index).name, Side::Rest),
-        None => Decision { stage: Stage::Passthrough, why: Why::Unrouted },
+        Some(index) => plan
+            .rollout
+            .decide(caller, &plan.routes.route(index).name, Side::Rest),
+        None => Decision {
+            stage: Stage::Passthrough,
+            why: Why::Unrouted,
+        },
     };
     record.decided(selected, decision);
     match (decision.stage, selected) {
@@ -49,11 +58,24 @@ async fn call(record: &mut Record, request: Request<Incoming>, arrival: &Arrival
             translated::rest_call(record, plan.routes.route(index), (head, body), arrival).await
         }
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
-            let upstream = installed.upstream(Side::Rest).ok_or_else(|| no_route(&head.method, head.uri.path()))?;
+            let upstream = installed
+                .upstream(Side::Rest)
+                .ok_or_else(|| no_route(&head.method, head.uri.path()))?;
             let upgrade = head.extensions.remove();
             origin_form(&mut head);
             let (body, progress) = Upload::new(body);
-            forward(record, upstream, Forwarded { head, body, progress, upgrade }, arrival).await
+            forward(
+                record,
+                upstream,
+                Forwarded {
+                    head,
+                    body,
+                    progress,
+                    upgrade,
+                },
+                arrival,
+            )
+            .await
         }
     }
 }
@@ -65,14 +87,19 @@ pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
 
 /// Tells who calls.
 pub(super) fn identify<'a>(plan: &'a Plan, headers: &'a http::HeaderMap) -> Caller<'a> {
-    plan.rollout.clients.identify(headers, |key| Sha256::digest(key).into())
+    plan.rollout
+        .clients
+        .identify(headers, |key| Sha256::digest(key).into())
 }
 
 /// The route of a call; none where it passes by all of them.
 fn select(plan: &Plan, method: &Method, uri: &http::Uri) -> Result<Option<usize>, Failure> {
     let path = uri.path();
     let may_pass = plan.rest.is_some() && plan.unrouted == Unrouted::Passthrough;
-    match plan.routes.select_rest(method, &Segments::split(path), uri.query()) {
+    match plan
+        .routes
+        .select_rest(method, &Segments::split(path), uri.query())
+    {
         RestSelection::Route(index) => Ok(Some(index)),
         RestSelection::Unsafe(found) => {
             let route = &plan.routes.route(found.route).name;
@@ -95,15 +122,27 @@ fn select(plan: &Plan, method: &Method, uri: &http::Uri) -> Result<Option<usize>
 
 fn no_route(method: &Method, path: &str) -> Failure {
     let path: String = path.chars().take(200).collect();
-    Failure::new(Reason::RouteNotFound, format!("no route takes {method} `{}`", path.escape_default()))
+    Failure::new(
+        Reason::RouteNotFound,
+        format!("no route takes {method} `{}`", path.escape_default()),
+    )
 }
 
 fn retired(plan: &Plan, route: &Route) -> Failure {
     let message = match &route.successor {
-        Some(successor) => format!("the REST way of the route `{}` is retired; use {successor}", route.name),
-        None => format!("the REST way of the route `{}` is retired; call the JSON-RPC method `{}`", route.name, route.rpc),
+        Some(successor) => format!(
+            "the REST way of the route `{}` is retired; use {successor}",
+            route.name
+        ),
+        None => format!(
+            "the REST way of the route `{}` is retired; call the JSON-RPC method `{}`",
+            route.name, route.rpc
+        ),
     };
-    let link = route.successor.clone().or_else(|| plan.face.paths.first().cloned());
+    let link = route
+        .successor
+        .clone()
+        .or_else(|| plan.face.paths.first().cloned());
     let failure = Failure::new(Reason::Retired, message);
     match link {
         Some(link) => failure.advise(Advice::Successor(link)),

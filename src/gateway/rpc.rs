@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::{HeaderMap, Method, Request, Response, StatusCode, request};
+use http::{Method, Request, Response, request};
 use hyper::body::Incoming;
 
 use super::ask::{self, Reply};
@@ -17,7 +17,7 @@ use super::{AnswerBody, Arrival, Installed, Worker, intake};
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId, parse_response};
-use crate::domain::outcome::{RpcAnswer, error_object};
+use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::rollout::{Decision, Stage, Why};
 use crate::domain::route::Route;
@@ -57,11 +57,21 @@ pub(super) async fn serve(
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     if request.method() != Method::POST {
-        return pass(Record::begin(worker, installed, Side::Rpc, &request), request, arrival).await;
+        return pass(
+            Record::begin(worker, installed, Side::Rpc, &request),
+            request,
+            arrival,
+        )
+        .await;
     }
     let limits = &installed.plan.limits;
     let (head, body) = request.into_parts();
-    let letter = Letter { worker: worker.clone(), installed: installed.clone(), head, arrival };
+    let letter = Letter {
+        worker: worker.clone(),
+        installed: installed.clone(),
+        head,
+        arrival,
+    };
     let read = intake::bytes(&letter.head.headers, body, limits).await;
     let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
     match read {
@@ -82,16 +92,33 @@ fn unread(error: MessageError) -> Failure {
 }
 
 /// GET and DELETE on an RPC path belong to the RPC upstream.
-async fn pass(mut record: Record, request: Request<Incoming>, arrival: Arrival) -> Response<AnswerBody> {
+async fn pass(
+    mut record: Record,
+    request: Request<Incoming>,
+    arrival: Arrival,
+) -> Response<AnswerBody> {
     let installed = record.installed().clone();
     let (mut head, body) = request.into_parts();
     record.names_client(identify(&installed.plan, &head.headers).client);
     let passed = async {
-        let upstream = installed.upstream(Side::Rpc).ok_or_else(|| no_method(&head.method))?;
+        let upstream = installed
+            .upstream(Side::Rpc)
+            .ok_or_else(|| no_method(&head.method))?;
         let upgrade = head.extensions.remove();
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         let (body, progress) = Upload::new(body);
-        forward(&mut record, upstream, Forwarded { head, body, progress, upgrade }, &arrival).await
+        forward(
+            &mut record,
+            upstream,
+            Forwarded {
+                head,
+                body,
+                progress,
+                upgrade,
+            },
+            &arrival,
+        )
+        .await
     };
     match passed.await {
         Ok(answer) => render::answer(record, answer),
@@ -115,7 +142,9 @@ impl Letter {
     }
 
     fn silence(&self) -> Response<AnswerBody> {
-        render::respond(render::acknowledged(self.installed.plan.face.notification_status))
+        render::respond(render::acknowledged(
+            self.installed.plan.face.notification_status,
+        ))
     }
 
     async fn alone(&self, item: Item) -> Response<AnswerBody> {
@@ -143,8 +172,14 @@ impl Letter {
         }
         let length: usize = messages.iter().map(Pieces::len).sum();
         if length > plan.limits.answer {
-            let message = format!("the answers of this batch are longer than {} bytes; send fewer calls", plan.limits.answer);
-            return render::failure(self.record(), Failure::new(Reason::UpstreamTooLarge, message));
+            let message = format!(
+                "the answers of this batch are longer than {} bytes; send fewer calls",
+                plan.limits.answer
+            );
+            return render::failure(
+                self.record(),
+                Failure::new(Reason::UpstreamTooLarge, message),
+            );
         }
         render::respond(render::rpc_message(jsonrpc::batch(messages)))
     }
@@ -153,9 +188,13 @@ impl Letter {
     async fn item(&self, item: Item, company: Company) -> Said {
         let mut record = self.record();
         match item {
-            Item::Invalid(Invalid { id, why }) => self.fail(record, Failure::new(Reason::InvalidRequest, why), Some(&id)),
+            Item::Invalid(Invalid { id, why }) => {
+                self.fail(record, Failure::new(Reason::InvalidRequest, why), Some(&id))
+            }
             Item::Response(text) => match self.client_response(&mut record, text).await {
-                Ok(answer) if company == Company::Alone => Said::Forwarded(render::answer(record, answer)),
+                Ok(answer) if company == Company::Alone => {
+                    Said::Forwarded(render::answer(record, answer))
+                }
                 Ok(answer) => {
                     // Nobody waits for what the upstream says to it.
                     drop(render::answer(record, answer));
@@ -178,7 +217,10 @@ impl Letter {
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
     fn fail(&self, mut record: Record, failure: Failure, id: Option<&RequestId>) -> Said {
         let Some(id) = id else {
-            record.failed(self.installed.plan.face.notification_status.as_u16(), &failure);
+            record.failed(
+                self.installed.plan.face.notification_status.as_u16(),
+                &failure,
+            );
             return Said::Nothing;
         };
         let whole = render::rpc_failure(&failure, id);
@@ -189,33 +231,58 @@ impl Letter {
     /// A response of the client to a request of the server goes to the server.
     async fn client_response(&self, record: &mut Record, text: Json) -> Result<Answer, Failure> {
         let upstream = self.installed.upstream(Side::Rpc).ok_or_else(|| {
-            Failure::new(Reason::InvalidRequest, "a response to nothing: there is no RPC upstream that could have asked")
+            Failure::new(
+                Reason::InvalidRequest,
+                "a response to nothing: there is no RPC upstream that could have asked",
+            )
         })?;
-        self.forward(record, upstream, text.into_bytes().into()).await
+        self.forward(record, upstream, text.into_bytes().into())
+            .await
     }
 
-    async fn call(&self, record: &mut Record, call: &Call, company: Company) -> Result<Spoken, Failure> {
+    async fn call(
+        &self,
+        record: &mut Record,
+        call: &Call,
+        company: Company,
+    ) -> Result<Spoken, Failure> {
         let plan = &self.installed.plan;
         let caller = identify(plan, &self.head.headers);
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let decision = match selected {
-            Some(index) => plan.rollout.decide(caller, &plan.routes.route(index).name, Side::Rpc),
-            None => Decision { stage: Stage::Passthrough, why: Why::Unrouted },
+            Some(index) => plan
+                .rollout
+                .decide(caller, &plan.routes.route(index).name, Side::Rpc),
+            None => Decision {
+                stage: Stage::Passthrough,
+                why: Why::Unrouted,
+            },
         };
         record.decided(selected, decision);
         match (decision.stage, selected) {
             (Stage::Retired, Some(index)) => Err(retired(plan.routes.route(index))),
-            (Stage::Translate, Some(index)) => self.translate(record, plan.routes.route(index), call).await,
+            (Stage::Translate, Some(index)) => {
+                self.translate(record, plan.routes.route(index), call).await
+            }
             (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
-                let upstream = self.installed.upstream(Side::Rpc).ok_or_else(|| unknown(&call.method))?;
+                let upstream = self
+                    .installed
+                    .upstream(Side::Rpc)
+                    .ok_or_else(|| unknown(&call.method))?;
                 self.passthrough(record, upstream, call, company).await
             }
         }
     }
 
-    async fn translate(&self, record: &mut Record, route: &Route, call: &Call) -> Result<Spoken, Failure> {
+    async fn translate(
+        &self,
+        record: &mut Record,
+        route: &Route,
+        call: &Call,
+    ) -> Result<Spoken, Failure> {
         let context = (&self.head, &self.arrival);
-        let (answer, brought) = translated::rpc_call(record, route, call.params.as_ref(), context).await?;
+        let (answer, brought) =
+            translated::rpc_call(record, route, call.params.as_ref(), context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let mut whole = render::rpc_message(match answer {
             RpcAnswer::Result(result) => jsonrpc::result(&id, result),
@@ -236,9 +303,13 @@ impl Letter {
     ) -> Result<Spoken, Failure> {
         let travels = call.id.as_ref().is_none_or(RequestId::travels);
         if company == Company::Alone && travels {
-            let answer = self.forward(record, upstream, call.text.clone().into_bytes().into()).await?;
+            let answer = self
+                .forward(record, upstream, call.text.clone().into_bytes().into())
+                .await?;
             return Ok(match (&call.id, answer) {
-                (None, Answer::Stream(stream)) if stream.head.status.is_success() && !is_empty(&stream.body) => {
+                (None, Answer::Stream(stream))
+                    if stream.head.status.is_success() && !is_empty(&stream.body) =>
+                {
                     // JSON-RPC 2.0 §4.1: a notification is not answered, whatever the server says to it.
                     record.answered(stream.head.status.as_u16());
                     Spoken::Answer(Box::new(render::acknowledged(stream.head.status)))
@@ -265,18 +336,38 @@ impl Letter {
         Ok(Spoken::Answer(Box::new(whole)))
     }
 
-    async fn forward(&self, record: &mut Record, upstream: &Rc<HttpUpstream>, body: Pieces) -> Result<Answer, Failure> {
+    async fn forward(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        body: Pieces,
+    ) -> Result<Answer, Failure> {
         let mut head = self.head.clone();
         head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
         head.headers.remove(http::header::EXPECT);
-        head.headers.insert(http::header::CONTENT_LENGTH, body.len().into());
+        head.headers
+            .insert(http::header::CONTENT_LENGTH, body.len().into());
         head.headers.remove(http::header::TRAILER);
-        let forwarded = Forwarded { head, body: body.into(), progress: Progress::complete(), upgrade: None };
+        let forwarded = Forwarded {
+            head,
+            body: body.into(),
+            progress: Progress::complete(),
+            upgrade: None,
+        };
         forward(record, upstream, forwarded, &self.arrival).await
     }
 
-    async fn exchange(&self, record: &mut Record, upstream: &Rc<HttpUpstream>, body: bytes::Bytes) -> Result<Reply, Failure> {
-        let mut headers = super::headers::translated(&self.head.headers, upstream.plan(), super::headers::HasBody::Yes);
+    async fn exchange(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        body: bytes::Bytes,
+    ) -> Result<Reply, Failure> {
+        let mut headers = super::headers::translated(
+            &self.head.headers,
+            upstream.plan(),
+            super::headers::HasBody::Yes,
+        );
         super::headers::add_hop(&mut headers, self.head.version, &self.arrival);
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
@@ -299,13 +390,22 @@ fn is_empty(body: &Incoming) -> bool {
 
 fn unknown(method: &str) -> Failure {
     let method: String = method.chars().take(100).collect();
-    Failure::new(Reason::RouteNotFound, format!("no route takes the method `{}`", method.escape_debug()))
+    Failure::new(
+        Reason::RouteNotFound,
+        format!("no route takes the method `{}`", method.escape_debug()),
+    )
 }
 
 fn retired(route: &Route) -> Failure {
     let message = match &route.successor {
-        Some(successor) => format!("the JSON-RPC way of the route `{}` is retired; use {successor}", route.name),
-        None => format!("the JSON-RPC way of the route `{}` is retired; call {} over REST", route.name, route.method),
+        Some(successor) => format!(
+            "the JSON-RPC way of the route `{}` is retired; use {successor}",
+            route.name
+        ),
+        None => format!(
+            "the JSON-RPC way of the route `{}` is retired; call {} over REST",
+            route.name, route.method
+        ),
     };
     let failure = Failure::new(Reason::Retired, message);
     match &route.successor {

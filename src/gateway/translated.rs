@@ -42,9 +42,15 @@ pub(super) async fn rest_call(
     let target = target_uri(&upstream.plan().path)?;
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     headers::add_hop(&mut headers, head.version, arrival);
-    let outgoing = Outgoing { method: Method::POST, target, headers, body: Some(message) };
+    let outgoing = Outgoing {
+        method: Method::POST,
+        target,
+        headers,
+        body: Some(message),
+    };
     let reply = ask(record, &upstream, route, outgoing).await?;
-    let answer = parse_response(&reply.body, limits.depth).map_err(|fault| no_response(&reply, fault, limits.error_text))?;
+    let answer = parse_response(&reply.body, limits.depth)
+        .map_err(|fault| no_response(&reply, fault, limits.error_text))?;
     let code = match &answer.reply {
         jsonrpc::Reply::Result(_) => None,
         jsonrpc::Reply::Error(error) => Some(error.code),
@@ -56,10 +62,17 @@ pub(super) async fn rest_call(
         Some(code) => record.answered_error(answer.status, code),
     }
     let mut headers = headers::brought_back(&reply.headers);
-    if let Some(kind) = answer.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
+    if let Some(kind) = answer
+        .content_type
+        .and_then(|kind| HeaderValue::try_from(kind).ok())
+    {
         headers.insert(CONTENT_TYPE, kind);
     }
-    Ok(Answer::Whole(Box::new(Whole { status: status(answer.status), headers, body: answer.body })))
+    Ok(Answer::Whole(Box::new(Whole {
+        status: status(answer.status),
+        headers,
+        body: answer.body,
+    })))
 }
 
 /// An RPC call, answered by the REST upstream, with what its HTTP answer brings back.
@@ -74,21 +87,37 @@ pub(super) async fn rpc_call(
     let call = translate::rpc_to_rest(route, params).map_err(bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
-        let message = format!("the URL that these params make is longer than {} bytes", limits.target);
+        let message = format!(
+            "the URL that these params make is longer than {} bytes",
+            limits.target
+        );
         return Err(Failure::new(Reason::InvalidParams, message));
     }
     let upstream = upstream(record, Side::Rest)?;
-    let has_body = if call.body.is_some() { HasBody::Yes } else { HasBody::No };
+    let has_body = if call.body.is_some() {
+        HasBody::Yes
+    } else {
+        HasBody::No
+    };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, head.version, arrival);
     let target = target_uri(&call.target)?;
-    let outgoing = Outgoing { method: route.method.clone(), target, headers, body: call.body };
+    let outgoing = Outgoing {
+        method: route.method.clone(),
+        target,
+        headers,
+        body: call.body,
+    };
     let reply = ask(record, &upstream, route, outgoing).await?;
     let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
         content_type: reply.content_type().map(str::to_owned),
-        location: reply.headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
+        location: reply
+            .headers
+            .get(LOCATION)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned),
         body: reply.body,
     };
     let answer = outcome::rest_to_rpc(&reply, limits.reply())?;
@@ -120,7 +149,12 @@ impl Outgoing {
 fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
     // `check` refuses a plan that could come here.
     let upstream = record.installed().upstream(side).cloned();
-    upstream.ok_or_else(|| Failure::new(Reason::Internal, format!("there is no {side} upstream to translate for")))
+    upstream.ok_or_else(|| {
+        Failure::new(
+            Reason::Internal,
+            format!("there is no {side} upstream to translate for"),
+        )
+    })
 }
 
 async fn ask(
@@ -130,13 +164,17 @@ async fn ask(
     outgoing: Outgoing,
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
-    let repeat =
-        if route.effect.may_repeat() { Repeat::Copy(Box::new(outgoing.request())) } else { Repeat::Unsent };
+    let repeat = if route.effect.may_repeat() {
+        Repeat::Copy(Box::new(outgoing.request()))
+    } else {
+        Repeat::Unsent
+    };
     let reply = ask::whole(record, upstream, outgoing.request(), repeat, limit).await?;
     match reply.headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let message = "the server encoded its answer, although it was asked not to";
-            Err(Failure::new(Reason::UpstreamNotProtocol, message).because(String::from_utf8_lossy(coding.as_bytes())))
+            Err(Failure::new(Reason::UpstreamNotProtocol, message)
+                .because(String::from_utf8_lossy(coding.as_bytes())))
         }
         _ => Ok(reply),
     }
@@ -148,13 +186,22 @@ fn bind(error: BindError) -> Failure {
 
 /// Checks that a response answers the one question of its exchange.
 pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
-    let own = response.id.as_ref().is_some_and(|answered| answered.as_bytes() == id.to_string().as_bytes());
+    let own = response
+        .id
+        .as_ref()
+        .is_some_and(|answered| answered.as_bytes() == id.to_string().as_bytes());
     // An error whose sender could not read the id has null there, or nothing; an exchange has one call only.
-    let unread = response.id.as_ref().is_none_or(|answered| answered.as_bytes() == b"null");
+    let unread = response
+        .id
+        .as_ref()
+        .is_none_or(|answered| answered.as_bytes() == b"null");
     if own || (unread && matches!(response.reply, jsonrpc::Reply::Error(_))) {
         return Ok(());
     }
-    let found = response.id.as_ref().map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
+    let found = response
+        .id
+        .as_ref()
+        .map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
     let shown: String = found.chars().take(64).collect();
     let message = "the server answered a call with another id than this one";
     Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
@@ -169,8 +216,16 @@ pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize
         ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
     };
     let kind = reply.content_type().unwrap_or("no content type").to_owned();
-    let mut failure = Failure::new(reason, format!("the server answered HTTP {status} with `{kind}`: {fault}"));
-    let reply = RestReply { status, content_type: Some(kind), location: None, body: reply.body.clone() };
+    let mut failure = Failure::new(
+        reason,
+        format!("the server answered HTTP {status} with `{kind}`: {fault}"),
+    );
+    let reply = RestReply {
+        status,
+        content_type: Some(kind),
+        location: None,
+        body: reply.body.clone(),
+    };
     failure.detail = Some(outcome::kept(&reply, None, error_text));
     failure
 }

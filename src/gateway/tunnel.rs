@@ -16,13 +16,21 @@ use super::record::Record;
 use crate::telemetry::clock;
 
 /// Carries bytes until the end; the record is written then.
-pub(super) async fn run(mut record: Record, client: OnUpgrade, upstream: OnUpgrade, silence: Duration) {
+pub(super) async fn run(
+    mut record: Record,
+    client: OnUpgrade,
+    upstream: OnUpgrade,
+    silence: Duration,
+) {
     let (client, upstream) = match tokio::try_join!(client, upstream) {
         Ok(ends) => ends,
         Err(error) => return record.cut(error),
     };
     let last = Rc::new(Cell::new(clock::now()));
-    let watched = |io: Upgraded| Watched { io: TokioIo::new(io), last: last.clone() };
+    let watched = |io: Upgraded| Watched {
+        io: TokioIo::new(io),
+        last: last.clone(),
+    };
     let (mut client, mut upstream) = (watched(client), watched(upstream));
     let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
     loop {
@@ -46,7 +54,11 @@ struct Watched {
 }
 
 impl AsyncRead for Watched {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_read(cx, buf);
         if polled.is_ready() {
             self.last.set(clock::now());
@@ -56,7 +68,11 @@ impl AsyncRead for Watched {
 }
 
 impl AsyncWrite for Watched {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write(cx, buf)
     }
 

@@ -20,6 +20,7 @@ pub struct Worker {
     tasks: Tasks,
     next_id: Cell<u64>,
     in_flight: Cell<usize>,
+    connections: Cell<u64>,
 }
 
 /// A plan with what a worker needs to serve it.
@@ -45,17 +46,35 @@ impl Installed {
     fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
         let upstream = |side: Side| {
             let wanted = plan.upstream(side)?;
-            let kept = before.and_then(|before| before.upstream(side)).filter(|kept| kept.plan() == wanted);
+            let kept = before
+                .and_then(|before| before.upstream(side))
+                .filter(|kept| kept.plan() == wanted);
             Some(kept.map_or_else(|| open(wanted, tasks), Rc::clone))
         };
         let (rest, rpc) = (upstream(Side::Rest), upstream(Side::Rpc));
         let labels = PlanLabels {
-            routes: plan.routes.routes().iter().map(|route| names.intern(&route.name)).collect(),
-            clients: plan.rollout.clients.all().iter().map(|client| names.intern(&client.name)).collect(),
+            routes: plan
+                .routes
+                .routes()
+                .iter()
+                .map(|route| names.intern(&route.name))
+                .collect(),
+            clients: plan
+                .rollout
+                .clients
+                .all()
+                .iter()
+                .map(|client| names.intern(&client.name))
+                .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
         };
-        Installed { plan, rest, rpc, labels }
+        Installed {
+            plan,
+            rest,
+            rpc,
+            labels,
+        }
     }
 
     /// The upstream of a side.
@@ -68,11 +87,17 @@ impl Installed {
     }
 
     pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
-        route.and_then(|index| self.labels.routes.get(index)).copied().unwrap_or(self.labels.unrouted)
+        route
+            .and_then(|index| self.labels.routes.get(index))
+            .copied()
+            .unwrap_or(self.labels.unrouted)
     }
 
     pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {
-        client.and_then(|index| self.labels.clients.get(index)).copied().unwrap_or(self.labels.other)
+        client
+            .and_then(|index| self.labels.clients.get(index))
+            .copied()
+            .unwrap_or(self.labels.other)
     }
 }
 
@@ -95,6 +120,16 @@ impl Drop for Flight<'_> {
     }
 }
 
+/// A connection of a client.
+#[derive(Debug)]
+pub struct Connected(Rc<Worker>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connections.set(self.0.connections.get() - 1);
+    }
+}
+
 impl Worker {
     /// A worker that serves a plan.
     #[must_use]
@@ -108,17 +143,25 @@ impl Worker {
             tasks,
             next_id: Cell::new(1),
             in_flight: Cell::new(0),
+            connections: Cell::new(0),
         })
     }
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
     pub fn install(&self, plan: Arc<Plan>) {
         let before = self.installed();
-        let next = Rc::new(Installed::new(plan, &self.names, Some(&before), &self.tasks));
+        let next = Rc::new(Installed::new(
+            plan,
+            &self.names,
+            Some(&before),
+            &self.tasks,
+        ));
         for side in Side::ALL {
-            let gone = before.upstream(side).filter(|old| next.upstream(side).is_none_or(|new| !Rc::ptr_eq(old, new)));
+            let gone = before
+                .upstream(side)
+                .filter(|old| next.upstream(side).is_none_or(|new| !Rc::ptr_eq(old, new)));
             if let Some(gone) = gone {
-                gone.close_idle();
+                gone.stop_pooling();
             }
         }
         *self.installed.borrow_mut() = next;
@@ -149,6 +192,19 @@ impl Worker {
         Flight(self)
     }
 
+    /// Counts a connection of a client for as long as the value lives.
+    #[must_use]
+    pub fn connected(self: &Rc<Self>) -> Connected {
+        self.connections.set(self.connections.get() + 1);
+        Connected(self.clone())
+    }
+
+    /// How many connections of clients are open.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.connections.get()
+    }
+
     /// Writes to the metrics of this worker.
     pub fn count<T>(&self, write: impl FnOnce(&mut Shard) -> T) -> T {
         write(&mut self.shard.borrow_mut())
@@ -157,16 +213,22 @@ impl Worker {
     /// Closes upstream connections that nobody has used for too long.
     pub fn tidy(&self) {
         let installed = self.installed();
-        for upstream in Side::ALL.into_iter().filter_map(|side| installed.upstream(side)) {
+        for upstream in Side::ALL
+            .into_iter()
+            .filter_map(|side| installed.upstream(side))
+        {
             upstream.forget_idle();
         }
     }
 
-    /// Closes upstream connections that are not in use, before the program ends.
-    pub fn close_idle(&self) {
+    /// Closes upstream connections as their calls end, before the program ends.
+    pub fn stop_pooling(&self) {
         let installed = self.installed();
-        for upstream in Side::ALL.into_iter().filter_map(|side| installed.upstream(side)) {
-            upstream.close_idle();
+        for upstream in Side::ALL
+            .into_iter()
+            .filter_map(|side| installed.upstream(side))
+        {
+            upstream.stop_pooling();
         }
     }
 
@@ -174,12 +236,16 @@ impl Worker {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let installed = self.installed();
-        let open = |side: Side| installed.upstream(side).map_or(0, |upstream| upstream.open());
+        let open = |side: Side| {
+            installed
+                .upstream(side)
+                .map_or(0, |upstream| upstream.open() as u64)
+        };
         let mut shard = self.shard.borrow_mut();
-        shard.set_calls_in_flight(self.in_flight.get());
-        for side in Side::ALL {
-            shard.set_upstream_connections(side, open(side));
-        }
+        shard.gauges.client_connections = self.connections.get();
+        shard.gauges.calls_in_flight = self.in_flight.get() as u64;
+        shard.gauges.rest_upstream_connections = open(Side::Rest);
+        shard.gauges.rpc_upstream_connections = open(Side::Rpc);
         shard.snapshot()
     }
 }

@@ -1,3 +1,4 @@
-//! Floor 4: what stands on sockets.
+//! Listeners: accept, inspect, serve, drain. What a request means is the gateway's.
 
+pub mod listen;
 pub mod wire;

@@ -10,8 +10,8 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use crate::domain::pieces::Pieces;
 use super::violation_of;
+use crate::domain::pieces::Pieces;
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 
@@ -43,7 +43,10 @@ impl From<Pieces> for Body {
         if length == 0 {
             return Body::Empty;
         }
-        Body::Written { chunks: pieces.into_chunks().into_iter(), length }
+        Body::Written {
+            chunks: pieces.into_chunks().into_iter(),
+            length,
+        }
     }
 }
 
@@ -76,10 +79,20 @@ impl Upload {
         let done = http_body::Body::is_end_stream(&incoming);
         let progress = Rc::new(Progress {
             last: Cell::new(clock::now()),
-            state: Cell::new(if done { UploadState::Done } else { UploadState::Running }),
+            state: Cell::new(if done {
+                UploadState::Done
+            } else {
+                UploadState::Running
+            }),
         });
-        let body =
-            if done { Body::Empty } else { Body::Upload(Upload { incoming, progress: progress.clone() }) };
+        let body = if done {
+            Body::Empty
+        } else {
+            Body::Upload(Upload {
+                incoming,
+                progress: progress.clone(),
+            })
+        };
         (body, progress)
     }
 }
@@ -88,7 +101,10 @@ impl Progress {
     /// A body that was complete from the start.
     #[must_use]
     pub fn complete() -> Rc<Progress> {
-        Rc::new(Progress { last: Cell::new(clock::now()), state: Cell::new(UploadState::Done) })
+        Rc::new(Progress {
+            last: Cell::new(clock::now()),
+            state: Cell::new(UploadState::Done),
+        })
     }
 
     /// When the upload last moved.
@@ -123,7 +139,10 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BodyFault;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         match self.get_mut() {
             Body::Empty => Poll::Ready(None),
             Body::Written { chunks, length } => {
@@ -166,7 +185,9 @@ impl Upload {
                 Some(Ok(frame))
             }
             Some(Err(error)) => {
-                self.progress.state.set(UploadState::Broken(violation_of(&error)));
+                self.progress
+                    .state
+                    .set(UploadState::Broken(violation_of(&error)));
                 Some(Err(BodyFault))
             }
             None => {

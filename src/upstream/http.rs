@@ -65,6 +65,15 @@ pub struct HttpUpstream {
     idle: RefCell<Vec<Idle>>,
     permits: std::sync::Arc<Semaphore>,
     open: Rc<Cell<usize>>,
+    pooling: Cell<Pooling>,
+}
+
+/// Whether connections are kept for other calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pooling {
+    On,
+    /// The worker drains, or the plan has another upstream now.
+    Off,
 }
 
 #[derive(Debug)]
@@ -92,8 +101,11 @@ enum Reused {
 impl Lease {
     /// Gives the connection back, after a whole answer to a whole request.
     pub fn release(self) {
-        if !self.sender.is_closed() {
-            let idle = Idle { sender: self.sender, since: clock::now() };
+        if !self.sender.is_closed() && self.upstream.pooling.get() == Pooling::On {
+            let idle = Idle {
+                sender: self.sender,
+                since: clock::now(),
+            };
             self.upstream.idle.borrow_mut().push(idle);
         }
     }
@@ -104,7 +116,14 @@ impl HttpUpstream {
     #[must_use]
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
         let permits = std::sync::Arc::new(Semaphore::new(plan.connections));
-        HttpUpstream { plan, tasks, idle: RefCell::default(), permits, open: Rc::default() }
+        HttpUpstream {
+            plan,
+            tasks,
+            idle: RefCell::default(),
+            permits,
+            open: Rc::default(),
+            pooling: Cell::new(Pooling::On),
+        }
     }
 
     /// What the plan says of it.
@@ -122,11 +141,14 @@ impl HttpUpstream {
     /// Closes connections that have been idle for too long.
     pub fn forget_idle(&self) {
         let now = clock::now();
-        self.idle.borrow_mut().retain(|idle| !idle.sender.is_closed() && now - idle.since < self.plan.keep_alive);
+        self.idle
+            .borrow_mut()
+            .retain(|idle| !idle.sender.is_closed() && now - idle.since < self.plan.keep_alive);
     }
 
-    /// Closes all connections that are not in use.
-    pub fn close_idle(&self) {
+    /// Closes all connections that are not in use, and each other one when its call is over.
+    pub fn stop_pooling(&self) {
+        self.pooling.set(Pooling::Off);
         self.idle.borrow_mut().clear();
     }
 
@@ -135,7 +157,11 @@ impl HttpUpstream {
     ///
     /// # Errors
     /// [`UpstreamError`] after at most two attempts.
-    pub async fn send(self: &Rc<Self>, request: Request<Body>, repeat: Repeat) -> Result<Exchange, UpstreamError> {
+    pub async fn send(
+        self: &Rc<Self>,
+        request: Request<Body>,
+        repeat: Repeat,
+    ) -> Result<Exchange, UpstreamError> {
         let lease = self.lease().await?;
         let reused = lease.reused;
         let (error, unsent) = match attempt(lease, request).await {
@@ -149,7 +175,9 @@ impl HttpUpstream {
             (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
         };
         let lease = self.connect(self.permit().await).await?;
-        attempt(lease, again).await.map_err(|(error, _)| classify(error))
+        attempt(lease, again)
+            .await
+            .map_err(|(error, _)| classify(error))
     }
 
     async fn permit(&self) -> OwnedSemaphorePermit {
@@ -166,7 +194,12 @@ impl HttpUpstream {
         while let Some(mut sender) = self.take_idle() {
             // The connection's task may not have run since the last answer's end.
             if sender.is_ready() || sender.ready().await.is_ok() {
-                return Ok(Lease { upstream: self.clone(), sender, reused: Reused::Yes, _permit: permit });
+                return Ok(Lease {
+                    upstream: self.clone(),
+                    sender,
+                    reused: Reused::Yes,
+                    _permit: permit,
+                });
             }
         }
         self.connect(permit).await
@@ -188,11 +221,22 @@ impl HttpUpstream {
         None
     }
 
-    async fn connect(self: &Rc<Self>, permit: OwnedSemaphorePermit) -> Result<Lease, UpstreamError> {
-        let unreachable = |source| UpstreamError::Unreachable { upstream: self.plan.name.clone(), source };
+    async fn connect(
+        self: &Rc<Self>,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Lease, UpstreamError> {
+        let unreachable = |source| UpstreamError::Unreachable {
+            upstream: self.plan.name.clone(),
+            source,
+        };
         let limit = self.plan.connect_timeout;
         let connected = timeout(limit, TcpStream::connect(self.plan.address())).await;
-        let late = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no connection within {limit:?}"));
+        let late = |_| {
+            std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                format!("no connection within {limit:?}"),
+            )
+        };
         let stream = connected.map_err(late).flatten().map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
         let mut builder = Builder::new();
@@ -205,7 +249,12 @@ impl HttpUpstream {
             // How it ends is told to the call that uses it; between calls nobody needs to know.
             let _ = connection.with_upgrades().await;
         });
-        Ok(Lease { upstream: self.clone(), sender, reused: Reused::No, _permit: permit })
+        Ok(Lease {
+            upstream: self.clone(),
+            sender,
+            reused: Reused::No,
+            _permit: permit,
+        })
     }
 }
 
@@ -239,5 +288,9 @@ async fn attempt(
 }
 
 fn classify(error: hyper::Error) -> UpstreamError {
-    if error.is_parse() { UpstreamError::Malformed(error) } else { UpstreamError::Broken(error) }
+    if error.is_parse() {
+        UpstreamError::Malformed(error)
+    } else {
+        UpstreamError::Broken(error)
+    }
 }

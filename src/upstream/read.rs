@@ -48,7 +48,11 @@ pub async fn read_whole(mut body: Incoming, limit: usize) -> Result<Bytes, ReadF
         }
         joined.extend_from_slice(&data);
     }
-    Ok(if joined.is_empty() { first } else { joined.freeze() })
+    Ok(if joined.is_empty() {
+        first
+    } else {
+        joined.freeze()
+    })
 }
 
 /// What the wire inspector has refused, if that is why a body broke off.

@@ -34,7 +34,10 @@ impl Tasks {
     pub fn start(&self, task: impl Future<Output = ()> + 'static) {
         self.shared.running.set(self.shared.running.get() + 1);
         let running = Running(self.shared.clone());
-        #[expect(clippy::disallowed_methods, reason = "the one owner of tasks; `idle` awaits them")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one owner of tasks; `idle` awaits them"
+        )]
         // The handle is let go: `Running` tells `idle` when the task has ended.
         drop(tokio::task::spawn_local(async move {
             let _running = running;

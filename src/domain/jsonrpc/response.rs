@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::pieces::{Pieces, PiecesWriter};
 use crate::domain::json::{Fault, Json, Kind, is_integer, scan_object};
+use crate::domain::pieces::{Pieces, PiecesWriter};
 
-use super::{RequestId, write};
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, RESULT};
+use super::{RequestId, write};
 
 /// One response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,8 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         }
     }
     let mut envelope = Envelope::default();
-    let whole = scan_object(body, depth, |member| envelope.note(body, member)).map_err(ResponseFault::Json)?;
+    let whole = scan_object(body, depth, |member| envelope.note(body, member))
+        .map_err(ResponseFault::Json)?;
     if let Some(fault) = envelope.fault.take() {
         return Err(protocol(fault));
     }
@@ -116,7 +117,12 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         }
         (None, None) => return Err(protocol("it has neither `result` nor `error`")),
     };
-    Ok(Response { id: value(ID), reply, whole, id_place: envelope.places[ID].clone() })
+    Ok(Response {
+        id: value(ID),
+        reply,
+        whole,
+        id_place: envelope.places[ID].clone(),
+    })
 }
 
 fn parse_error(error: &Json, depth: u16) -> Result<ErrorObject, ResponseFault> {

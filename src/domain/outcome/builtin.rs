@@ -117,10 +117,16 @@ fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     {
         return error;
     }
-    let title = StatusCode::from_u16(reply.status).ok().and_then(|status| status.canonical_reason());
+    let title = StatusCode::from_u16(reply.status)
+        .ok()
+        .and_then(|status| status.canonical_reason());
     let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
     let data = kept(reply, json.as_ref(), limits.error_text);
-    ErrorObject { code: code_of(reply.status), message: Json::string(&message), data: Some(data) }
+    ErrorObject {
+        code: code_of(reply.status),
+        message: Json::string(&message),
+        data: Some(data),
+    }
 }
 
 /// An answer as a value: its status, type and body; a body that is not JSON as text, up to a limit.
@@ -132,11 +138,24 @@ pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
         None => {
             let text = String::from_utf8_lossy(&reply.body);
             let kept = text.floor_char_boundary(limit);
-            (quoted(&text[..kept]), if kept < text.len() { r#","truncated":true"# } else { "" })
+            (
+                quoted(&text[..kept]),
+                if kept < text.len() {
+                    r#","truncated":true"#
+                } else {
+                    ""
+                },
+            )
         }
     };
-    let kind = reply.content_type.as_deref().map_or("null".to_owned(), quoted);
-    Json::written(format!(r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#, reply.status))
+    let kind = reply
+        .content_type
+        .as_deref()
+        .map_or("null".to_owned(), quoted);
+    Json::written(format!(
+        r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#,
+        reply.status
+    ))
 }
 
 /// An RPC answer for a REST client.

@@ -24,3 +24,9 @@ pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
 pub use law::check_any_cut;
 pub use violation::Violation;
+
+/// The value of the `te` field that the inspector adds to a request that has none.
+///
+/// hyper sends trailers only to a request with `te: trailers`; RFC 9110 §6.5.1 lets a gateway pass them on
+/// without. A recipient takes the value out again where it is spelled exactly so.
+pub const ADDED_TE: &str = "TRAILERS";

@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
+use crate::domain::wire::ADDED_TE;
 
 mod agreement;
 mod upgrades;

@@ -1,0 +1,186 @@
+//! One worker's listener: accepts connections, serves them, and drains.
+//!
+//! Each worker has a socket of its own on the same address (`SO_REUSEPORT`), so that a connection never
+//! changes its thread. A command box is the worker's only door to other threads.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::wire::{Inspected, Inspection};
+use crate::domain::plan::Plan;
+use crate::domain::wire::Limits as WireLimits;
+use crate::gateway::{Arrival, Worker, handle};
+use crate::telemetry::metrics::Snapshot;
+
+/// How many connections may wait to be accepted by one worker.
+const BACKLOG: i32 = 1024;
+
+/// How often unused upstream connections are looked at.
+const TIDY: Duration = Duration::from_secs(1);
+
+/// How long accepting pauses when the system has no room, such as for file descriptors.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// What other threads ask of a worker.
+#[derive(Debug)]
+pub enum Command {
+    /// Serve calls that begin from now on by this plan.
+    Install(Arc<Plan>, oneshot::Sender<()>),
+    /// Copy the metrics.
+    Snapshot(oneshot::Sender<Snapshot>),
+    /// Accept nothing more, let calls in progress end, and return.
+    Drain,
+}
+
+/// Binds an address so that nobody else has it, and tells which it is where the port was 0.
+///
+/// # Errors
+/// What the system says, such as "address in use".
+pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
+    // Without SO_REUSEPORT: a second instance fails here instead of taking half of the connections.
+    let socket = socket(address)?;
+    socket.bind(&address.into())?;
+    socket
+        .local_addr()?
+        .as_socket()
+        .ok_or_else(|| io::Error::other("the address is no internet address"))
+}
+
+/// One of several listeners on an address.
+///
+/// # Errors
+/// What the system says.
+pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = socket(address)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+fn socket(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    Ok(socket)
+}
+
+/// Serves until told to drain, and returns when every connection has ended or the drain limit has passed.
+///
+/// # Errors
+/// What the system says when the listener cannot be used at all.
+pub async fn run(
+    worker: Rc<Worker>,
+    listener: std::net::TcpListener,
+    mut commands: mpsc::Receiver<Command>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let (drain, drains) = watch::channel(());
+    let mut tidy = interval(TIDY);
+    tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        // Every branch is cancel-safe: accept, recv and tick lose nothing when another one wins.
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, peer)) => admit(&worker, socket, peer, drains.clone()),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(NO_ROOM).await;
+                }
+            },
+            command = commands.recv() => match command {
+                Some(Command::Install(plan, done)) => {
+                    worker.install(plan);
+                    let _ = done.send(());
+                }
+                Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
+                Some(Command::Drain) | None => break,
+            },
+            _ = tidy.tick() => worker.tidy(),
+        }
+    }
+    drop(listener);
+    drop(drain);
+    worker.stop_pooling();
+    let limit = worker.installed().plan.limits.drain;
+    if timeout(limit, worker.tasks().idle()).await.is_err() {
+        tracing::warn!(
+            tasks = worker.tasks().running(),
+            ?limit,
+            "calls were still in progress at the end of the drain"
+        );
+    }
+    Ok(())
+}
+
+fn admit(worker: &Rc<Worker>, socket: TcpStream, peer: SocketAddr, drains: watch::Receiver<()>) {
+    let limit = worker.installed().plan.limits.connections as u64;
+    if worker.connections() >= limit {
+        worker.count(|shard| shard.refused_connection());
+        return;
+    }
+    worker
+        .tasks()
+        .start(serve(worker.clone(), socket, peer, drains));
+}
+
+/// Serves one connection until it ends, or drains.
+async fn serve(
+    worker: Rc<Worker>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    mut drains: watch::Receiver<()>,
+) {
+    let _connected = worker.connected();
+    // A small answer is written at once; waiting for more would only delay it.
+    let _ = socket.set_nodelay(true);
+    let limits = worker.installed().plan.limits;
+    let inspection = Inspection::default();
+    let wire = WireLimits {
+        head: limits.head,
+        target: limits.target,
+    };
+    let io = TokioIo::new(Inspected::new(socket, wire, inspection.clone()));
+    let service = service_fn(|request| {
+        let number = inspection.begin();
+        let arrival = Arrival {
+            peer,
+            refused: inspection.refusal(number),
+        };
+        let (worker, inspection) = (worker.clone(), inspection.clone());
+        async move {
+            let response = handle(worker, request, arrival).await;
+            inspection.answered(number, response.status());
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut builder = Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .preserve_header_case(true);
+    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
+    // The connection is polled on after the drain began; `changed` is cancel-safe.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = drains.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

@@ -1,0 +1,169 @@
+//! The clock: the only place that asks what time it is, and how a time is written.
+//!
+//! Everything else takes the time as an argument, so that tests can choose it.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// The monotonic time, which stands still where a test has paused it.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the monotonic clock"
+)]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// The time of day, for log lines and for what people read; never for measuring.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the time of day"
+)]
+pub fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+/// A time as RFC 3339 writes it, in UTC with milliseconds: `2026-02-03T04:05:06.789Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rfc3339(pub SystemTime);
+
+impl fmt::Display for Rfc3339 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = unix_milliseconds(self.0);
+        let seconds = milliseconds.div_euclid(1000);
+        let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
+        let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+            of_day / 3600,
+            of_day / 60 % 60,
+            of_day % 60,
+            milliseconds.rem_euclid(1000)
+        )
+    }
+}
+
+/// Seconds since 1970, as metrics give a time; negative before it.
+#[must_use]
+pub fn unix_seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).map_or_else(
+        |before| -before.duration().as_secs_f64(),
+        |since| since.as_secs_f64(),
+    )
+}
+
+/// Whole milliseconds since 1970, rounded down. Times that an `i64` cannot hold are the last one that it can.
+fn unix_milliseconds(at: SystemTime) -> i64 {
+    let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    match at.duration_since(UNIX_EPOCH) {
+        Ok(since) => whole(since),
+        Err(before) => -whole(before.duration() + Duration::from_nanos(999_999)),
+    }
+}
+
+/// The date of a number of days since 1970-01-01 in the proleptic Gregorian calendar.
+///
+/// Years begin in March here, so that the leap day is the last of its year, and 400 of them are an era of
+/// 146,097 days that lie the same way in every era.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468; // from 0000-03-01
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> String {
+        let distance = Duration::from_millis(milliseconds.unsigned_abs());
+        let time = if milliseconds < 0 {
+            UNIX_EPOCH - distance
+        } else {
+            UNIX_EPOCH + distance
+        };
+        Rfc3339(time).to_string()
+    }
+
+    #[test]
+    fn times_are_written_in_utc_with_milliseconds() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_001, "2000-03-01T00:00:00.001Z"),
+            (1_709_210_096_007, "2024-02-29T12:34:56.007Z"),
+            (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (-86_400_000, "1969-12-31T00:00:00.000Z"),
+        ];
+        for (milliseconds, text) in cases {
+            assert_eq!(at(milliseconds), text);
+        }
+    }
+
+    #[test]
+    fn part_of_a_millisecond_before_1970_belongs_to_the_one_before() {
+        let time = UNIX_EPOCH - Duration::from_nanos(1);
+        assert_eq!(Rfc3339(time).to_string(), "1969-12-31T23:59:59.999Z");
+    }
+
+    /// Counts every day of eight centuries by the rule of leap years.
+    #[test]
+    fn every_day_follows_the_one_before() {
+        let (mut year, mut month, mut day) = (1600, 1, 1);
+        for days in -135_140..157_057 {
+            assert_eq!(civil_from_days(days), (year, month, day));
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let length = match month {
+                2 if leap => 29,
+                2 => 28,
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > length {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month), (2400, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_monotonic_clock_can_be_paused() {
+        let before = now();
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(now() - before, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn seconds_for_metrics_have_a_sign() {
+        assert_eq!(unix_seconds(UNIX_EPOCH + Duration::from_millis(1500)), 1.5);
+        assert_eq!(unix_seconds(UNIX_EPOCH - Duration::from_millis(1500)), -1.5);
+        assert!(unix_seconds(wall()) > 0.0);
+    }
+}

@@ -1,0 +1,140 @@
+//! Every metric's name, kind, labels and help: the one place that knows them.
+
+use prometheus::proto::MetricType;
+
+/// One metric.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) kind: MetricType,
+    pub(super) labels: &'static [&'static str],
+    pub(super) help: &'static str,
+}
+
+pub(super) const CALLS: Family = Family {
+    name: "dualgauge_calls_total",
+    kind: MetricType::COUNTER,
+    labels: &["route", "client", "side", "stage", "outcome", "blame"],
+    help: "Calls that ended. The outcome is success, error (the upstream's own answer reports one), \
+           failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
+           client went away); the blame is client, upstream, proxy or none.",
+};
+
+pub(super) const CALL_DURATION: Family = Family {
+    name: "dualgauge_call_duration_seconds",
+    kind: MetricType::HISTOGRAM,
+    labels: &["route", "client", "side", "stage", "outcome"],
+    help: "Time from the head of a call to the end of its answer.",
+};
+
+pub(super) const UPSTREAM_DURATION: Family = Family {
+    name: "dualgauge_upstream_duration_seconds",
+    kind: MetricType::HISTOGRAM,
+    labels: &["route", "client", "side", "stage", "outcome"],
+    help: "The part of a call that was spent on its upstream; only calls that reached one.",
+};
+
+pub(super) const OVERHEAD: Family = Family {
+    name: "dualgauge_overhead_seconds",
+    kind: MetricType::HISTOGRAM,
+    labels: &["side", "stage"],
+    help: "The part of a call that was not spent on its upstream; only calls that reached one.",
+};
+
+pub(super) const FAILURES: Family = Family {
+    name: "dualgauge_failures_total",
+    kind: MetricType::COUNTER,
+    labels: &["reason", "blame", "side"],
+    help: "Failures that the proxy answered with, or that broke an answer off, by reason and by whose \
+           fault they are.",
+};
+
+pub(super) const DROPPED_MEMBERS: Family = Family {
+    name: "dualgauge_dropped_members_total",
+    kind: MetricType::COUNTER,
+    labels: &["route"],
+    help: "Members of translated calls and answers for which the route has no place on the other side.",
+};
+
+pub(super) const CLIENT_CONNECTIONS: Family = Family {
+    name: "dualgauge_client_connections",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Open connections of clients.",
+};
+
+pub(super) const REFUSED_CONNECTIONS: Family = Family {
+    name: "dualgauge_refused_connections_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Connections of clients that were closed at once because as many as allowed were open.",
+};
+
+pub(super) const CALLS_IN_FLIGHT: Family = Family {
+    name: "dualgauge_calls_in_flight",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Calls that have begun and not ended.",
+};
+
+pub(super) const UPSTREAM_CONNECTIONS: Family = Family {
+    name: "dualgauge_upstream_connections",
+    kind: MetricType::GAUGE,
+    labels: &["side"],
+    help: "Open connections to the upstream of a side, busy or idle.",
+};
+
+pub(super) const PLAN_RELOADS: Family = Family {
+    name: "dualgauge_plan_reloads_total",
+    kind: MetricType::COUNTER,
+    labels: &["result"],
+    help: "Reloads of the configuration; after a failed one the plan before it stays.",
+};
+
+pub(super) const PLAN_LOADED: Family = Family {
+    name: "dualgauge_plan_loaded_timestamp_seconds",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "When the live plan was loaded, in seconds since 1970.",
+};
+
+pub(super) const FLAG_PERCENT: Family = Family {
+    name: "dualgauge_flag_percent",
+    kind: MetricType::GAUGE,
+    labels: &["flag", "client", "route", "side", "stage"],
+    help: "The share of callers that a flag of the live plan takes, 0 to 100. Client and route are \
+           globs; the side is rest, rpc or both.",
+};
+
+pub(super) const LOG_LINES_DROPPED: Family = Family {
+    name: "dualgauge_log_lines_dropped_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Log lines that were dropped because standard error took them too slowly.",
+};
+
+pub(super) const BUILD: Family = Family {
+    name: "dualgauge_build_info",
+    kind: MetricType::GAUGE,
+    labels: &["version"],
+    help: "Always 1, with the version of the program.",
+};
+
+/// Every metric.
+pub(super) const ALL: [&Family; 15] = [
+    &CALLS,
+    &CALL_DURATION,
+    &UPSTREAM_DURATION,
+    &OVERHEAD,
+    &FAILURES,
+    &DROPPED_MEMBERS,
+    &CLIENT_CONNECTIONS,
+    &REFUSED_CONNECTIONS,
+    &CALLS_IN_FLIGHT,
+    &UPSTREAM_CONNECTIONS,
+    &PLAN_RELOADS,
+    &PLAN_LOADED,
+    &FLAG_PERCENT,
+    &LOG_LINES_DROPPED,
+    &BUILD,
+];

@@ -1,0 +1,140 @@
+//! Counts of durations in fixed buckets.
+
+use std::time::Duration;
+
+/// The upper ends of the buckets, in nanoseconds and rising; one more bucket without an end follows them.
+pub(super) type Bounds = [u64; 15];
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000 * US;
+const S: u64 = 1_000 * MS;
+
+/// For whole calls and for upstreams: half a millisecond to half a minute.
+pub(super) const LATENCY: Bounds = [
+    MS / 2,
+    MS,
+    5 * MS / 2,
+    5 * MS,
+    10 * MS,
+    25 * MS,
+    50 * MS,
+    100 * MS,
+    250 * MS,
+    500 * MS,
+    S,
+    5 * S / 2,
+    5 * S,
+    10 * S,
+    30 * S,
+];
+
+/// For the proxy's own share of a call, which is a thousandth of the above.
+pub(super) const OVERHEAD: Bounds = [
+    10 * US,
+    25 * US,
+    50 * US,
+    100 * US,
+    250 * US,
+    500 * US,
+    MS,
+    5 * MS / 2,
+    5 * MS,
+    10 * MS,
+    25 * MS,
+    50 * MS,
+    100 * MS,
+    500 * MS,
+    5 * S,
+];
+
+/// Counts of durations. Sums are whole nanoseconds, so that adding in another order gives the same sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Histogram {
+    bounds: &'static Bounds,
+    counts: [u64; 16],
+    nanoseconds: u64,
+}
+
+impl Histogram {
+    pub(super) const fn new(bounds: &'static Bounds) -> Histogram {
+        Histogram {
+            bounds,
+            counts: [0; 16],
+            nanoseconds: 0,
+        }
+    }
+
+    /// Counts one duration. One that is exactly a bound belongs under it.
+    pub(super) fn observe(&mut self, value: Duration) {
+        let nanoseconds = u64::try_from(value.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = self.bounds.partition_point(|bound| *bound < nanoseconds);
+        self.counts[bucket] += 1;
+        self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
+    }
+
+    /// Adds what another one counted with the same bounds.
+    pub(super) fn add(&mut self, other: &Histogram) {
+        debug_assert_eq!(self.bounds, other.bounds);
+        for (own, count) in self.counts.iter_mut().zip(other.counts) {
+            *own += count;
+        }
+        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
+    }
+
+    /// How many durations were counted.
+    pub(super) fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Their sum in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        seconds(self.nanoseconds)
+    }
+
+    /// For each bound in seconds, how many durations lie under it.
+    pub(super) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+        let mut under = 0;
+        self.bounds.iter().zip(self.counts).map(move |(bound, n)| {
+            under += n;
+            (seconds(*bound), under)
+        })
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / S as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_rise_and_print_short() {
+        for bounds in [&LATENCY, &OVERHEAD] {
+            assert!(bounds.is_sorted_by(|a, b| a < b));
+            for bound in bounds {
+                assert!(seconds(*bound).to_string().len() <= 8, "{bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_belongs_to_its_own_bucket_and_a_nanosecond_more_does_not() {
+        let mut histogram = Histogram::new(&LATENCY);
+        histogram.observe(Duration::from_millis(1));
+        histogram.observe(Duration::from_millis(1) + Duration::from_nanos(1));
+        let under: Vec<_> = histogram.cumulative().take(3).collect();
+        assert_eq!(under, [(0.0005, 0), (0.001, 1), (0.0025, 2)]);
+    }
+
+    #[test]
+    fn the_longest_durations_are_counted_beyond_all_bounds() {
+        let mut histogram = Histogram::new(&LATENCY);
+        histogram.observe(Duration::MAX);
+        histogram.observe(Duration::MAX);
+        assert_eq!(histogram.count(), 2);
+        assert_eq!(histogram.cumulative().last(), Some((30.0, 0)));
+        assert_eq!(histogram.nanoseconds, u64::MAX);
+    }
+}

@@ -1,0 +1,28 @@
+//! Metrics: plain counts in each worker, summed and rendered at scrape.
+//!
+//! ```text
+//! family      every metric's name, kind and help
+//! labels      the label values: closed enums, and names of the plan by their ids
+//! histogram   counts in fixed buckets
+//! shard       the counts of one worker, which only its own thread touches
+//! process     what is known once for the whole process
+//! render      shards summed → the page
+//! ```
+//!
+//! Laws: no lock and no atomic on the way of a call; text that a caller sent is never a label; the page of
+//! several shards is the page of one shard that was fed everything.
+
+mod family;
+mod histogram;
+mod labels;
+mod process;
+mod render;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+pub use labels::{CallLabels, LabelId, Names, Outcome};
+pub use process::{FlagState, Process};
+pub use prometheus::TEXT_FORMAT;
+pub use render::render;
+pub use shard::{Gauges, Shard, Snapshot, Timing};

@@ -1,0 +1,279 @@
+//! Shards summed, names looked up → the page that Prometheus reads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto;
+use prometheus::{Registry, TextEncoder};
+
+use super::family::{self, Family};
+use super::histogram::Histogram;
+use super::labels::{CallLabels, LabelId, NONE, Names};
+use super::process::{FlagState, Process};
+use super::shard::{CallCounts, Counts, Gauges, Snapshot};
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+
+/// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
+#[must_use]
+pub fn render(names: &Names, snapshots: &[Snapshot], process: &Process) -> String {
+    let page = Page {
+        texts: Texts(names.texts()),
+        sum: Snapshot::sum(snapshots),
+        process: process.clone(),
+    };
+    // Only a faulty table of families could fail here, and a test renders all of them.
+    encode(page).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
+}
+
+/// The registry checks the table of families, sorts them, and leaves out those without a series.
+fn encode(page: Page) -> prometheus::Result<String> {
+    let descs = family::ALL
+        .into_iter()
+        .map(desc)
+        .collect::<Result<_, _>>()?;
+    let registry = Registry::new();
+    registry.register(Box::new(Described { page, descs }))?;
+    TextEncoder::new().encode_to_string(&registry.gather())
+}
+
+fn desc(family: &Family) -> prometheus::Result<Desc> {
+    let labels = family.labels.iter().map(|&label| label.to_owned());
+    Desc::new(
+        family.name.to_owned(),
+        family.help.to_owned(),
+        labels.collect(),
+        HashMap::new(),
+    )
+}
+
+/// One scrape.
+struct Page {
+    texts: Texts,
+    sum: Snapshot,
+    process: Process,
+}
+
+/// One scrape, with what the registry wants to know beforehand.
+struct Described {
+    page: Page,
+    descs: Vec<Desc>,
+}
+
+impl Collector for Described {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descs.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<proto::MetricFamily> {
+        let Page {
+            texts,
+            sum,
+            process,
+        } = &self.page;
+        let mut families = call_families(texts, &sum.counts);
+        families.extend(proxy_families(&sum.counts));
+        families.extend(gauge_families(&sum.gauges));
+        families.extend(process_families(process));
+        families
+    }
+}
+
+/// The names of the plan, at the places of their ids.
+struct Texts(Vec<Arc<str>>);
+
+impl Texts {
+    fn of(&self, id: LabelId) -> &str {
+        self.0.get(id.index()).map_or(NONE, |text| text)
+    }
+}
+
+fn call_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
+    let mut calls = Vec::new();
+    // Durations do not tell whose fault a call was.
+    let mut durations: BTreeMap<CallLabels, CallCounts> = BTreeMap::new();
+    for (labels, call) in &counts.calls {
+        let [route, client, side, stage, outcome] = words(texts, labels);
+        let blame = labels.blame.map_or(NONE, Blame::as_str);
+        calls.push(counter(
+            &family::CALLS,
+            &[route, client, side, stage, outcome, blame],
+            call.duration.count(),
+        ));
+        let labels = CallLabels {
+            blame: None,
+            ..*labels
+        };
+        durations.entry(labels).or_default().add(call);
+    }
+    let series = |family, which: fn(&CallCounts) -> &Histogram| {
+        let counted = durations
+            .iter()
+            .map(|(labels, call)| (labels, which(call)))
+            .filter(|(_, histogram)| histogram.count() > 0);
+        counted
+            .map(|(labels, counts)| histogram(family, &words(texts, labels), counts))
+            .collect()
+    };
+    let dropped = counts
+        .dropped
+        .iter()
+        .map(|(route, members)| counter(&family::DROPPED_MEMBERS, &[texts.of(*route)], *members));
+    vec![
+        of(&family::CALLS, calls),
+        of(
+            &family::CALL_DURATION,
+            series(&family::CALL_DURATION, |call| &call.duration),
+        ),
+        of(
+            &family::UPSTREAM_DURATION,
+            series(&family::UPSTREAM_DURATION, |call| &call.upstream),
+        ),
+        of(&family::DROPPED_MEMBERS, dropped.collect()),
+    ]
+}
+
+fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
+    [
+        texts.of(labels.route),
+        texts.of(labels.client),
+        labels.side.as_str(),
+        labels.stage.as_str(),
+        labels.outcome.as_str(),
+    ]
+}
+
+/// Failures begin at zero, since a rate does not see the first one of a series that begins with it.
+fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
+    let (mut overhead, mut failures) = (Vec::new(), Vec::new());
+    for side in Side::ALL {
+        for stage in Stage::ALL {
+            let counted = &counts.overhead[side as usize][stage as usize];
+            if counted.count() > 0 {
+                let labels = [side.as_str(), stage.as_str()];
+                overhead.push(histogram(&family::OVERHEAD, &labels, counted));
+            }
+        }
+        for reason in Reason::ALL {
+            let row = reason.row();
+            failures.push(counter(
+                &family::FAILURES,
+                &[row.label, row.blame.as_str(), side.as_str()],
+                counts.failures[side as usize][reason as usize],
+            ));
+        }
+    }
+    let refused = counter(
+        &family::REFUSED_CONNECTIONS,
+        &[],
+        counts.refused_connections,
+    );
+    vec![
+        of(&family::OVERHEAD, overhead),
+        of(&family::FAILURES, failures),
+        of(&family::REFUSED_CONNECTIONS, vec![refused]),
+    ]
+}
+
+fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
+    let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
+    let upstream = Side::ALL.map(|side| {
+        let open = gauges.upstream_connections(side);
+        gauge(&family::UPSTREAM_CONNECTIONS, &[side.as_str()], open as f64)
+    });
+    vec![
+        alone(&family::CLIENT_CONNECTIONS, gauges.client_connections),
+        alone(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
+        of(&family::UPSTREAM_CONNECTIONS, upstream.into()),
+    ]
+}
+
+fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
+    let reloads = [
+        ("ok", process.reloads_ok),
+        ("failed", process.reloads_failed),
+    ]
+    .map(|(result, count)| counter(&family::PLAN_RELOADS, &[result], count));
+    let loaded_at = crate::telemetry::clock::unix_seconds(process.loaded_at);
+    let dropped = counter(&family::LOG_LINES_DROPPED, &[], process.log_lines_dropped);
+    let version = [env!("CARGO_PKG_VERSION")];
+    vec![
+        of(&family::PLAN_RELOADS, reloads.into()),
+        of(
+            &family::PLAN_LOADED,
+            vec![gauge(&family::PLAN_LOADED, &[], loaded_at)],
+        ),
+        of(
+            &family::FLAG_PERCENT,
+            process.flags.iter().map(flag).collect(),
+        ),
+        of(&family::LOG_LINES_DROPPED, vec![dropped]),
+        of(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
+    ]
+}
+
+fn flag(state: &FlagState) -> proto::Metric {
+    let labels = [
+        state.flag.as_str(),
+        &state.client,
+        &state.route,
+        state.side.map_or("both", Side::as_str),
+        state.stage.as_str(),
+    ];
+    let percent = f64::from(state.percent.thousandths()) / 1000.0;
+    gauge(&family::FLAG_PERCENT, &labels, percent)
+}
+
+fn of(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
+    let mut rendered = proto::MetricFamily::default();
+    rendered.set_name(family.name.to_owned());
+    rendered.set_help(family.help.to_owned());
+    rendered.set_field_type(family.kind);
+    rendered.set_metric(series);
+    rendered
+}
+
+fn counter(family: &Family, labels: &[&str], value: u64) -> proto::Metric {
+    let mut count = proto::Counter::default();
+    count.set_value(value as f64);
+    let mut metric = labelled(family, labels);
+    metric.set_counter(count);
+    metric
+}
+
+fn gauge(family: &Family, labels: &[&str], value: f64) -> proto::Metric {
+    let mut level = proto::Gauge::default();
+    level.set_value(value);
+    let mut metric = labelled(family, labels);
+    metric.set_gauge(level);
+    metric
+}
+
+fn histogram(family: &Family, labels: &[&str], counts: &Histogram) -> proto::Metric {
+    let buckets = counts.cumulative().map(|(bound, under)| {
+        let mut bucket = proto::Bucket::default();
+        bucket.set_upper_bound(bound);
+        bucket.set_cumulative_count(under);
+        bucket
+    });
+    let mut rendered = proto::Histogram::default();
+    rendered.set_bucket(buckets.collect());
+    rendered.set_sample_count(counts.count());
+    rendered.set_sample_sum(counts.seconds());
+    let mut metric = labelled(family, labels);
+    metric.set_histogram(rendered);
+    metric
+}
+
+fn labelled(family: &Family, values: &[&str]) -> proto::Metric {
+    debug_assert_eq!(family.labels.len(), values.len());
+    let pairs = family.labels.iter().zip(values).map(|(label, value)| {
+        let mut pair = proto::LabelPair::default();
+        pair.set_name((*label).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    });
+    proto::Metric::from_label(pairs.collect())
+}

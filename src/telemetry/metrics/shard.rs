@@ -1,0 +1,220 @@
+//! The counts of one worker. A worker is one thread, so they are plain numbers; the sum over all workers is
+//! taken at scrape, from copies.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Duration;
+
+use super::histogram::{Histogram, LATENCY, OVERHEAD};
+use super::labels::{CallLabels, LabelId};
+use crate::domain::failure::Reason;
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+
+/// How long a call took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// From the head of the call to the end of its answer.
+    pub total: Duration,
+    /// The part of it that was spent on the upstream; absent where the call reached none.
+    pub upstream: Option<Duration>,
+}
+
+/// What a worker has open at the moment. The worker counts up and down; the shard only reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Connections of clients.
+    pub client_connections: u64,
+    /// Calls that have begun and not ended.
+    pub calls_in_flight: u64,
+    /// Connections to the upstream of the REST side.
+    pub rest_upstream_connections: u64,
+    /// Connections to the upstream of the RPC side.
+    pub rpc_upstream_connections: u64,
+}
+
+impl Gauges {
+    /// Connections to the upstream of a side.
+    #[must_use]
+    pub const fn upstream_connections(&self, side: Side) -> u64 {
+        match side {
+            Side::Rest => self.rest_upstream_connections,
+            Side::Rpc => self.rpc_upstream_connections,
+        }
+    }
+
+    fn add(&mut self, other: &Gauges) {
+        self.client_connections += other.client_connections;
+        self.calls_in_flight += other.calls_in_flight;
+        self.rest_upstream_connections += other.rest_upstream_connections;
+        self.rpc_upstream_connections += other.rpc_upstream_connections;
+    }
+}
+
+/// The counts of one worker.
+#[derive(Debug, Default)]
+pub struct Shard {
+    /// What the worker has open at the moment.
+    pub gauges: Gauges,
+    counts: Counts,
+}
+
+impl Shard {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new() -> Shard {
+        Shard::default()
+    }
+
+    /// Counts one call that ended, with the reason where it failed.
+    pub fn record(&mut self, labels: CallLabels, timing: Timing, failure: Option<Reason>) {
+        let counts = &mut self.counts;
+        let call = counts.calls.entry(labels).or_default();
+        call.duration.observe(timing.total);
+        if let Some(upstream) = timing.upstream {
+            call.upstream.observe(upstream);
+            counts.overhead[labels.side as usize][labels.stage as usize]
+                .observe(timing.total.saturating_sub(upstream));
+        }
+        if let Some(reason) = failure {
+            counts.failures[labels.side as usize][reason as usize] += 1;
+        }
+    }
+
+    /// Counts members of one call for which its route has no place on the other side.
+    pub fn dropped(&mut self, route: LabelId, members: u64) {
+        if members > 0 {
+            *self.counts.dropped.entry(route).or_default() += members;
+        }
+    }
+
+    /// Counts a connection that was closed at once because as many as allowed were open.
+    pub fn refused_connection(&mut self) {
+        self.counts.refused_connections += 1;
+    }
+
+    /// A copy for another thread.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            gauges: self.gauges,
+            counts: self.counts.clone(),
+        }
+    }
+}
+
+/// A copy of a shard, or the sum of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    pub(super) gauges: Gauges,
+    pub(super) counts: Counts,
+}
+
+impl Snapshot {
+    /// The sum of several.
+    pub(super) fn sum(snapshots: &[Snapshot]) -> Snapshot {
+        let mut sum = Snapshot::default();
+        for snapshot in snapshots {
+            sum.gauges.add(&snapshot.gauges);
+            sum.counts.add(&snapshot.counts);
+        }
+        sum
+    }
+}
+
+/// Everything that only rises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) calls: HashMap<CallLabels, CallCounts, BuildHasherDefault<IdHasher>>,
+    /// By side and stage.
+    pub(super) overhead: [[Histogram; Stage::ALL.len()]; Side::ALL.len()],
+    /// By side and reason.
+    pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
+    pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
+    pub(super) refused_connections: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts {
+            calls: HashMap::default(),
+            overhead: [const { [const { Histogram::new(&OVERHEAD) }; Stage::ALL.len()] };
+                Side::ALL.len()],
+            failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
+            dropped: HashMap::default(),
+            refused_connections: 0,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        for (labels, call) in &other.calls {
+            self.calls.entry(*labels).or_default().add(call);
+        }
+        let own = self.overhead.as_flattened_mut().iter_mut();
+        for (own, other) in own.zip(other.overhead.as_flattened()) {
+            own.add(other);
+        }
+        let own = self.failures.as_flattened_mut().iter_mut();
+        for (own, other) in own.zip(other.failures.as_flattened()) {
+            *own += other;
+        }
+        for (route, members) in &other.dropped {
+            *self.dropped.entry(*route).or_default() += members;
+        }
+        self.refused_connections += other.refused_connections;
+    }
+}
+
+/// The counts of the calls of one set of labels. How many there were is the count of `duration`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CallCounts {
+    pub(super) duration: Histogram,
+    pub(super) upstream: Histogram,
+}
+
+impl CallCounts {
+    pub(super) fn add(&mut self, other: &CallCounts) {
+        self.duration.add(&other.duration);
+        self.upstream.add(&other.upstream);
+    }
+}
+
+impl Default for CallCounts {
+    fn default() -> Self {
+        CallCounts {
+            duration: Histogram::new(&LATENCY),
+            upstream: Histogram::new(&LATENCY),
+        }
+    }
+}
+
+/// Hashes ids and enums in a few instructions. Callers choose neither, so nobody can make them collide.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        // The table takes its index from the low bits, the multiplication mixes best into the high ones.
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_isize(&mut self, discriminant: isize) {
+        self.write_u64(discriminant as u64);
+    }
+}

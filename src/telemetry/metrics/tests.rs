@@ -1,0 +1,333 @@
+use std::collections::BTreeSet;
+use std::time::{Duration, UNIX_EPOCH};
+
+use prometheus::proto::MetricType;
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::{Flag, Glob, Percent, Stage, WithoutKey};
+use crate::domain::side::Side;
+
+fn process() -> Process {
+    let flag = |name: &str, side, thousandths| {
+        FlagState::from(&Flag {
+            name: name.to_owned(),
+            client: Glob::new("ios-*"),
+            route: Glob::new("*"),
+            side,
+            stage: Stage::Translate,
+            percent: Percent::from_thousandths(thousandths).unwrap(),
+            without_key: WithoutKey::Out,
+        })
+    };
+    Process {
+        reloads_ok: 3,
+        reloads_failed: 1,
+        loaded_at: UNIX_EPOCH + Duration::from_millis(1_770_000_000_250),
+        flags: vec![
+            flag("ios-first", Some(Side::Rest), 12_500),
+            flag("say \"all\"", None, 100_000),
+        ],
+        log_lines_dropped: 7,
+    }
+}
+
+/// The page, whatever the version of the program is.
+fn page(names: &Names, snapshots: &[Snapshot]) -> String {
+    render(names, snapshots, &process()).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+}
+
+fn took(total_us: u64, upstream_us: Option<u64>) -> Timing {
+    Timing {
+        total: Duration::from_micros(total_us),
+        upstream: upstream_us.map(Duration::from_micros),
+    }
+}
+
+/// A page whose every family has a series, from two workers.
+fn two_workers() -> (Names, [Snapshot; 2]) {
+    let names = Names::new();
+    let labels = CallLabels {
+        route: names.intern("tools.call"),
+        client: names.intern("ios-app"),
+        side: Side::Rest,
+        stage: Stage::Translate,
+        outcome: Outcome::Success,
+        blame: None,
+    };
+    let failed = CallLabels {
+        outcome: Outcome::Failed,
+        blame: Some(Blame::Upstream),
+        ..labels
+    };
+    let refused = CallLabels {
+        route: LabelId::NONE,
+        client: LabelId::NONE,
+        side: Side::Rpc,
+        stage: Stage::Passthrough,
+        outcome: Outcome::Failed,
+        blame: Some(Blame::Client),
+    };
+    let (mut first, mut second) = (Shard::new(), Shard::new());
+    first.record(labels, took(1_250, Some(1_200)), None);
+    first.record(refused, took(80, None), Some(Reason::MalformedJson));
+    first.dropped(labels.route, 2);
+    first.gauges.client_connections = 4;
+    first.gauges.rest_upstream_connections = 1;
+    second.record(labels, took(31_000_000, Some(30_000_000)), None);
+    second.record(
+        failed,
+        took(10_000_400, Some(10_000_000)),
+        Some(Reason::UpstreamTimeout),
+    );
+    second.dropped(labels.route, 1);
+    second.refused_connection();
+    second.gauges.client_connections = 2;
+    second.gauges.calls_in_flight = 1;
+    second.gauges.rpc_upstream_connections = 3;
+    (names, [first.snapshot(), second.snapshot()])
+}
+
+#[test]
+fn the_whole_page_of_two_workers() {
+    let (names, snapshots) = two_workers();
+    insta::assert_snapshot!(page(&names, &snapshots));
+}
+
+#[test]
+fn a_page_with_every_label_there_is_has_every_family() {
+    let (names, snapshots) = two_workers();
+    let page = page(&names, &snapshots);
+    for family in family::ALL {
+        let head = format!(
+            "# HELP {} {}\n# TYPE {} ",
+            family.name, family.help, family.name
+        );
+        assert!(page.contains(&head), "{}", family.name);
+    }
+}
+
+/// `dualgauge_<noun>_<unit|total>`: counters, and only they, end in `total`.
+#[test]
+fn names_follow_the_rule() {
+    let gauge_ends = [
+        "_connections",
+        "_in_flight",
+        "_seconds",
+        "_percent",
+        "_info",
+    ];
+    for family in family::ALL {
+        let name = family.name;
+        assert!(name.starts_with("dualgauge_"), "{name}");
+        assert!(
+            name.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
+            "{name}"
+        );
+        assert_eq!(
+            name.ends_with("_total"),
+            family.kind == MetricType::COUNTER,
+            "{name}"
+        );
+        if family.kind == MetricType::HISTOGRAM {
+            assert!(name.ends_with("_seconds"), "{name}");
+        }
+        if family.kind == MetricType::GAUGE {
+            assert!(gauge_ends.iter().any(|end| name.ends_with(end)), "{name}");
+        }
+        assert!(family.help.ends_with('.'), "{name}");
+    }
+}
+
+/// Counts lie in arrays by the numbers of their enums.
+#[test]
+fn enums_are_numbered_in_the_order_of_their_tables() {
+    for (index, side) in Side::ALL.into_iter().enumerate() {
+        assert_eq!(side as usize, index);
+    }
+    for (index, stage) in Stage::ALL.into_iter().enumerate() {
+        assert_eq!(stage as usize, index);
+    }
+    for (index, reason) in Reason::ALL.into_iter().enumerate() {
+        assert_eq!(reason as usize, index);
+    }
+}
+
+#[test]
+fn a_name_keeps_its_id_over_reloads() {
+    let names = Names::new();
+    let first = names.intern("tools.call");
+    assert_ne!(names.intern("tools.list"), first);
+    assert_eq!(names.intern("tools.call"), first);
+    assert_eq!(names.intern("none"), LabelId::NONE);
+}
+
+#[test]
+fn a_call_that_reached_no_upstream_has_no_upstream_time_and_no_overhead() {
+    let names = Names::new();
+    let mut shard = Shard::new();
+    let labels = CallLabels {
+        route: LabelId::NONE,
+        client: LabelId::NONE,
+        side: Side::Rest,
+        stage: Stage::Retired,
+        outcome: Outcome::Failed,
+        blame: Some(Blame::Client),
+    };
+    shard.record(labels, took(5, None), Some(Reason::Retired));
+    let page = page(&names, &[shard.snapshot()]);
+    assert!(page.contains("dualgauge_call_duration_seconds_count{"));
+    assert!(!page.contains("dualgauge_upstream_duration_seconds"));
+    assert!(!page.contains("dualgauge_overhead_seconds"));
+}
+
+#[test]
+fn snapshots_go_to_other_threads() {
+    fn sent<T: Send + Clone + 'static>() {}
+    fn shared<T: Send + Sync>() {}
+    sent::<Snapshot>();
+    shared::<Names>();
+}
+
+/// One thing that a worker counts.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Call(CallLabels, Timing, Option<Reason>),
+    Dropped(LabelId, u64),
+    Refused,
+}
+
+fn feed(shard: &mut Shard, event: Event) {
+    match event {
+        Event::Call(labels, timing, failure) => shard.record(labels, timing, failure),
+        Event::Dropped(route, members) => shard.dropped(route, members),
+        Event::Refused => shard.refused_connection(),
+    }
+}
+
+/// The names that the events below use.
+fn known() -> (Names, Vec<LabelId>) {
+    let names = Names::new();
+    let ids = ["tools.call", "agent.run", "ios-app"].map(|name| names.intern(name));
+    (names, [&[LabelId::NONE], &ids[..]].concat())
+}
+
+fn labels() -> impl Strategy<Value = CallLabels> {
+    let id = || prop::sample::select(known().1);
+    let blame = prop::sample::select(vec![
+        None,
+        Some(Blame::Client),
+        Some(Blame::Upstream),
+        Some(Blame::Proxy),
+    ]);
+    let side = prop::sample::select(&Side::ALL[..]);
+    let stage = prop::sample::select(&Stage::ALL[..]);
+    let outcome = prop::sample::select(&Outcome::ALL[..]);
+    (id(), id(), side, stage, outcome, blame).prop_map(
+        |(route, client, side, stage, outcome, blame)| CallLabels {
+            route,
+            client,
+            side,
+            stage,
+            outcome,
+            blame,
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let nanoseconds = || prop_oneof![0..5_000_000_u64, 0..40_000_000_000_u64, Just(u64::MAX)];
+    let timing =
+        (nanoseconds(), prop::option::of(nanoseconds())).prop_map(|(total, upstream)| Timing {
+            total: Duration::from_nanos(total),
+            upstream: upstream.map(Duration::from_nanos),
+        });
+    let reason = prop::option::of(prop::sample::select(&Reason::ALL[..]));
+    prop_oneof![
+        8 => (labels(), timing, reason).prop_map(|(labels, timing, reason)| Event::Call(labels, timing, reason)),
+        1 => (prop::sample::select(known().1), 0..9_u64).prop_map(|(route, n)| Event::Dropped(route, n)),
+        1 => Just(Event::Refused),
+    ]
+}
+
+/// The values of a label anywhere on a page.
+fn values(page: &str, label: &str) -> BTreeSet<String> {
+    let start = format!("{label}=\"");
+    let series = page.lines().filter(|line| !line.starts_with('#'));
+    series
+        .flat_map(|line| line.split(['{', ',']))
+        .filter_map(|pair| pair.strip_prefix(&start))
+        .map(|rest| rest.split('"').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn the_sum_of_shards_is_one_shard_that_was_fed_everything(
+        events in prop::collection::vec((0..3_usize, event()), 0..40),
+    ) {
+        let mut workers = [Shard::new(), Shard::new(), Shard::new()];
+        let mut alone = Shard::new();
+        for (worker, event) in events {
+            feed(&mut workers[worker], event);
+            feed(&mut alone, event);
+        }
+        let snapshots = workers.map(|shard| shard.snapshot());
+        prop_assert_eq!(Snapshot::sum(&snapshots), alone.snapshot());
+        let names = known().0;
+        prop_assert_eq!(page(&names, &snapshots), page(&names, &[alone.snapshot()]));
+    }
+
+    #[test]
+    fn label_sets_are_closed(events in prop::collection::vec(event(), 0..20)) {
+        let mut shard = Shard::new();
+        events.into_iter().for_each(|event| feed(&mut shard, event));
+        let page = page(&known().0, &[shard.snapshot()]);
+        let calls: String = page
+            .lines()
+            .filter(|line| !line.starts_with("dualgauge_flag_percent"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let names = ["none", "tools.call", "agent.run", "ios-app"];
+        let allowed: [(&str, Vec<&str>); 7] = [
+            ("route", names.into()),
+            ("client", names.into()),
+            ("side", Side::ALL.map(Side::as_str).into()),
+            ("stage", Stage::ALL.map(Stage::as_str).into()),
+            ("outcome", Outcome::ALL.map(Outcome::as_str).into()),
+            ("blame", vec!["none", "client", "upstream", "proxy"]),
+            ("reason", Reason::ALL.map(|reason| reason.row().label).into()),
+        ];
+        for (label, allowed) in allowed {
+            for value in values(&calls, label) {
+                prop_assert!(allowed.contains(&value.as_str()), "{} = {}", label, value);
+            }
+        }
+    }
+
+    /// What Prometheus expects of a histogram: counts never fall from bucket to bucket, and the last is all.
+    #[test]
+    fn buckets_are_cumulative(events in prop::collection::vec(event(), 0..20)) {
+        let mut shard = Shard::new();
+        events.into_iter().for_each(|event| feed(&mut shard, event));
+        let page = page(&known().0, &[shard.snapshot()]);
+        let lines: BTreeSet<&str> = page.lines().collect();
+        let mut under = 0.0;
+        let mut histograms = 0;
+        for line in page.lines().filter(|line| !line.starts_with('#')) {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let value: f64 = value.parse().unwrap();
+            if series.contains("le=\"") {
+                prop_assert!(value >= under, "{}", line);
+                under = if series.contains("le=\"+Inf\"") { 0.0 } else { value };
+            }
+            if series.contains("le=\"+Inf\"") {
+                let count = series.replace("_bucket{", "_count{").replace(",le=\"+Inf\"", "");
+                prop_assert!(lines.contains(&*format!("{count} {value}")), "{}", count);
+                histograms += 1;
+            }
+        }
+        prop_assert!(histograms > 0 || !page.contains("_bucket"));
+    }
+}
