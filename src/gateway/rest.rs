@@ -63,7 +63,7 @@ async fn call(
                 .ok_or_else(|| no_route(&head.method, head.uri.path()))?;
             let upgrade = head.extensions.remove();
             origin_form(&mut head);
-            let (body, progress) = Upload::new(body);
+            let (body, progress) = Upload::begin(body);
             forward(
                 record,
                 upstream,

@@ -106,7 +106,7 @@ async fn pass(
             .ok_or_else(|| no_method(&head.method))?;
         let upgrade = head.extensions.remove();
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
-        let (body, progress) = Upload::new(body);
+        let (body, progress) = Upload::begin(body);
         forward(
             &mut record,
             upstream,

@@ -75,7 +75,7 @@ enum UploadState {
 impl Upload {
     /// The body, and where its progress can be read.
     #[must_use]
-    pub fn new(incoming: Incoming) -> (Body, Rc<Progress>) {
+    pub fn begin(incoming: Incoming) -> (Body, Rc<Progress>) {
         let done = http_body::Body::is_end_stream(&incoming);
         let progress = Rc::new(Progress {
             last: Cell::new(clock::now()),

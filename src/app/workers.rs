@@ -1,0 +1,134 @@
+//! The workers: one thread each, with a runtime and a listener of its own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::domain::plan::Plan;
+use crate::gateway::Worker;
+use crate::server::listen::{self, Command};
+use crate::telemetry::metrics::{Names, Snapshot};
+
+/// How many commands may wait for a worker; it takes them between calls.
+const COMMANDS: usize = 16;
+
+/// All workers of the process.
+#[derive(Debug)]
+pub struct Workers {
+    commands: Vec<mpsc::Sender<Command>>,
+    threads: Vec<JoinHandle<()>>,
+    ended: mpsc::Receiver<io::Result<()>>,
+    address: SocketAddr,
+}
+
+impl Workers {
+    /// Binds the address once for each worker and starts them.
+    ///
+    /// # Errors
+    /// What the system says of the address or of the threads.
+    pub fn start(address: SocketAddr, count: usize, plan: &Arc<Plan>, names: &Arc<Names>) -> io::Result<Workers> {
+        let address = listen::reserve(address)?;
+        let listeners = (0..count).map(|_| listen::bind(address)).collect::<io::Result<Vec<_>>>()?;
+        let (over, ended) = mpsc::channel(count);
+        let mut workers = Workers { commands: Vec::new(), threads: Vec::new(), ended, address };
+        for (index, listener) in listeners.into_iter().enumerate() {
+            let (commands, inbox) = mpsc::channel(COMMANDS);
+            let (plan, names, over) = (plan.clone(), names.clone(), over.clone());
+            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+                let result = work(listener, inbox, plan, names);
+                // The receiver is gone only when the program ends anyway.
+                let _ = over.try_send(result);
+            })?;
+            workers.commands.push(commands);
+            workers.threads.push(thread);
+        }
+        Ok(workers)
+    }
+
+    /// The address that they listen on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What speaks to the workers from elsewhere.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote { commands: self.commands.clone() }
+    }
+
+    /// Waits until a worker ends without having been told to, and tells why.
+    pub async fn failed(&mut self) -> io::Error {
+        match self.ended.recv().await {
+            Some(Err(error)) => error,
+            Some(Ok(())) | None => io::Error::other("a worker ended"),
+        }
+    }
+
+    /// Lets every worker drain and waits for their threads.
+    pub fn drain(self) {
+        for commands in &self.commands {
+            // A full box belongs to a worker that sees its senders go.
+            let _ = commands.try_send(Command::Drain);
+        }
+        drop(self.commands);
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What speaks to the workers.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    commands: Vec<mpsc::Sender<Command>>,
+}
+
+impl Remote {
+    /// Lets every worker serve by a plan, and returns when all do.
+    pub async fn install(&self, plan: Arc<Plan>) {
+        let mut waiting = Vec::with_capacity(self.commands.len());
+        for commands in &self.commands {
+            let (done, installed) = oneshot::channel();
+            if commands.send(Command::Install(plan.clone(), done)).await.is_ok() {
+                waiting.push(installed);
+            }
+        }
+        for installed in waiting {
+            let _ = installed.await;
+        }
+    }
+
+    /// The metrics of every worker.
+    pub async fn snapshots(&self) -> Vec<Snapshot> {
+        let mut waiting = Vec::with_capacity(self.commands.len());
+        for commands in &self.commands {
+            let (reply, snapshot) = oneshot::channel();
+            if commands.send(Command::Snapshot(reply)).await.is_ok() {
+                waiting.push(snapshot);
+            }
+        }
+        let mut found = Vec::with_capacity(waiting.len());
+        for snapshot in waiting {
+            found.extend(snapshot.await.ok());
+        }
+        found
+    }
+}
+
+fn work(
+    listener: std::net::TcpListener,
+    commands: mpsc::Receiver<Command>,
+    plan: Arc<Plan>,
+    names: Arc<Names>,
+) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    runtime.block_on(async {
+        let worker = Worker::new(plan, names);
+        listen::run(worker, listener, commands).await
+    })
+}
