@@ -1,8 +1,165 @@
 //! The command line: `run`, `check`, `demo`.
+//!
+//! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
+//! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
+//! standard error.
 
+mod check;
+#[cfg(feature = "demo")]
+mod demo;
+mod run;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
+///
+/// dualgauge stands in front of a server that stays unchanged, speaks REST and JSON-RPC 2.0 on the same port, and
+/// moves each client from one to the other, route by route.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dualgauge check --config config/dualgauge.toml
+  dualgauge run --config config/dualgauge.toml --listen 0.0.0.0:8080
+
+Every key of the configuration can be said by a variable as well: `DUALGAUGE_LIMITS__BODY=1MiB`.
+An argument is over a variable, and a variable over the files.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve calls as the configuration says
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+    /// Tell everything that is wrong with a configuration
+    ///
+    /// Reads the configuration, the files it includes and its flags file, without opening any connection. The exit
+    /// code is 0 only when nothing is wrong.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArguments),
+    /// Serve a built-in sample server, with its routes and flags, to try things out
+    #[cfg(feature = "demo")]
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArguments),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  dualgauge run --config dualgauge.toml
+  dualgauge run --config dualgauge.toml --listen 0.0.0.0:8080 --admin 127.0.0.1:9090";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  dualgauge check --config dualgauge.toml
+  dualgauge check --config dualgauge.toml --format json";
+
+#[cfg(feature = "demo")]
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  dualgauge demo
+  dualgauge demo --listen 127.0.0.1:8080 --admin 127.0.0.1:9090";
+
+#[derive(Debug, Args)]
+struct RunArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Where calls come in, in place of `listen.address`
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where metrics and the admin API are, in place of `admin.address`
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CheckArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// How the outcome is written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+/// How the outcome of `check` is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines for people
+    Human,
+    /// One JSON document
+    Json,
+}
+
+#[cfg(feature = "demo")]
+#[derive(Debug, Args)]
+struct DemoArguments {
+    /// Where calls come in
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where metrics and the admin API are
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+}
+
+/// Why a command could not be carried out.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+    #[error("`{0}` is not part of this build yet")]
+    Missing(&'static str),
+}
+
 /// Runs the program and tells its exit code.
+#[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => return print_answer(&answer),
+    };
+    let outcome = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        #[cfg(feature = "demo")]
+        Command::Demo(arguments) => demo::demo(&arguments),
+    };
+    outcome.unwrap_or_else(|error| report(&error))
+}
+
+/// Prints what clap has to say: help and version are no mistake.
+fn print_answer(answer: &clap::Error) -> ExitCode {
+    let code = u8::try_from(answer.exit_code()).unwrap_or(2);
+    // Where nobody can be told, the exit code alone has to do.
+    answer
+        .print()
+        .map_or(ExitCode::FAILURE, |()| ExitCode::from(code))
+}
+
+/// Prints an error with its causes.
+fn report(error: &CommandError) -> ExitCode {
+    if let CommandError::Output(output) = error
+        && output.kind() == io::ErrorKind::BrokenPipe
+    {
+        // The reader has seen enough, as in `check | head`.
+        return ExitCode::FAILURE;
+    }
+    let mut text = format!("error: {error}\n");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!("  caused by: {error}\n"));
+        cause = error.source();
+    }
+    // Where nobody can be told, the exit code alone has to do.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+    ExitCode::FAILURE
 }

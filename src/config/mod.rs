@@ -6,11 +6,15 @@
 //! decode    walks the merged tree by reader and kind
 //! raw       what the files say
 //! flags     the flags file, a document of its own
+//! compile   what that means: a plan, or every problem
+//! configuration  all of it in one step
 //! problem   where, which key, what was found, what is allowed
 //! ```
 //!
-//! Nothing here knows what a pattern, a flag or a limit is for.
+//! Nothing but `compile` knows what a pattern, a flag or a limit is for.
 
+pub mod compile;
+pub mod configuration;
 mod decode;
 pub mod flags;
 mod include;

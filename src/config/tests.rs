@@ -17,13 +17,13 @@ mod kind;
 mod layers;
 
 /// A folder with a configuration, and what else is said.
-struct Fixture {
+pub(super) struct Fixture {
     folder: tempfile::TempDir,
-    sources: Sources,
+    pub(super) sources: Sources,
 }
 
 impl Fixture {
-    fn new(main: &str) -> Self {
+    pub(super) fn new(main: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("dualgauge.toml");
         fs::write(&file, main).unwrap();
@@ -34,20 +34,20 @@ impl Fixture {
         Fixture { folder, sources }
     }
 
-    fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+    pub(super) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         self
     }
 
-    fn variable(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn variable(mut self, name: &str, value: &str) -> Self {
         let variable = (name.to_owned(), value.to_owned());
         self.sources.environment.push(variable);
         self
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

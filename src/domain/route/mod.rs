@@ -66,6 +66,16 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The word used in configuration and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Effect::Safe => "safe",
+            Effect::Idempotent => "idempotent",
+            Effect::Unsafe => "unsafe",
+        }
+    }
+
     /// What an HTTP method promises.
     #[must_use]
     pub fn of(method: &Method) -> Effect {
@@ -134,6 +144,26 @@ pub struct Template {
     pub holes: Vec<PlacedHole>,
     /// The literal behind the last `:`, as in `/v1/{name}:cancel`.
     pub verb: Option<String>,
+}
+
+impl Template {
+    /// The only path that fits, in normal form, where there is no hole.
+    #[must_use]
+    pub fn literal(&self) -> Option<String> {
+        let mut path = String::new();
+        for segment in &self.segments {
+            let SegmentPattern::Literal(text) = segment else {
+                return None;
+            };
+            path.push('/');
+            path.push_str(text);
+        }
+        match &self.verb {
+            Some(verb) => Some(format!("{path}:{verb}")),
+            None if path.is_empty() => Some("/".to_owned()),
+            None => Some(path),
+        }
+    }
 }
 
 /// What a segment of a path must be.

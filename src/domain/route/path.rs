@@ -79,6 +79,20 @@ impl<'a> Segments<'a> {
         }
     }
 
+    /// The path with each segment in normal form.
+    #[must_use]
+    pub fn normal(&self) -> String {
+        if self.raw.is_empty() {
+            return "/".to_owned();
+        }
+        let mut path = String::new();
+        for segment in &self.raw {
+            path.push('/');
+            path.push_str(&normalise(segment));
+        }
+        path
+    }
+
     /// The segments as they came.
     #[must_use]
     pub fn raw(&self) -> &[&'a str] {

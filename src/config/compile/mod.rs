@@ -1,0 +1,109 @@
+//! From what the files say to what it means: a [`Plan`], or every problem.
+//!
+//! Each check is a function that adds to one list and gives what it could make nevertheless, so that one wrong key
+//! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
+//! nothing that the raw half can say makes it panic.
+
+mod rollout;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod upstreams;
+mod words;
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+
+use crate::config::problem::{Located, Place, Problem, Problems};
+use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc};
+use crate::domain::plan::{Limits, Plan, RpcFace};
+use crate::domain::route::Segments;
+
+/// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
+///
+/// # Errors
+/// Every problem, each with the place and the key of the value that has it.
+pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
+    let mut problems = Vec::new();
+    check_addresses(raw, &mut problems);
+    let (rest, rpc) = upstreams::compile(raw, &mut problems);
+    let face = face(&raw.rpc, &mut problems);
+    let routes = routes::compile(raw, &mut problems);
+    let rollout = rollout::compile(raw, flags, &mut problems);
+    let plan = Plan {
+        routes,
+        rollout,
+        rest,
+        rpc,
+        face,
+        unrouted: raw.unrouted.value.into(),
+        limits: limits(&raw.limits, raw.listen.workers.value),
+    };
+    Problems::unless(problems, plan)
+}
+
+/// The console must not stand where the calls come in. Port 0 is another one each time.
+fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
+    let (listen, admin) = (&raw.listen.address, &raw.admin);
+    let (calls, console) = (listen.value, admin.value);
+    let everywhere = calls.ip().is_unspecified() || console.ip().is_unspecified();
+    let same_host = calls.ip() == console.ip() || everywhere;
+    if calls.port() == 0 || calls.port() != console.port() || !same_host {
+        return;
+    }
+    // The one that somebody said can be mended.
+    let (said, other) = match admin.place {
+        Place::Default => (listen, admin),
+        Place::File { .. } | Place::Variable(_) | Place::Argument(_) => (admin, listen),
+    };
+    problems.push(said.problem(format!(
+        "`{}` is taken by `{}` of {}; write another port",
+        said.value, other.value, other.key
+    )));
+}
+
+fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
+    let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
+    for path in &raw.paths {
+        let normal = Segments::split(&path.value).normal();
+        if let Some(first) = seen.get(&normal) {
+            let message = format!(
+                "the path `{}` is given twice; see {}",
+                path.value, first.key
+            );
+            problems.push(path.problem(message));
+        } else {
+            seen.insert(normal, path);
+        }
+    }
+    let status = &raw.notification_status;
+    let notification_status = StatusCode::from_u16(status.value).unwrap_or_else(|_| {
+        problems.push(status.problem(format!("`{}` is no HTTP status", status.value)));
+        StatusCode::NO_CONTENT
+    });
+    RpcFace {
+        paths: raw.paths.iter().map(|path| path.value.clone()).collect(),
+        notification_status,
+        batch_concurrency: raw.batch_concurrency.value,
+    }
+}
+
+/// The file bounds the process, the plan each worker: its share, rounded up so that it is never zero.
+fn limits(raw: &RawLimits, workers: usize) -> Limits {
+    let share = |whole: usize| whole.div_ceil(workers.max(1));
+    Limits {
+        body: raw.body.value,
+        answer: raw.answer.value,
+        head: raw.head.value,
+        target: raw.target.value,
+        batch: raw.batch.value,
+        depth: u16::try_from(raw.depth.value).unwrap_or(u16::MAX),
+        error_text: raw.error_text.value,
+        in_flight: share(raw.in_flight.value),
+        connections: share(raw.connections.value),
+        header_timeout: raw.header_timeout.value,
+        body_timeout: raw.body_timeout.value,
+        drain: raw.drain.value,
+    }
+}

@@ -1,0 +1,184 @@
+//! Clients, flags and the default stages.
+
+use crate::config::compile::upstreams;
+use crate::config::problem::{Located, Place, Problem, nearest};
+use crate::config::raw::{RawClient, RawConfig, RawFlag, RawMatch, StageWord};
+use crate::domain::rollout::{
+    Client, Clients, Defaults, Flag, FlagFault, Glob, Matcher, OTHER, Percent, Rollout, Stage,
+    StageFault,
+};
+use crate::domain::side::Side;
+
+/// Everything that decides who gets which stage.
+pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
+    let upstreams = upstreams::sides(raw);
+    let clients = clients(raw, problems);
+    let ground = Ground {
+        routes: raw
+            .routes
+            .iter()
+            .map(|route| route.name.value.as_str())
+            .collect(),
+        names: raw
+            .clients
+            .iter()
+            .map(|client| client.name.value.as_str())
+            .chain([OTHER])
+            .collect(),
+        clients: &clients,
+        upstreams: &upstreams,
+    };
+    let flags = flags
+        .iter()
+        .map(|flag| ground.flag(flag, problems))
+        .collect();
+    let [rest, rpc] = Side::ALL.map(|side| ground.default(raw, side, problems));
+    Rollout {
+        flags,
+        defaults: Defaults { rest, rpc },
+        clients,
+    }
+}
+
+fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
+    for client in &raw.clients {
+        if client.name.value == OTHER {
+            problems.push(client.name.problem(format!(
+                "`{OTHER}` is the name of everyone whom no client names; write another one"
+            )));
+        }
+    }
+    let clients = raw.clients.iter().map(client).collect();
+    Clients::new(clients, raw.rollout.api_key_header.value.clone())
+}
+
+fn client(raw: &RawClient) -> Client {
+    let matcher = match &raw.matches {
+        RawMatch::Headers(rules) => {
+            let rule = rules
+                .iter()
+                .map(|rule| (rule.header.value.clone(), Glob::new(&*rule.glob.value)));
+            Matcher::Headers(rule.collect())
+        }
+        RawMatch::ApiKeys(digests) => {
+            Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
+        }
+    };
+    Client {
+        name: raw.name.value.clone(),
+        matcher,
+        key: raw.key.as_ref().map(|key| (&key.value).into()),
+    }
+}
+
+/// What flags and defaults stand on.
+struct Ground<'g> {
+    routes: Vec<&'g str>,
+    names: Vec<&'g str>,
+    clients: &'g Clients,
+    upstreams: &'g [Side],
+}
+
+impl Ground<'_> {
+    fn flag(&self, raw: &RawFlag, problems: &mut Vec<Problem>) -> Flag {
+        let flag = Flag {
+            name: raw.name.value.clone(),
+            client: Glob::new(&*raw.client.value),
+            route: Glob::new(&*raw.route.value),
+            side: raw.side.as_ref().map(|side| side.value),
+            stage: raw.stage.value.into(),
+            percent: percent(&raw.percent, problems),
+            without_key: raw.without_key.value.into(),
+        };
+        for fault in flag.faults(self.clients, &self.routes, self.upstreams) {
+            problems.push(self.problem(raw, &flag, &fault));
+        }
+        flag
+    }
+
+    fn problem(&self, raw: &RawFlag, flag: &Flag, fault: &FlagFault) -> Problem {
+        let message = fault.to_string();
+        let (problem, hint) = match fault {
+            FlagFault::NoClient(glob) => {
+                (raw.client.problem(message), did_you_mean(glob, &self.names))
+            }
+            FlagFault::NoRoute(glob) => {
+                (raw.route.problem(message), did_you_mean(glob, &self.routes))
+            }
+            FlagFault::Stage(fault) => {
+                let way_out = match flag.side {
+                    Some(_) => "choose another stage".to_owned(),
+                    None => format!("limit the flag by `side = \"{}\"`", fault.calls.other()),
+                };
+                let hint = format!("{}, or {way_out}", add_upstream(*fault));
+                (raw.stage.problem(message), Some(hint))
+            }
+            FlagFault::NoKey { .. } => {
+                let hint = "name a client that has a `key`, or write `percent = 100`".to_owned();
+                (raw.percent.problem(message), Some(hint))
+            }
+        };
+        let problem = said_or_table(problem, raw);
+        Problem { hint, ..problem }
+    }
+
+    /// Passthrough where the side has an upstream, else translate, unless a word says otherwise.
+    fn default(&self, raw: &RawConfig, side: Side, problems: &mut Vec<Problem>) -> Stage {
+        let said: Option<&Located<StageWord>> = match side {
+            Side::Rest => raw.rollout.default_rest.as_ref(),
+            Side::Rpc => raw.rollout.default_rpc.as_ref(),
+        };
+        let Some(said) = said else {
+            return if self.upstreams.contains(&side) {
+                Stage::Passthrough
+            } else {
+                Stage::Translate
+            };
+        };
+        let stage: Stage = said.value.into();
+        // Only calls of a route are ever translated.
+        let never = stage == Stage::Translate && self.routes.is_empty();
+        if let Some(fault) = stage.fault(side, self.upstreams).filter(|_| !never) {
+            let hint = format!("{}, or choose another stage", add_upstream(fault));
+            problems.push(said.problem(fault.to_string()).hint(hint));
+        }
+        stage
+    }
+}
+
+/// A default of the flags file has no line of its own; the flag has.
+fn said_or_table(problem: Problem, raw: &RawFlag) -> Problem {
+    let place = match problem.place {
+        Place::Default => raw.place.clone(),
+        said @ (Place::File { .. } | Place::Variable(_) | Place::Argument(_)) => said,
+    };
+    Problem { place, ..problem }
+}
+
+fn percent(raw: &Located<u32>, problems: &mut Vec<Problem>) -> Percent {
+    Percent::from_thousandths(raw.value).unwrap_or_else(|| {
+        problems.push(raw.problem("a percentage is at most 100"));
+        Percent::ALL
+    })
+}
+
+fn add_upstream(fault: StageFault) -> String {
+    format!("add `[upstream.NAME]` with `side = \"{}\"`", fault.needs)
+}
+
+/// The nearest name, or the nearest beginning of names where the glob ends with a star.
+fn did_you_mean(glob: &str, names: &[&str]) -> Option<String> {
+    let beginnings: Vec<String> = names.iter().flat_map(|name| beginnings(name)).collect();
+    let globs = beginnings
+        .iter()
+        .map(String::as_str)
+        .filter(|_| glob.ends_with('*'));
+    let known = names.iter().copied().chain(globs);
+    nearest(glob, known).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// `agent.`, each with a star, of `agent.search`.
+fn beginnings(name: &str) -> impl Iterator<Item = String> {
+    name.match_indices(['.', '-', '_', '/'])
+        .map(|(at, separator)| format!("{}*", &name[..at + separator.len()]))
+}

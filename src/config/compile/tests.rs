@@ -1,0 +1,359 @@
+//! Whole configurations, compiled, and the text of every problem that only their meaning has.
+
+use std::time::Duration;
+
+use http::Method;
+
+use crate::config::configuration::Configuration;
+use crate::config::problem::Problems;
+use crate::config::tests::Fixture;
+use crate::domain::plan::{Credentials, Plan, Unrouted};
+use crate::domain::rollout::{KeySource, Matcher, Percent, Stage, WithoutKey};
+use crate::domain::route::{Effect, RestSelection, Segments};
+use crate::domain::side::Side;
+
+mod any_words;
+mod flags;
+
+/// One upstream for each side.
+const BOTH: &str = "\
+[upstream.old]
+side = 'rest'
+url = 'http://127.0.0.1:9001'
+[upstream.new]
+side = 'rpc'
+url = 'http://127.0.0.1:9002/rpc'
+";
+const OLD: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:9001'\n";
+const NEW: &str = "[upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:9002/rpc'\n";
+const ROUTE: &str = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+
+fn read(fixture: &Fixture) -> Result<Configuration, Problems> {
+    Configuration::read(&fixture.sources)
+}
+
+fn plan(main: &str) -> Plan {
+    let read = read(&Fixture::new(main));
+    read.unwrap_or_else(|problems| panic!("{problems}")).plan
+}
+
+/// The problems of a fixture, with file names from its folder on.
+fn problems_of(fixture: &Fixture) -> String {
+    let problems = read(fixture).unwrap_err();
+    let prefix = format!("{}", fixture.path("").display());
+    problems.to_string().replace(&prefix, "")
+}
+
+fn problems(main: &str) -> String {
+    problems_of(&Fixture::new(main)).replace("dualgauge.toml:", "")
+}
+
+const RICH: &str = r#"
+unrouted = "reject"
+[listen]
+workers = 3
+[upstream.old]
+side = "rest"
+url = "http://old.example"
+timeout = "7s"
+credentials = "drop"
+forward = ["X-Tenant"]
+[upstream.new]
+side = "rpc"
+url = "http://[::1]:9002/v1/rpc"
+connections = 5
+[rpc]
+notification_status = 202
+[limits]
+in_flight = 10
+connections = 2
+[rollout]
+flags = "flags.toml"
+default = { rpc = "retired" }
+[[client]]
+name = "ios-app"
+match = { header = { x-client-id = "ios-*" } }
+key = { header = "x-device-id" }
+[[client]]
+name = "batch"
+match = { api_key = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" }
+key = "api_key"
+[[route]]
+name = "items.read"
+rest = "GET /items/{id}"
+rpc = "items/read"
+timeout = "1s"
+successor = "v2"
+[[route]]
+name = "items.touch"
+rest = "POST /items/{id}:touch"
+rpc = "items/touch"
+effect = "idempotent"
+"#;
+
+const RICH_FLAGS: &str = r#"
+[[flag]]
+name = "ios-first"
+client = "ios-*"
+route = "items.*"
+side = "rest"
+stage = "translate"
+percent = 12.5
+without_key = "in"
+"#;
+
+#[test]
+fn a_whole_configuration_becomes_a_plan() {
+    let fixture = Fixture::new(RICH).file("flags.toml", RICH_FLAGS);
+    let plan = read(&fixture).unwrap().plan;
+
+    let (rest, rpc) = (plan.rest.as_ref().unwrap(), plan.rpc.as_ref().unwrap());
+    assert_eq!((rest.name.as_str(), rest.path.as_str()), ("old", "/"));
+    assert_eq!(rest.authority, "old.example:80");
+    assert_eq!(rest.timeout, Duration::from_secs(7));
+    assert_eq!(rest.credentials, Credentials::Drop);
+    assert_eq!(rest.forward, ["x-tenant"]);
+    assert_eq!(
+        (rpc.authority.as_str(), rpc.path.as_str()),
+        ("[::1]:9002", "/v1/rpc")
+    );
+    assert_eq!(rpc.connections, 5);
+
+    assert_eq!(plan.face.notification_status, 202);
+    assert_eq!(plan.unrouted, Unrouted::Reject);
+    assert_eq!((plan.limits.in_flight, plan.limits.connections), (4, 1));
+    assert_eq!(plan.limits.depth, 128);
+
+    let defaults = plan.rollout.defaults;
+    assert_eq!(
+        (defaults.rest, defaults.rpc),
+        (Stage::Passthrough, Stage::Retired)
+    );
+    let [ios, batch] = plan.rollout.clients.all() else {
+        panic!("two clients");
+    };
+    assert!(matches!(&ios.matcher, Matcher::Headers(rules) if rules[0].1.fits("ios-7")));
+    assert!(matches!(&batch.matcher, Matcher::ApiKey(digests) if digests[0][0] == 0x2b));
+    assert_eq!(batch.key, Some(KeySource::ApiKey));
+
+    let [flag] = plan.rollout.flags.as_slice() else {
+        panic!("one flag");
+    };
+    assert!(flag.covers("ios-app", "items.read", Side::Rest));
+    assert!(!flag.covers("ios-app", "items.read", Side::Rpc));
+    assert_eq!(flag.percent, Percent::from_thousandths(12_500).unwrap());
+    assert_eq!(flag.without_key, WithoutKey::In);
+
+    let [read, touch] = plan.routes.routes() else {
+        panic!("two routes");
+    };
+    assert_eq!(
+        (read.effect, touch.effect),
+        (Effect::Safe, Effect::Idempotent)
+    );
+    assert_eq!(read.timeout, Some(Duration::from_secs(1)));
+    assert_eq!(read.successor.as_deref(), Some("v2"));
+    let selected = plan
+        .routes
+        .select_rest(&Method::GET, &Segments::split("/items/7"), None);
+    assert!(matches!(selected, RestSelection::Route(0)));
+}
+
+#[test]
+fn a_side_without_an_upstream_translates_unless_it_says_otherwise() {
+    let stages = |main: &str| {
+        let defaults = plan(main).rollout.defaults;
+        (defaults.rest, defaults.rpc)
+    };
+    assert_eq!(
+        stages(&format!("{OLD}{ROUTE}")),
+        (Stage::Passthrough, Stage::Translate)
+    );
+    assert_eq!(
+        stages(&format!("{NEW}{ROUTE}")),
+        (Stage::Translate, Stage::Passthrough)
+    );
+    assert_eq!(stages(BOTH), (Stage::Passthrough, Stage::Passthrough));
+    assert_eq!(
+        stages(&format!("rollout.default.rest = 'translate'\n{OLD}")),
+        (Stage::Translate, Stage::Translate),
+        "without routes nothing is ever translated"
+    );
+}
+
+#[test]
+fn a_default_needs_its_upstream() {
+    let main = "rollout.default = { rest = 'translate', rpc = 'passthrough' }\n";
+    let no_rpc = "and there is none\n  hint: add `[upstream.NAME]` with `side = \"rpc\"`, or choose another stage";
+    assert_eq!(
+        problems(&format!("{main}{OLD}{ROUTE}")),
+        format!(
+            "1: rollout.default.rest: `translate` sends calls of the `rest` side to an upstream of the `rpc` side, {no_rpc}\n\
+             1: rollout.default.rpc: `passthrough` sends calls of the `rpc` side to an upstream of the `rpc` side, {no_rpc}"
+        )
+    );
+    assert_eq!(
+        problems(&format!("{main}{OLD}")),
+        format!(
+            "1: rollout.default.rpc: `passthrough` sends calls of the `rpc` side to an upstream of the `rpc` side, {no_rpc}"
+        )
+    );
+}
+
+#[test]
+fn without_any_upstream_that_alone_is_said() {
+    let main = format!("rollout.default.rest = 'translate'\n{ROUTE}");
+    assert_eq!(
+        problems_of(&Fixture::new(&main)),
+        "dualgauge.toml: upstream: there is no upstream to send calls to\n  \
+         hint: add `[upstream.NAME]` with `side` and `url`"
+    );
+}
+
+#[test]
+fn a_side_has_one_upstream_the_first_in_the_file() {
+    let main = format!("{BOTH}[upstream.a]\nside = 'rpc'\nurl = 'http://h/'\n");
+    assert_eq!(
+        problems_of(&Fixture::new(&main)),
+        "dualgauge.toml:7: upstream.a: the `rpc` side has its upstream, `new` at dualgauge.toml:4; \
+         more than one is not supported in this version"
+    );
+}
+
+#[test]
+fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
+    let rest = |url: &str| problems(&format!("[upstream.a]\nside = 'rest'\nurl = '{url}'\n"));
+    let rpc = |url: &str| problems(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
+    assert_eq!(
+        rest("http://h/base"),
+        "3: upstream.a.url: a path before those of the calls, `/base`, is not supported in this version\n  \
+         hint: write it into the routes, and remove it here"
+    );
+    let query = "3: upstream.a.url: the address of a server has no query; remove it from `?` on";
+    assert_eq!(rest("http://h?a=1"), query);
+    assert_eq!(rpc("http://h/rpc?a=1"), query);
+    let port = "3: upstream.a.url: the port is no number from 1 to 65535";
+    for url in [
+        "http://h:0/",
+        "http://h:/",
+        "http://h:65536/",
+        "http://[::1]:0",
+    ] {
+        assert_eq!(rpc(url), port, "{url}");
+    }
+    for url in ["http://h#a", "http://u@h/", "ftp://h/", "http:///rpc"] {
+        assert!(rpc(url).starts_with("3: upstream.a.url: "), "{url}");
+    }
+    let of = |url: &str| {
+        let plan = plan(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
+        let upstream = plan.rpc.unwrap();
+        (upstream.authority, upstream.path)
+    };
+    assert_eq!(of("http://h"), ("h:80".to_owned(), "/".to_owned()));
+    assert_eq!(
+        of("http://[::1]/a/b/"),
+        ("[::1]:80".to_owned(), "/a/b/".to_owned())
+    );
+}
+
+#[test]
+fn headers_of_a_connection_or_a_body_are_never_forwarded() {
+    let main = "[upstream.a]\nside = 'rest'\nurl = 'http://h'\nforward = [\n'X-Ok', 'Host',\n'proxy-authorization', 'content-length', 'te', 'trailer']\n";
+    let problem = |line: usize, index: usize, name: &str| {
+        format!(
+            "{line}: upstream.a.forward[{index}]: `{name}` belongs to a single connection or body and is never forwarded; remove it"
+        )
+    };
+    let expected = [
+        problem(5, 1, "host"),
+        problem(6, 2, "proxy-authorization"),
+        problem(6, 3, "content-length"),
+        problem(6, 4, "te"),
+        problem(6, 5, "trailer"),
+    ];
+    assert_eq!(problems(main), expected.join("\n"));
+}
+
+#[test]
+fn the_console_has_an_address_of_its_own() {
+    let with = |text: &str| problems(&format!("{text}\n{BOTH}"));
+    assert_eq!(
+        with("listen.address = '127.0.0.1:7000'\nadmin.address = '127.0.0.1:7000'"),
+        "2: admin.address: `127.0.0.1:7000` is taken by `127.0.0.1:7000` of listen.address; write another port"
+    );
+    assert_eq!(
+        with("listen.address = '0.0.0.0:9090'"),
+        "1: listen.address: `0.0.0.0:9090` is taken by `127.0.0.1:9090` of admin.address; write another port"
+    );
+    for free in [
+        "listen.address = '127.0.0.1:0'\nadmin.address = '127.0.0.1:0'",
+        "listen.address = '127.0.0.2:7000'\nadmin.address = '127.0.0.1:7000'",
+    ] {
+        plan(&format!("{free}\n{BOTH}"));
+    }
+}
+
+#[test]
+fn a_path_of_the_rpc_face_is_said_once_and_is_no_route() {
+    assert_eq!(
+        problems(&format!("rpc.paths = ['/', '/rpc', '/%72pc']\n{OLD}")),
+        "1: rpc.paths[2]: the path `/%72pc` is given twice; see rpc.paths[1]"
+    );
+    let route = |rest: &str| format!("{OLD}[[route]]\nname = 'a'\nrest = '{rest}'\nrpc = 'a'\n");
+    assert_eq!(
+        problems(&route("POST /%6dcp?x={x}")),
+        "6: route[0].rest: `POST /mcp` is taken by rpc.paths[3], so that the route is never called\n  \
+         hint: remove `/mcp` from `rpc.paths`, or change the route"
+    );
+    assert_eq!(
+        problems(&route("POST /")).lines().next().unwrap(),
+        "6: route[0].rest: `POST /` is taken by rpc.paths[0], so that the route is never called"
+    );
+    for free in ["GET /mcp", "POST /mcp:go", "POST /{x}", "POST /mcp/v1"] {
+        plan(&route(free));
+    }
+}
+
+#[test]
+fn routes_that_cannot_be_read_hide_no_overlaps_of_the_others() {
+    let main = format!(
+        "{OLD}
+[[route]]
+name = 'bad'
+rest = 'get /bad'
+rpc = 'bad'
+[[route]]
+name = 'a'
+rest = 'GET /items/{{a}}'
+rpc = 'x'
+[[route]]
+name = 'b'
+rest = 'GET /items/{{b}}'
+rpc = 'x{{y}}'
+[[route]]
+name = 'c'
+rest = 'GET /items/{{c}}'
+rpc = 'c'
+[[route]]
+name = 'd'
+rest = 'items'
+rpc = 'd'
+"
+    );
+    assert_eq!(
+        problems(&main),
+        "7: route[0].rest: `get` is no HTTP method; methods are case-sensitive, such as `GET` or `POST`\n\
+         16: route[2].rpc: the hole `{y}` in an RPC method is not supported in this version\n\
+         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter that tells them apart, or remove one\n\
+         23: route[4].rest: write an HTTP method, one space and a path, such as `GET /items/{id}`"
+    );
+}
+
+#[test]
+fn a_client_cannot_be_everyone_else() {
+    let main = format!("{OLD}[[client]]\nname = 'other'\nmatch = {{ header = {{ x = '*' }} }}\n");
+    assert_eq!(
+        problems(&main),
+        "5: client[0].name: `other` is the name of everyone whom no client names; write another one"
+    );
+}

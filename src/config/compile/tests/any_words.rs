@@ -1,0 +1,161 @@
+//! No words are too odd.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::config::compile::compile;
+use crate::config::load::{Sources, load};
+use crate::config::problem::{Located, Place};
+use crate::config::raw::{
+    CredentialsWord, RawClient, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawUpstream, StageWord,
+    WithoutKeyWord,
+};
+use crate::domain::side::Side;
+
+fn located<T>(value: T, key: &str) -> Located<T> {
+    Located {
+        value,
+        place: Place::file(Path::new("a.toml")),
+        key: key.to_owned(),
+    }
+}
+
+fn any_rest() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "GET ",
+        "POST ",
+        "/",
+        "a",
+        "{",
+        "}",
+        "{x}",
+        "{y:integer}",
+        "{x=**}",
+        "{z=a/*}",
+        "*",
+        "?",
+        "&",
+        "=",
+        "q={q}",
+        "tags={t:string[]}",
+        ":",
+        ".",
+        "%",
+        "%2f",
+        "ä",
+        "mcp",
+        " ",
+        "{{",
+        "{x?=5}",
+    ]);
+    prop_oneof![
+        4 => prop::collection::vec(piece, 0..9).prop_map(|pieces| format!("GET /{}", pieces.concat())),
+        2 => prop::collection::vec("[a-c/{}?=&:.%]{0,3}", 0..5).prop_map(|pieces| pieces.concat()),
+        1 => "\\PC{0,20}",
+    ]
+}
+
+fn any_route() -> impl Strategy<Value = RawRoute> {
+    let rpc = prop_oneof!["[ab]/[ab]", "\\PC{0,8}"];
+    ("[ab]{1,2}|\\PC{0,6}", any_rest(), rpc).prop_map(|(name, rest, rpc)| RawRoute {
+        place: Place::Default,
+        key: "route[0]".to_owned(),
+        name: located(name, "route[0].name"),
+        rest: located(rest, "route[0].rest"),
+        rpc: located(rpc, "route[0].rpc"),
+        effect: None,
+        timeout: None,
+        successor: None,
+    })
+}
+
+fn any_side() -> impl Strategy<Value = Side> {
+    prop::sample::select(Side::ALL.to_vec())
+}
+
+fn any_flag() -> impl Strategy<Value = RawFlag> {
+    let glob = || "[ab*.]{0,4}|\\PC{0,6}";
+    let stage = prop::sample::select(vec![
+        StageWord::Passthrough,
+        StageWord::Translate,
+        StageWord::Retired,
+    ]);
+    let without_key = prop::sample::select(vec![WithoutKeyWord::Out, WithoutKeyWord::In]);
+    let side = prop::option::of(any_side());
+    (glob(), glob(), side, stage, any::<u32>(), without_key).prop_map(
+        |(client, route, side, stage, percent, without_key)| RawFlag {
+            place: Place::Default,
+            key: "flag[0]".to_owned(),
+            name: located("f".to_owned(), "flag[0].name"),
+            client: located(client, "flag[0].client"),
+            route: located(route, "flag[0].route"),
+            side: side.map(|side| located(side, "flag[0].side")),
+            stage: located(stage, "flag[0].stage"),
+            percent: located(percent, "flag[0].percent"),
+            without_key: located(without_key, "flag[0].without_key"),
+            text_hash: String::new(),
+        },
+    )
+}
+
+fn any_upstream() -> impl Strategy<Value = RawUpstream> {
+    let url = prop::sample::select(vec![
+        "http://h",
+        "http://h:1/a?b",
+        "http://[::1]:0/",
+        "/a",
+        "h:1",
+        "*",
+    ]);
+    (any_side(), url).prop_map(|(side, url)| RawUpstream {
+        name: located("u".to_owned(), "upstream.u"),
+        side: located(side, "upstream.u.side"),
+        url: located(url.parse().unwrap(), "upstream.u.url"),
+        timeout: located(std::time::Duration::ZERO, "upstream.u.timeout"),
+        connect_timeout: located(std::time::Duration::ZERO, "upstream.u.connect_timeout"),
+        idle_timeout: located(std::time::Duration::ZERO, "upstream.u.idle_timeout"),
+        connections: located(1, "upstream.u.connections"),
+        credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
+        forward: Vec::new(),
+    })
+}
+
+fn any_client() -> impl Strategy<Value = RawClient> {
+    ("[ab]{0,2}|other|\\PC{0,6}", "\\PC{0,6}").prop_map(|(name, glob)| RawClient {
+        name: located(name, "client[0].name"),
+        matches: RawMatch::Headers(vec![RawHeaderGlob {
+            header: located(http::header::HOST, "client[0].match.header"),
+            glob: located(glob, "client[0].match.header.host"),
+        }]),
+        key: None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_words_make_it_panic(
+        upstreams in prop::collection::vec(any_upstream(), 0..3),
+        clients in prop::collection::vec(any_client(), 0..3),
+        routes in prop::collection::vec(any_route(), 0..6),
+        flags in prop::collection::vec(any_flag(), 0..4),
+        (workers, status) in (any::<usize>(), any::<u16>()),
+    ) {
+        let mut raw = load(&Sources::default()).unwrap();
+        raw.upstreams = upstreams;
+        raw.clients = clients;
+        raw.routes = routes;
+        raw.listen.workers.value = workers;
+        raw.rpc.notification_status.value = status;
+        match compile(&raw, &flags) {
+            Ok(plan) => {
+                prop_assert_eq!(plan.routes.routes().len(), raw.routes.len());
+                prop_assert_eq!(plan.rollout.flags.len(), flags.len());
+                prop_assert!(plan.rest.is_some() || plan.rpc.is_some());
+            }
+            Err(problems) => prop_assert!(problems.iter().count() > 0),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Flags among clients, routes and upstreams.
+
+use super::{BOTH, Fixture, NEW, OLD, problems_of, read};
+
+const PEOPLE: &str = "
+[[client]]
+name = 'ios-app'
+match = { header = { x-client-id = 'ios-*' } }
+key = { header = 'x-device-id' }
+[[client]]
+name = 'batch'
+match = { header = { x-client-id = 'batch' } }
+[[route]]
+name = 'agent.search'
+rest = 'GET /search'
+rpc = 'agent/search'
+[[route]]
+name = 'tools.list'
+rest = 'GET /tools'
+rpc = 'tools/list'
+";
+
+fn fixture(upstreams: &str, flag: &str) -> Fixture {
+    let main = format!("rollout.flags = 'flags.toml'\n{upstreams}{PEOPLE}");
+    Fixture::new(&main).file("flags.toml", format!("[[flag]]\nname = 'f'\n{flag}\n"))
+}
+
+/// The problems of one flag, whose own keys begin at the third line.
+fn wrong(upstreams: &str, flag: &str) -> String {
+    problems_of(&fixture(upstreams, flag)).replace("flags.toml:", "")
+}
+
+fn right(upstreams: &str, flag: &str) {
+    let read = read(&fixture(upstreams, flag));
+    read.unwrap_or_else(|problems| panic!("{flag}: {problems}"));
+}
+
+#[test]
+fn a_flag_speaks_of_somebody_and_something() {
+    let cases = [
+        (
+            "client = 'ios-ap'",
+            "3: flag[0].client: `ios-ap` fits no client\n  hint: did you mean `ios-app`?",
+        ),
+        (
+            "client = 'oother'",
+            "3: flag[0].client: `oother` fits no client\n  hint: did you mean `other`?",
+        ),
+        (
+            "client = 'android'",
+            "3: flag[0].client: `android` fits no client",
+        ),
+        (
+            "route = 'agnt.*'",
+            "3: flag[0].route: `agnt.*` fits no route\n  hint: did you mean `agent.*`?",
+        ),
+        (
+            "route = 'tool.list'",
+            "3: flag[0].route: `tool.list` fits no route\n  hint: did you mean `tools.list`?",
+        ),
+    ];
+    for (flag, expected) in cases {
+        assert_eq!(
+            wrong(BOTH, &format!("{flag}\nstage = 'translate'")),
+            expected
+        );
+    }
+    right(
+        BOTH,
+        "client = 'other'\nroute = 'tools.*'\nstage = 'retired'",
+    );
+}
+
+#[test]
+fn a_flag_without_any_route_has_the_place_of_its_table() {
+    let main = format!("rollout.flags = 'flags.toml'\n{BOTH}");
+    let fixture =
+        Fixture::new(&main).file("flags.toml", "\n[[flag]]\nname = 'f'\nstage = 'retired'\n");
+    assert_eq!(
+        problems_of(&fixture),
+        "flags.toml:2: flag[0].route: `*` fits no route"
+    );
+}
+
+#[test]
+fn a_stage_that_cannot_run_is_refused_with_a_way_out() {
+    assert_eq!(
+        wrong(OLD, "stage = 'translate'"),
+        "3: flag[0].stage: `translate` sends calls of the `rest` side to an upstream of the `rpc` side, and there is none\n  \
+         hint: add `[upstream.NAME]` with `side = \"rpc\"`, or limit the flag by `side = \"rpc\"`"
+    );
+    assert_eq!(
+        wrong(NEW, "stage = 'passthrough'\nside = 'rest'\npercent = 0"),
+        "3: flag[0].stage: `passthrough` sends calls of the `rest` side to an upstream of the `rest` side, and there is none\n  \
+         hint: add `[upstream.NAME]` with `side = \"rest\"`, or choose another stage"
+    );
+    right(OLD, "stage = 'translate'\nside = 'rpc'");
+    right(OLD, "stage = 'passthrough'\nside = 'rest'");
+    right(OLD, "stage = 'retired'");
+    right(BOTH, "stage = 'translate'");
+}
+
+#[test]
+fn a_share_needs_callers_who_can_be_told_apart() {
+    let share = |client: &str, more: &str| {
+        format!("stage = 'translate'\npercent = 25\nclient = '{client}'\n{more}")
+    };
+    let hint = "hint: name a client that has a `key`, or write `percent = 100`";
+    assert_eq!(
+        wrong(BOTH, &share("batch", "")),
+        format!(
+            "4: flag[0].percent: 25 % of the callers cannot be told from the others: there is no key for `batch`\n  {hint}"
+        )
+    );
+    assert_eq!(
+        wrong(BOTH, &share("b*", "without_key = 'in'")),
+        wrong(BOTH, &share("batch", "")),
+        "`in` would take everybody, whatever the percentage says"
+    );
+    assert_eq!(
+        wrong(BOTH, &share("*t*h*", "")),
+        format!(
+            "4: flag[0].percent: 25 % of the callers cannot be told from the others: there is no key for `batch`, `other`\n  {hint}"
+        )
+    );
+    right(BOTH, &share("*", ""));
+    right(BOTH, &share("*", "without_key = 'in'"));
+    right(BOTH, &share("ios-app", ""));
+    right(BOTH, "stage = 'translate'\nclient = 'batch'\npercent = 0");
+    right(BOTH, "stage = 'translate'\nclient = 'batch'\npercent = 100");
+    assert!(
+        wrong(
+            BOTH,
+            "stage = 'translate'\nclient = 'other'\npercent = 0\nwithout_key = 'in'"
+        )
+        .starts_with("5: flag[0].percent: 0 % of the callers")
+    );
+}
+
+#[test]
+fn problems_of_both_files_are_said_together() {
+    let main = "rollout.flags = 'flags.toml'\n[upstream.a]\nside = 'rest'\nurl = 'http://h/base'\n";
+    let fixture = Fixture::new(main).file("flags.toml", "[[flag]]\nname = 'f'\n");
+    assert_eq!(
+        problems_of(&fixture),
+        "dualgauge.toml:4: upstream.a.url: a path before those of the calls, `/base`, is not supported in this version\n  \
+         hint: write it into the routes, and remove it here\n\
+         flags.toml:1: flag[0]: `stage` is missing"
+    );
+    let fixture = Fixture::new(&format!("rollout.flags = 'none.toml'\n{OLD}"));
+    assert_eq!(
+        problems_of(&fixture),
+        "none.toml: cannot be read: No such file or directory (os error 2)"
+    );
+}

@@ -1,0 +1,64 @@
+//! The words of the file, as values of the domain.
+
+use crate::config::raw::{
+    CredentialsWord, EffectWord, RawKey, StageWord, UnroutedWord, WithoutKeyWord,
+};
+use crate::domain::plan::{Credentials, Unrouted};
+use crate::domain::rollout::{KeySource, Stage, WithoutKey};
+use crate::domain::route::Effect;
+
+impl From<StageWord> for Stage {
+    fn from(word: StageWord) -> Self {
+        match word {
+            StageWord::Passthrough => Stage::Passthrough,
+            StageWord::Translate => Stage::Translate,
+            StageWord::Retired => Stage::Retired,
+        }
+    }
+}
+
+impl From<EffectWord> for Effect {
+    fn from(word: EffectWord) -> Self {
+        match word {
+            EffectWord::Safe => Effect::Safe,
+            EffectWord::Idempotent => Effect::Idempotent,
+            EffectWord::Unsafe => Effect::Unsafe,
+        }
+    }
+}
+
+impl From<CredentialsWord> for Credentials {
+    fn from(word: CredentialsWord) -> Self {
+        match word {
+            CredentialsWord::Forward => Credentials::Forward,
+            CredentialsWord::Drop => Credentials::Drop,
+        }
+    }
+}
+
+impl From<UnroutedWord> for Unrouted {
+    fn from(word: UnroutedWord) -> Self {
+        match word {
+            UnroutedWord::Passthrough => Unrouted::Passthrough,
+            UnroutedWord::Reject => Unrouted::Reject,
+        }
+    }
+}
+
+impl From<WithoutKeyWord> for WithoutKey {
+    fn from(word: WithoutKeyWord) -> Self {
+        match word {
+            WithoutKeyWord::Out => WithoutKey::Out,
+            WithoutKeyWord::In => WithoutKey::In,
+        }
+    }
+}
+
+impl From<&RawKey> for KeySource {
+    fn from(key: &RawKey) -> Self {
+        match key {
+            RawKey::Header(name) => KeySource::Header(name.clone()),
+            RawKey::ApiKey => KeySource::ApiKey,
+        }
+    }
+}

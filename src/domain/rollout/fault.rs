@@ -1,0 +1,134 @@
+//! What keeps a stage or a flag from ever doing what it says; the same for a file and for a change at run time.
+
+use super::{Clients, Flag, OTHER, Percent, Stage, WithoutKey};
+use crate::domain::side::Side;
+
+/// A stage that cannot run, because a server is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` sends calls of the `{calls}` side to an upstream of the `{needs}` side, and there is none",
+    stage.as_str()
+)]
+pub struct StageFault {
+    /// The stage.
+    pub stage: Stage,
+    /// The side of the calls.
+    pub calls: Side,
+    /// The side whose upstream is missing.
+    pub needs: Side,
+}
+
+impl Stage {
+    /// Why calls of a side cannot get this stage where only `upstreams` have a server.
+    #[must_use]
+    pub fn fault(self, calls: Side, upstreams: &[Side]) -> Option<StageFault> {
+        let needs = self.needs(calls)?;
+        (!upstreams.contains(&needs)).then_some(StageFault {
+            stage: self,
+            calls,
+            needs,
+        })
+    }
+}
+
+/// What is wrong with a flag.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlagFault {
+    /// It speaks of nobody.
+    #[error("`{0}` fits no client")]
+    NoClient(String),
+    /// It speaks of nothing.
+    #[error("`{0}` fits no route")]
+    NoRoute(String),
+    /// It gives a stage that cannot run.
+    #[error(transparent)]
+    Stage(#[from] StageFault),
+    /// It takes a share of callers who cannot be told apart.
+    #[error(
+        "{percent} % of the callers cannot be told from the others: there is no key for {clients}"
+    )]
+    NoKey {
+        /// The share.
+        percent: Percent,
+        /// The clients that it covers.
+        clients: String,
+    },
+}
+
+impl FlagFault {
+    /// The key of the flag that is at fault.
+    #[must_use]
+    pub const fn key(&self) -> &'static str {
+        match self {
+            FlagFault::NoClient(_) => "client",
+            FlagFault::NoRoute(_) => "route",
+            FlagFault::Stage(_) => "stage",
+            FlagFault::NoKey { .. } => "percent",
+        }
+    }
+}
+
+impl Flag {
+    /// Everything that is wrong with the flag among these clients, names of routes and sides with an upstream.
+    ///
+    /// A share needs a key. Where some of the clients that the flag covers have one and others have none, as with
+    /// `*`, the flag says by `without_key` what becomes of the latter, and that is no fault. Where none has one, no
+    /// caller ever has a bucket, and whatever the percentage says, the flag takes nobody or everybody: that is one,
+    /// also with `without_key = "in"`. Zero per cent that takes nobody needs no key.
+    #[must_use]
+    pub fn faults(&self, clients: &Clients, routes: &[&str], upstreams: &[Side]) -> Vec<FlagFault> {
+        let mut faults = Vec::new();
+        let covered = self.covered(clients);
+        if covered.is_empty() {
+            faults.push(FlagFault::NoClient(self.client.as_str().to_owned()));
+        }
+        if routes.iter().any(|route| self.route.fits(route)) {
+            let sides = Side::ALL.into_iter();
+            let sides = sides.filter(|side| self.side.is_none_or(|own| own == *side));
+            faults.extend(
+                sides
+                    .filter_map(|side| self.stage.fault(side, upstreams))
+                    .map(FlagFault::Stage),
+            );
+        } else {
+            faults.push(FlagFault::NoRoute(self.route.as_str().to_owned()));
+        }
+        faults.extend(self.missing_key(&covered));
+        faults
+    }
+
+    /// The clients that the flag speaks of, each with whether its callers can be told apart.
+    fn covered<'c>(&self, clients: &'c Clients) -> Vec<(&'c str, Keyed)> {
+        let named = clients.all().iter().map(|client| {
+            let keyed = client.key.as_ref().map_or(Keyed::No, |_| Keyed::Yes);
+            (client.name.as_str(), keyed)
+        });
+        named
+            .chain([(OTHER, Keyed::No)])
+            .filter(|(name, _)| self.client.fits(name))
+            .collect()
+    }
+
+    fn missing_key(&self, covered: &[(&str, Keyed)]) -> Option<FlagFault> {
+        let nobody = self.percent.thousandths() == 0 && self.without_key == WithoutKey::Out;
+        let told_apart = covered.iter().any(|(_, keyed)| *keyed == Keyed::Yes);
+        if self.percent == Percent::ALL || nobody || told_apart || covered.is_empty() {
+            return None;
+        }
+        let names: Vec<String> = covered
+            .iter()
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        Some(FlagFault::NoKey {
+            percent: self.percent,
+            clients: names.join(", "),
+        })
+    }
+}
+
+/// Whether callers of a client can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keyed {
+    Yes,
+    No,
+}

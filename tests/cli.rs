@@ -1,0 +1,242 @@
+//! The real program: what it prints, and with which exit code.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a program that cannot be started fails the test"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// What a run of the program left behind.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the program with nothing in its environment but what is given.
+fn run_with(arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+        .args(arguments)
+        .env_clear()
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn run(arguments: &[&str]) -> Run {
+    run_with(arguments, &[])
+}
+
+/// Runs `check` on a file, and cuts its folder from what is printed.
+fn check(file: &Path, more: &[&str]) -> Run {
+    let mut arguments = vec!["check", "--config", file.to_str().unwrap()];
+    arguments.extend(more);
+    let folder = format!("{}/", file.parent().unwrap().display());
+    let run = run(&arguments);
+    Run {
+        code: run.code,
+        stdout: run.stdout.replace(&folder, ""),
+        stderr: run.stderr.replace(&folder, ""),
+    }
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+const MAIN: &str = r#"
+include = ["routes.toml"]
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001"
+[rollout]
+flags = "flags.toml"
+[[client]]
+name = "ios-app"
+match = { header = { x-client-id = "ios-*" } }
+"#;
+
+const ROUTES: &str = r#"
+[[route]]
+name = "items.read"
+rest = "GET /items/{id}"
+rpc = "items/read"
+[[route]]
+name = "i"
+rest = "POST /items"
+rpc = "items/create"
+"#;
+
+fn fine() -> TempDir {
+    let flags = "[[flag]]\nname = 'f'\nstage = 'translate'\nside = 'rpc'\n";
+    folder(&[
+        ("dualgauge.toml", MAIN),
+        ("routes.toml", ROUTES),
+        ("flags.toml", flags),
+    ])
+}
+
+fn wrong() -> TempDir {
+    let main = MAIN.replace("9001", "9001/base?x=1");
+    let routes = format!("{ROUTES}[[route]]\nname = \"x\"\nrest = \"get /x\"\nrpc = \"x\"\n");
+    let flags = "[[flag]]\nname = 'f'\nstage = 'translate'\nclient = 'ios-ap'\nroute = '*s.*'\n\
+                 [[flag]]\nname = 'g'\nstage = 'retired'\npercent = 5\nclient = 'ios-app'\n";
+    folder(&[
+        ("dualgauge.toml", &main),
+        ("routes.toml", &routes),
+        ("flags.toml", flags),
+    ])
+}
+
+/// The help of a build without `demo`, which the default build has as one more line.
+fn without_demo(help: &str) -> String {
+    let lines = help.lines().filter(|line| !line.starts_with("  demo "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn help_says_what_there_is() {
+    let help = run(&["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!("help", without_demo(&help.stdout));
+    for command in ["run", "check"] {
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.code, Some(0));
+        insta::assert_snapshot!(format!("help_{command}"), help.stdout);
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let version = run(&["--version"]);
+    assert_eq!(version.code, Some(0));
+    assert_eq!(
+        version.stdout,
+        format!("dualgauge {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn a_command_that_cannot_be_understood_is_exit_code_2() {
+    let commands: [&[&str]; 5] = [
+        &[],
+        &["chek"],
+        &["check"],
+        &["run"],
+        &["check", "--config", "x", "--format", "yaml"],
+    ];
+    for arguments in commands {
+        let run = run(arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}");
+        assert_eq!(run.stdout, "", "{arguments:?}");
+        assert!(run.stderr.contains("--help"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_fine_configuration_is_shown_route_by_route() {
+    let folder = fine();
+    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        run.stdout,
+        "items.read  GET /items/{id}  items/read    safe\n\
+         i           POST /items      items/create  unsafe\n\
+         ok: 2 routes, 1 flag, 1 client\n"
+    );
+}
+
+#[test]
+fn a_fine_configuration_is_a_document_for_programs() {
+    let folder = fine();
+    let run = check(&folder.path().join("dualgauge.toml"), &["--format", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        run.stdout,
+        concat!(
+            r#"{"ok":true,"problems":[],"routes":["#,
+            r#"{"name":"items.read","rest":"GET /items/{id}","rpc":"items/read","effect":"safe"},"#,
+            r#"{"name":"i","rest":"POST /items","rpc":"items/create","effect":"unsafe"}],"#,
+            r#""flags":1,"clients":1}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn every_problem_of_every_file_is_printed_to_standard_error() {
+    let folder = wrong();
+    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    insta::assert_snapshot!("problems_for_people", run.stderr);
+}
+
+#[test]
+fn every_problem_is_in_one_document_for_programs() {
+    let folder = wrong();
+    let run = check(&folder.path().join("dualgauge.toml"), &["--format", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
+    assert_eq!(run.stdout.lines().count(), 1);
+    insta::assert_snapshot!("problems_for_programs", run.stdout.replace("},{", "},\n{"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_problem() {
+    let folder = folder(&[]);
+    let run = check(&folder.path().join("none.toml"), &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!(
+        run.stderr,
+        "none.toml: cannot be read: No such file or directory (os error 2)\n"
+    );
+}
+
+#[test]
+fn variables_are_part_of_what_is_checked() {
+    let folder = fine();
+    let file = folder.path().join("dualgauge.toml");
+    let variable = [("DUALGAUGE_LIMITS__BODY", "much")];
+    let run = run_with(&["check", "--config", file.to_str().unwrap()], &variable);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr
+            .starts_with("DUALGAUGE_LIMITS__BODY: limits.body: `much` is no size"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn every_example_of_a_main_file_is_fine() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let is_main = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+            && fs::read_to_string(path).unwrap().contains("\n[upstream.")
+    };
+    let files = fs::read_dir(examples).unwrap();
+    let main: Vec<PathBuf> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(is_main)
+        .collect();
+    assert!(!main.is_empty());
+    for file in main {
+        let run = check(&file, &[]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stdout.contains("\nok: "), "{}", run.stdout);
+    }
+}
