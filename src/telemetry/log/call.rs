@@ -1,0 +1,110 @@
+//! The one line of a call.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use tracing::Level;
+
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+use crate::telemetry::metrics::Outcome;
+
+/// The target of the line, for filters.
+const TARGET: &str = "dualgauge::call";
+
+/// Characters of one text that the caller chose.
+const CALLER_TEXT: usize = 200;
+
+/// Characters of a cause, which may quote an upstream.
+const CAUSE: usize = 1000;
+
+/// What there is to say about one call. What is absent is not printed.
+///
+/// The line is escaped as a whole, so texts are given as they came; what is too long is cut and ends in `…`.
+#[derive(Debug, Clone, Copy)]
+pub struct CallLine<'a> {
+    /// The language of the call.
+    pub side: Side,
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path of the request; a query that is still on it is not printed.
+    pub path: &'a str,
+    /// The method of the RPC call.
+    pub rpc_method: Option<&'a str>,
+    /// The route.
+    pub route: Option<&'a str>,
+    /// Who called.
+    pub client: &'a str,
+    /// What happened to the call.
+    pub stage: Stage,
+    /// Which rule said so, as [`crate::domain::rollout::Rollout::describe`] words it.
+    pub decision: &'a str,
+    /// How the call ended.
+    pub outcome: Outcome,
+    /// Whose fault it was, where it was one.
+    pub blame: Option<Blame>,
+    /// The HTTP status of the answer, where its head was sent.
+    pub status: Option<u16>,
+    /// The code of the RPC error in the answer.
+    pub code: Option<i64>,
+    /// Why the call failed.
+    pub reason: Option<Reason>,
+    /// What only the log keeps about that.
+    pub cause: Option<&'a str>,
+    /// From the head of the call to the end of its answer.
+    pub duration: Duration,
+    /// The part of it that was spent on the upstream.
+    pub upstream: Option<Duration>,
+    /// Members for which the route has no place on the other side.
+    pub dropped: Option<u64>,
+}
+
+impl CallLine<'_> {
+    /// Whether [`CallLine::emit`] writes anything: to be asked before the texts of a line are made.
+    #[must_use]
+    pub fn is_wanted() -> bool {
+        tracing::enabled!(target: TARGET, Level::INFO)
+    }
+
+    /// Logs the call. Nothing is cut or formatted where the level is off.
+    pub fn emit(&self) {
+        tracing::info!(
+            target: TARGET,
+            side = self.side.as_str(),
+            method = &*cut(self.method, CALLER_TEXT),
+            path = &*cut(without_query(self.path), CALLER_TEXT),
+            rpc_method = self.rpc_method.map(|method| cut(method, CALLER_TEXT)).as_deref(),
+            route = self.route,
+            client = self.client,
+            stage = self.stage.as_str(),
+            decision = self.decision,
+            outcome = self.outcome.as_str(),
+            blame = self.blame.map(Blame::as_str),
+            status = self.status,
+            code = self.code,
+            reason = self.reason.map(|reason| reason.row().label),
+            cause = self.cause.map(|cause| cut(cause, CAUSE)).as_deref(),
+            duration_ms = milliseconds(self.duration),
+            upstream_ms = self.upstream.map(milliseconds),
+            dropped = self.dropped,
+        );
+    }
+}
+
+/// In whole microseconds, so that at most three decimals are printed.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
+}
+
+fn without_query(path: &str) -> &str {
+    path.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// At most so many characters of a text, and a mark where some are missing.
+fn cut(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}

@@ -1,0 +1,65 @@
+//! Text that others wrote, as one harmless word of a line.
+//!
+//! Laws: no control character, line break, or invisible or direction-changing character goes out as itself;
+//! two different values never look the same; a value of the text format ends where it seems to end. A message
+//! is the program's own text, so it is only kept on its line.
+
+use std::fmt::{self, Write};
+
+/// Writes a value of the text format: as it is where that is one plain word, else in quotes.
+pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    if !text.is_empty() && text.bytes().all(plain) {
+        return out.write_str(text);
+    }
+    out.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(out, "\\{c}")?,
+            c if is_visible(c) => out.write_char(c)?,
+            c => write!(out, "{}", c.escape_default())?,
+        }
+    }
+    out.write_char('"')
+}
+
+/// Writes the message of the text format: without quotes, because it comes first and people read it.
+pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
+    text.chars().try_for_each(|c| {
+        if is_visible(c) {
+            out.write_char(c)
+        } else {
+            write!(out, "{}", c.escape_default())
+        }
+    })
+}
+
+/// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).
+pub(super) fn json(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(out, "\\{c}")?,
+            c if is_visible(c) => out.write_char(c)?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            c => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+    }
+    out.write_char('"')
+}
+
+/// Whether a terminal shows a character as itself. Beyond ASCII the standard library knows: it escapes
+/// controls, separators, formatting such as bidirectional overrides, private use, and combining marks.
+fn is_visible(c: char) -> bool {
+    if c.is_ascii() {
+        c == ' ' || c.is_ascii_graphic()
+    } else {
+        c.escape_debug().len() == 1
+    }
+}

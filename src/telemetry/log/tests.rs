@@ -1,0 +1,276 @@
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+use crate::telemetry::metrics::Outcome;
+
+fn noon() -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(1_770_120_000_042)
+}
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is written while something happens.
+fn logged(format: LogFormat, level: &str, happening: impl FnOnce()) -> String {
+    let captured = Captured::default();
+    let writer = {
+        let captured = captured.clone();
+        move || captured.clone()
+    };
+    let subscriber = subscriber(format, filter(level).unwrap(), writer, noon);
+    tracing::subscriber::with_default(subscriber, happening);
+    let bytes = captured.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn success() -> CallLine<'static> {
+    CallLine {
+        side: Side::Rest,
+        method: "POST",
+        path: "/mcp/v1/tools/call",
+        rpc_method: None,
+        route: Some("tools.call"),
+        client: "ios-app",
+        stage: Stage::Translate,
+        decision: "flag ios-first bucket 17342",
+        outcome: Outcome::Success,
+        blame: None,
+        status: Some(200),
+        code: None,
+        reason: None,
+        cause: None,
+        duration: Duration::from_nanos(12_345_678),
+        upstream: Some(Duration::from_micros(12_000)),
+        dropped: Some(2),
+    }
+}
+
+fn failure() -> CallLine<'static> {
+    CallLine {
+        side: Side::Rpc,
+        path: "/rpc",
+        rpc_method: Some("tools/call"),
+        route: None,
+        client: "other",
+        stage: Stage::Passthrough,
+        decision: "default",
+        outcome: Outcome::Failed,
+        blame: Some(Blame::Upstream),
+        code: Some(-32001),
+        reason: Some(Reason::UpstreamUnreachable),
+        cause: Some("connect to \"new\": connection refused (os error 111)"),
+        duration: Duration::from_micros(80),
+        upstream: None,
+        dropped: None,
+        ..success()
+    }
+}
+
+#[test]
+fn a_call_is_one_line_of_text() {
+    let lines = logged(LogFormat::Text, "info", || {
+        success().emit();
+        failure().emit();
+    });
+    insta::assert_snapshot!(lines, @r#"
+    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/mcp/v1/tools/call route=tools.call client=ios-app stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 dropped=2
+    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rpc method=POST path=/rpc rpc_method=tools/call client=other stage=passthrough decision=default outcome=failed blame=upstream status=200 code=-32001 reason=upstream_unreachable cause="connect to \"new\": connection refused (os error 111)" duration_ms=0.08
+    "#);
+}
+
+#[test]
+fn a_call_is_one_object_of_json() {
+    let lines = logged(LogFormat::Json, "info", || {
+        success().emit();
+        failure().emit();
+    });
+    insta::assert_snapshot!(lines, @r#"
+    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/mcp/v1/tools/call","route":"tools.call","client":"ios-app","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"dropped":2}
+    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rpc","method":"POST","path":"/rpc","rpc_method":"tools/call","client":"other","stage":"passthrough","decision":"default","outcome":"failed","blame":"upstream","status":200,"code":-32001,"reason":"upstream_unreachable","cause":"connect to \"new\": connection refused (os error 111)","duration_ms":0.08}
+    "#);
+}
+
+#[test]
+fn other_events_are_written_in_the_same_way() {
+    let event = || {
+        let address = "127.0.0.1:8080";
+        tracing::warn!(target: "dualgauge::app", %address, left = 3, ratio = f64::NAN, ok = true, "drain\nends");
+    };
+    let lines = [LogFormat::Text, LogFormat::Json].map(|format| logged(format, "info", event));
+    insta::assert_snapshot!(lines.concat(), @r#"
+    2026-02-03T12:00:00.042Z WARN dualgauge::app drain\nends address=127.0.0.1:8080 left=3 ratio=NaN ok=true
+    {"time":"2026-02-03T12:00:00.042Z","level":"WARN","target":"dualgauge::app","message":"drain\nends","address":"127.0.0.1:8080","left":3,"ratio":"NaN","ok":true}
+    "#);
+}
+
+#[test]
+fn nothing_is_written_below_the_level() {
+    let lines = logged(LogFormat::Text, "warn", || {
+        assert!(!CallLine::is_wanted());
+        success().emit();
+    });
+    assert_eq!(lines, "");
+    let lines = logged(LogFormat::Text, "warn,dualgauge::call=info", || {
+        assert!(CallLine::is_wanted());
+        success().emit();
+    });
+    assert_eq!(lines.lines().count(), 1);
+}
+
+#[test]
+fn a_level_that_is_none_is_refused() {
+    let error = filter("dualgauge=loud").unwrap_err();
+    assert_eq!(error.to_string(), "`dualgauge=loud` is not a log level");
+}
+
+/// Line breaks, terminal commands, quotes, look-alike fields, text direction, and what hides.
+const ATTACKS: [&str; 8] = [
+    "a\nb 2026-01-01T00:00:00.000Z INFO dualgauge::call outcome=success",
+    "a\r\n{\"level\":\"INFO\"}",
+    "\u{1b}[2J\u{1b}]0;title\u{7}",
+    "x outcome=success blame=none",
+    "\" outcome=\"success\\",
+    "\u{202e}drowssap\u{2066}\u{200f}\u{61c}",
+    "\u{0}\u{7f}\u{85}\u{9b}31m\u{2028}\u{2029}\u{feff}\u{200b}\u{ad}",
+    "日本 \u{e0041}\u{10ffff} cafe\u{301}",
+];
+
+#[test]
+fn what_callers_write_cannot_break_out_of_its_field() {
+    let attack = || {
+        for text in ATTACKS {
+            let line = CallLine {
+                rpc_method: Some(text),
+                ..failure()
+            };
+            line.emit();
+        }
+    };
+    let fields = [LogFormat::Text, LogFormat::Json].map(|format| {
+        let lines = logged(format, "info", attack);
+        assert_eq!(lines.lines().count(), ATTACKS.len());
+        let field = |line: &str| {
+            let start = line.find("rpc_method").unwrap();
+            let end = line.find("client").unwrap();
+            line[start..end]
+                .trim_end_matches([' ', ',', '"'])
+                .to_owned()
+        };
+        lines.lines().map(field).collect::<Vec<_>>().join("\n")
+    });
+    insta::assert_snapshot!(fields.join("\n\n"), @r#"
+    rpc_method="a\nb 2026-01-01T00:00:00.000Z INFO dualgauge::call outcome=success
+    rpc_method="a\r\n{\"level\":\"INFO\"}
+    rpc_method="\u{1b}[2J\u{1b}]0;title\u{7}
+    rpc_method="x outcome=success blame=none
+    rpc_method="\" outcome=\"success\\
+    rpc_method="\u{202e}drowssap\u{2066}\u{200f}\u{61c}
+    rpc_method="\u{0}\u{7f}\u{85}\u{9b}31m\u{2028}\u{2029}\u{feff}\u{200b}\u{ad}
+    rpc_method="日本 \u{e0041}\u{10ffff} cafe\u{301}
+
+    rpc_method":"a\nb 2026-01-01T00:00:00.000Z INFO dualgauge::call outcome=success
+    rpc_method":"a\r\n{\"level\":\"INFO\"}
+    rpc_method":"\u001b[2J\u001b]0;title\u0007
+    rpc_method":"x outcome=success blame=none
+    rpc_method":"\" outcome=\"success\\
+    rpc_method":"\u202edrowssap\u2066\u200f\u061c
+    rpc_method":"\u0000\u007f\u0085\u009b31m\u2028\u2029\ufeff\u200b\u00ad
+    rpc_method":"日本 \udb40\udc41\udbff\udfff cafe\u0301
+    "#);
+}
+
+#[test]
+fn what_is_too_long_is_cut() {
+    let (long, cause) = ("é".repeat(300), "e".repeat(3000));
+    let line = CallLine {
+        path: &long,
+        rpc_method: Some(&long[..400]),
+        method: &long,
+        cause: Some(&cause),
+        ..failure()
+    };
+    let line = logged(LogFormat::Json, "info", || line.emit());
+    let line: Value = serde_json::from_str(&line).unwrap();
+    let shown = format!("{}…", "é".repeat(200));
+    assert_eq!(line["path"], shown);
+    assert_eq!(line["method"], shown);
+    assert_eq!(line["rpc_method"], "é".repeat(200));
+    assert_eq!(line["cause"], format!("{}…", "e".repeat(1000)));
+}
+
+#[test]
+fn queries_are_not_logged() {
+    let line = CallLine {
+        path: "/tools?token=secret#secret",
+        ..success()
+    };
+    for format in [LogFormat::Text, LogFormat::Json] {
+        let line = logged(format, "info", || line.emit());
+        assert!(line.contains("/tools"), "{line}");
+        assert!(!line.contains("secret"), "{line}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_text_is_visible_and_comes_back_out_of_json(text in any::<String>()) {
+        let (mut word, mut json) = (String::new(), String::new());
+        escape::word(&mut word, &text).unwrap();
+        escape::json(&mut json, &text).unwrap();
+        for written in [&word, &json] {
+            prop_assert!(!written.chars().any(char::is_control), "{}", written);
+        }
+        prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        prop_assert!(word.starts_with('"') && word.ends_with('"') || !word.contains(' '));
+    }
+}
+
+/// A writer that takes a line only when it is let.
+struct Held(mpsc::Receiver<()>, Captured);
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Nobody holds it any more once the sender is gone.
+        let _ = self.0.recv();
+        self.1.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_queue_drops_lines_and_counts_them_and_the_rest_is_flushed() {
+    let (release, held) = mpsc::channel();
+    let captured = Captured::default();
+    let (mut queue, guard) = queue(Held(held, captured.clone()), 4);
+    let dropped = guard.dropped_lines();
+    for _ in 0..10 {
+        queue.write_all(b"line\n").unwrap();
+    }
+    // One line may be in the writer's hands.
+    assert!((5..=6).contains(&dropped.count()), "{}", dropped.count());
+    drop(release);
+    drop(guard);
+    let written = captured.0.lock().unwrap().len() / 5;
+    assert_eq!(u64::try_from(written).unwrap() + dropped.count(), 10);
+}
