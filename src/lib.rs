@@ -28,6 +28,7 @@
 //! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
 //! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
 
+pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;

@@ -30,19 +30,33 @@ impl Workers {
     ///
     /// # Errors
     /// What the system says of the address or of the threads.
-    pub fn start(address: SocketAddr, count: usize, plan: &Arc<Plan>, names: &Arc<Names>) -> io::Result<Workers> {
+    pub fn start(
+        address: SocketAddr,
+        count: usize,
+        plan: &Arc<Plan>,
+        names: &Arc<Names>,
+    ) -> io::Result<Workers> {
         let address = listen::reserve(address)?;
-        let listeners = (0..count).map(|_| listen::bind(address)).collect::<io::Result<Vec<_>>>()?;
+        let listeners = (0..count)
+            .map(|_| listen::bind(address))
+            .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
-        let mut workers = Workers { commands: Vec::new(), threads: Vec::new(), ended, address };
+        let mut workers = Workers {
+            commands: Vec::new(),
+            threads: Vec::new(),
+            ended,
+            address,
+        };
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, names, over) = (plan.clone(), names.clone(), over.clone());
-            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-                let result = work(listener, inbox, plan, names);
-                // The receiver is gone only when the program ends anyway.
-                let _ = over.try_send(result);
-            })?;
+            let thread = thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || {
+                    let result = work(listener, inbox, plan, names);
+                    // The receiver is gone only when the program ends anyway.
+                    let _ = over.try_send(result);
+                })?;
             workers.commands.push(commands);
             workers.threads.push(thread);
         }
@@ -58,7 +72,9 @@ impl Workers {
     /// What speaks to the workers from elsewhere.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote { commands: self.commands.clone() }
+        Remote {
+            commands: self.commands.clone(),
+        }
     }
 
     /// Waits until a worker ends without having been told to, and tells why.
@@ -94,7 +110,11 @@ impl Remote {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (done, installed) = oneshot::channel();
-            if commands.send(Command::Install(plan.clone(), done)).await.is_ok() {
+            if commands
+                .send(Command::Install(plan.clone(), done))
+                .await
+                .is_ok()
+            {
                 waiting.push(installed);
             }
         }
@@ -126,7 +146,9 @@ fn work(
     plan: Arc<Plan>,
     names: Arc<Names>,
 ) -> io::Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, names);
         listen::run(worker, listener, commands).await

@@ -116,8 +116,11 @@ struct DemoArguments {
 enum CommandError {
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
-    #[error("`{0}` is not part of this build yet")]
-    Missing(&'static str),
+    #[error(transparent)]
+    Run(#[from] crate::app::run::RunError),
+    #[cfg(feature = "demo")]
+    #[error("the sample server has no database")]
+    Database(#[from] rusqlite::Error),
 }
 
 /// Runs the program and tells its exit code.

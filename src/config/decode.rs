@@ -54,7 +54,8 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
 const KEYS: &[(&str, ())] = &[("api_key", ())];
 
 /// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Open connections to one upstream, per worker.
@@ -114,7 +115,8 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
     let url = table.require("url", url);
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
-    let idle_timeout = table.get_or("idle_timeout", duration, IDLE_TIMEOUT);
+    let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
+    let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
     let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
     let credentials = table.get_or(
         "credentials",
@@ -128,6 +130,7 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
         url: url?,
         timeout: timeout_after?,
         connect_timeout: connect_timeout?,
+        keep_alive: keep_alive?,
         idle_timeout: idle_timeout?,
         connections: connections?,
         credentials: credentials?,

@@ -63,7 +63,9 @@ pub struct RawUpstream {
     pub timeout: Located<Duration>,
     /// `connect_timeout`: not zero.
     pub connect_timeout: Located<Duration>,
-    /// `idle_timeout`: how long an idle connection is kept; zero keeps none.
+    /// `keep_alive`: how long an unused connection is kept; zero keeps none.
+    pub keep_alive: Located<Duration>,
+    /// `idle_timeout`: how long a stream or an upgraded connection may be silent.
     pub idle_timeout: Located<Duration>,
     /// `connections`: the most that one worker opens.
     pub connections: Located<usize>,

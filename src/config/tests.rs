@@ -152,7 +152,8 @@ fn a_whole_configuration_is_read() {
     );
     assert_eq!(new.url.value.path(), "/rpc");
     assert_eq!(new.timeout.value, Duration::from_secs(30));
-    assert_eq!(new.idle_timeout.value, Duration::from_secs(4));
+    assert_eq!(new.keep_alive.value, Duration::from_secs(4));
+    assert_eq!(new.idle_timeout.value, Duration::from_secs(300));
     assert_eq!(old.credentials.value, CredentialsWord::Drop);
     assert_eq!(old.forward[0].value, "x-tenant");
     assert_eq!(old.forward[0].key, "upstream.old.forward[0]");
@@ -234,7 +235,7 @@ timeout = "10x"
 
 [upstream.new]
 url = { host = "x" }
-idle_timeout = 4
+keep_alive = 4
 
 [limits]
 body = "8 megabytes"
@@ -284,7 +285,7 @@ dualgauge.toml:9: upstream.old.url: `https` is not supported in this version; wr
 dualgauge.toml:10: upstream.old.timeout: `10x` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 dualgauge.toml:12: upstream.new: `side` is missing
 dualgauge.toml:13: upstream.new.url: a table is no string
-dualgauge.toml:14: upstream.new.idle_timeout: the number `4` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
+dualgauge.toml:14: upstream.new.keep_alive: the number `4` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 dualgauge.toml:17: limits.body: `8 megabytes` is no size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`
 dualgauge.toml:18: limits.depth: the number `513` is no whole number from 1 to 512
 dualgauge.toml:19: limits.batch: the number `1.5` is no whole number from 1 to 1000000

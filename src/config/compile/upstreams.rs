@@ -103,9 +103,11 @@ fn check_url(upstream: &RawUpstream, problems: &mut Vec<Problem>) {
     }
 }
 
+/// The port of `http`, which `Host` leaves out (RFC 9110 §4.2.1).
+const HTTP: u16 = 80;
+
 /// The port of the url; 80 where it has none.
 fn port(upstream: &RawUpstream) -> Option<u16> {
-    const HTTP: u16 = 80;
     let url = &upstream.url.value;
     let authority = url.authority()?;
     let after_host = &authority.as_str()[authority.host().len()..];
@@ -131,10 +133,14 @@ fn plan(raw: &RawUpstream) -> UpstreamPlan {
     let host = url.host().unwrap_or_default();
     UpstreamPlan {
         name: raw.name.value.clone(),
-        authority: format!("{host}:{}", port(raw).unwrap_or_default()),
+        authority: match port(raw) {
+            None | Some(HTTP) => host.to_owned(),
+            Some(port) => format!("{host}:{port}"),
+        },
         path: url.path().to_owned(),
         timeout: raw.timeout.value,
         connect_timeout: raw.connect_timeout.value,
+        keep_alive: raw.keep_alive.value,
         idle_timeout: raw.idle_timeout.value,
         connections: raw.connections.value,
         credentials: raw.credentials.value.into(),

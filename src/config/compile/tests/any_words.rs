@@ -114,6 +114,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         url: located(url.parse().unwrap(), "upstream.u.url"),
         timeout: located(std::time::Duration::ZERO, "upstream.u.timeout"),
         connect_timeout: located(std::time::Duration::ZERO, "upstream.u.connect_timeout"),
+        keep_alive: located(std::time::Duration::ZERO, "upstream.u.keep_alive"),
         idle_timeout: located(std::time::Duration::ZERO, "upstream.u.idle_timeout"),
         connections: located(1, "upstream.u.connections"),
         credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),

@@ -1,0 +1,4 @@
+//! Wiring: build from a configuration, spawn, join, drain. No decision about a call is made here.
+
+pub mod run;
+pub mod workers;
