@@ -40,6 +40,7 @@ pub(super) async fn forward(
     headers::strip_hop_by_hop(&mut head.headers);
     headers::add_hop(&mut head.headers, head.version, arrival);
     head.version = Version::HTTP_11;
+    headers::require_host(&mut head.headers, upstream.plan());
     if let Some(protocol) = &wanted {
         head.headers.insert(http::header::UPGRADE, protocol.clone());
         head.headers.insert(
@@ -75,6 +76,8 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
+    // The version is of one connection, too (RFC 9110 §2.5).
+    head.version = Version::HTTP_11;
     // An answer to half a request leaves the rest of it in the connection.
     let lease = (!progress.is_running()).then_some(exchange.lease);
     Ok(Answer::Stream(Box::new(Stream {

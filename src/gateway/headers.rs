@@ -52,9 +52,12 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8).
+/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
+/// has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = headers.get(UPGRADE)?;
+    let upgrade = headers
+        .get(UPGRADE)
+        .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
     let named = headers
         .get_all(CONNECTION)
         .iter()
@@ -105,6 +108,15 @@ pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arriv
     }
 }
 
+/// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
+pub(super) fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    if !headers.contains_key(HOST)
+        && let Ok(host) = HeaderValue::try_from(upstream.authority.as_str())
+    {
+        headers.insert(HOST, host);
+    }
+}
+
 /// What a translated call takes along besides credentials: who asks, in which language, and its trace.
 const CARRIED: [HeaderName; 7] = [
     ACCEPT_LANGUAGE,
@@ -126,9 +138,7 @@ pub(super) fn translated(
     has_body: HasBody,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
-    if let Ok(host) = HeaderValue::try_from(upstream.authority.as_str()) {
-        headers.insert(HOST, host);
-    }
+    require_host(&mut headers, upstream);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if has_body == HasBody::Yes {
