@@ -86,25 +86,44 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("te"));
 }
 
-/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
-pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
-    let via = if version == Version::HTTP_10 {
+/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already. `from` is
+/// what the client sent.
+pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
+    let via = if from.version == Version::HTTP_10 {
         "1.0 dualgauge"
     } else {
         "1.1 dualgauge"
     };
     headers.append(VIA, HeaderValue::from_static(via));
-    let peer = match arrival.peer.ip() {
+    let peer = match from.arrival.peer.ip() {
         std::net::IpAddr::V4(address) => address.to_string(),
         std::net::IpAddr::V6(address) => format!("\"[{address}]\""),
     };
-    let host = headers
-        .get(HOST)
+    let host = from
+        .host
         .and_then(|host| host.to_str().ok())
         .filter(|host| !host.contains(['"', '\\']));
     let host = host.map_or(String::new(), |host| format!(";host=\"{host}\""));
     if let Ok(value) = HeaderValue::try_from(format!("for={peer}{host};proto=http")) {
         headers.append(FORWARDED, value);
+    }
+}
+
+/// The hop between the client and this proxy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop<'a> {
+    pub(super) version: Version,
+    pub(super) host: Option<&'a HeaderValue>,
+    pub(super) arrival: &'a Arrival,
+}
+
+impl<'a> Hop<'a> {
+    pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
+        Hop {
+            version: head.version,
+            host: head.headers.get(HOST),
+            arrival,
+        }
     }
 }
 

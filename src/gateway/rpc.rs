@@ -370,7 +370,10 @@ impl Letter {
             upstream.plan(),
             super::headers::HasBody::Yes,
         );
-        super::headers::add_hop(&mut headers, self.head.version, &self.arrival);
+        super::headers::add_hop(
+            &mut headers,
+            super::headers::Hop::of(&self.head, &self.arrival),
+        );
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;
