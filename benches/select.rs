@@ -3,11 +3,7 @@
 //! `cargo bench --bench select`. The figure that repeats is the number of instructions:
 //! `valgrind --tool=callgrind target/release/deps/select-* --bench --profile-time 1`.
 
-#![expect(
-    clippy::expect_used,
-    missing_docs,
-    reason = "a benchmark of fixed values; the macro defines what has no docs"
-)]
+#![expect(clippy::expect_used, reason = "fixed values")]
 
 use std::hint::black_box;
 
