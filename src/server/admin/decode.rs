@@ -262,7 +262,7 @@ mod tests {
     fn what_is_no_json_object_is_refused_with_its_place() {
         assert_eq!(
             problems("{\"stage\":tru}")[0],
-            "body: byte 9: expected `true`"
+            "body: byte 9: expected `true`, `false` or `null`"
         );
         for body in ["", "[]", "{}x", "{\"a\":1,}", "\u{feff}{}"] {
             let said = problems(body);

@@ -20,6 +20,8 @@ mod gate;
 mod problem;
 mod serve;
 mod target;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use answer::Admin;
