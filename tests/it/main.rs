@@ -1,1 +1,12 @@
-//! End-to-end tests over real sockets.
+//! End-to-end tests over real sockets: the real program between a client and upstreams that are driven byte by
+//! byte. A file per capability; `support` holds the ends.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "an end that does not behave as the test says fails the test"
+)]
+
+mod harness;
+mod support;

@@ -1,0 +1,35 @@
+//! The harness itself: what the other tests stand on.
+
+use crate::support::{Proxy, Upstream, rest_only, rpc_only};
+
+#[test]
+fn the_program_serves_and_ends_when_told_to() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let answer = proxy.rest("GET", "/hello?x=1", &[], "");
+    assert_eq!((answer.status(), answer.text()), (200, "hi"));
+    assert_eq!(upstream.request().head.start, "GET /hello?x=1 HTTP/1.1");
+    let line = proxy.log_line(&["path=/hello"]);
+    assert!(line.contains("status=200"), "{line}");
+    let stopped = proxy.stop();
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert!(stopped.log.contains("outcome=success"), "{stopped:?}");
+}
+
+#[test]
+fn a_test_can_drive_the_upstream_itself() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&rpc_only(&upstream));
+    let mut client = proxy.connect();
+    client.send("POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: 38\r\n\r\n");
+    client.send(r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#.split_at(38).0);
+    assert_eq!(client.read_answer().json()["error"]["code"], -32700);
+    upstream.expect_no_connection();
+
+    client.send("POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: 39\r\n\r\n");
+    client.send(r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#);
+    let mut server = upstream.accept();
+    assert_eq!(server.read_request().json()["method"], "m");
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(client.read_answer().text(), "");
+}
