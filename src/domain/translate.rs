@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use super::json::{Json, Kind, Member, same_ignoring_case};
 use super::pieces::{Pieces, PiecesWriter};
-use super::route::{BindError, Carries, Query, Route, Segments, read_url, write_url};
+use super::route::{BindError, Carries, Query, Route, Segments, UrlValues, read_url, write_url};
 
 /// A REST call as params.
 #[derive(Debug)]
@@ -32,26 +32,27 @@ pub struct ToRest {
 /// What a client may add to params of every method; it belongs to the protocol, not to the route.
 const PROTOCOL_MEMBER: &str = "_meta";
 
-/// Reads a REST call and writes its params.
+/// Reads the URL of a REST call: all that can be said of it before its body is read.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
-pub fn rest_to_rpc(
+pub fn read_rest(
     route: &Route,
     segments: &Segments<'_>,
     query: Option<&str>,
-    body: Option<Json>,
-) -> Result<ToRpc, BindError> {
-    let values = read_url(route, segments, &Query::parse(query)?)?;
-    let dropped = values.dropped;
+) -> Result<UrlValues, BindError> {
+    read_url(route, segments, &Query::parse(query)?)
+}
+
+/// Writes the params of a REST call from its URL and its body.
+///
+/// # Errors
+/// [`BindError`] names the place that does not fit.
+pub fn rest_to_rpc(route: &Route, url: UrlValues, body: Option<Json>) -> Result<ToRpc, BindError> {
+    let dropped = url.dropped;
     let body = match body {
         None => Json::literal("{}"),
-        Some(_) if route.carries() == Carries::Nothing => {
-            return Err(BindError::new(
-                "body",
-                format!("{} of this route takes no body", route.method),
-            ));
-        }
+        Some(_) if route.carries() == Carries::Nothing => return Err(no_body(route)),
         Some(body) if body.kind() == Kind::Object => body,
         Some(body) => {
             return Err(BindError::new(
@@ -63,16 +64,16 @@ pub fn rest_to_rpc(
     if route.holes().next().is_some() || !route.foreign().members.is_empty() {
         refuse_collisions(route, &body)?;
     }
-    if values.members.is_empty() {
+    if url.members.is_empty() {
         return Ok(ToRpc {
             params: body.into_bytes().into(),
             dropped,
         });
     }
     let mut writer =
-        PiecesWriter::with_capacity(values.members.len() + body.as_bytes().len().min(1024) + 8);
+        PiecesWriter::with_capacity(url.members.len() + body.as_bytes().len().min(1024) + 8);
     writer.copy(b"{");
-    writer.copy(&values.members);
+    writer.copy(&url.members);
     let text = body.into_bytes();
     let inside = text.slice(1..);
     if !is_blank(&inside[..inside.len() - 1]) {
@@ -85,6 +86,15 @@ pub fn rest_to_rpc(
         params: writer.finish(),
         dropped,
     })
+}
+
+/// What a body gets where the route has none.
+#[must_use]
+pub fn no_body(route: &Route) -> BindError {
+    BindError::new(
+        "body",
+        format!("{} of this route takes no body", route.method),
+    )
 }
 
 fn is_blank(text: &[u8]) -> bool {

@@ -95,6 +95,7 @@ fn prepare(
         },
     );
     headers::require_host(&mut head.headers, upstream);
+    headers::withhold_credentials(&mut head.headers, upstream);
     head.version = Version::HTTP_11;
     if let Some(protocol) = &wanted {
         head.headers.insert(UPGRADE, protocol.clone());
