@@ -72,7 +72,7 @@ pub(super) async fn serve(
         head,
         arrival,
     };
-    let read = intake::bytes(&letter.head.headers, body, limits).await;
+    let read = intake::message(&letter.head.headers, body, limits).await;
     let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
     match read {
         Err(failure) => letter.refuse(failure),
