@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri, Version, request};
+use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
@@ -40,6 +41,13 @@ pub(super) async fn forward(
     headers::strip_hop_by_hop(&mut head.headers);
     headers::add_hop(&mut head.headers, head.version, arrival);
     head.version = Version::HTTP_11;
+    if body.size_hint().exact().is_none() {
+        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
+        head.headers.insert(
+            http::header::TRANSFER_ENCODING,
+            http::HeaderValue::from_static("chunked"),
+        );
+    }
     if let Some(protocol) = &wanted {
         head.headers.insert(http::header::UPGRADE, protocol.clone());
         head.headers.insert(
@@ -75,6 +83,8 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
+    // RFC 9110 §2.5: the version is that of this hop, and so is the framing that it allows.
+    head.version = Version::HTTP_11;
     // An answer to half a request leaves the rest of it in the connection.
     let lease = (!progress.is_running()).then_some(exchange.lease);
     Ok(Answer::Stream(Box::new(Stream {
