@@ -9,4 +9,6 @@
 )]
 
 mod harness;
+mod rest_answers;
+mod rest_requests;
 mod support;
