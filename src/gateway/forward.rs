@@ -41,6 +41,7 @@ pub(super) async fn forward(
     headers::strip_hop_by_hop(&mut head.headers);
     headers::add_hop(&mut head.headers, head.version, arrival);
     head.version = Version::HTTP_11;
+    headers::name_host(&mut head.headers, &upstream.plan().authority);
     if body.size_hint().exact().is_none() {
         // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
         head.headers.insert(
@@ -105,6 +106,8 @@ fn repeat(head: &request::Parts, body: &Body) -> Repeat {
     *copy.method_mut() = head.method.clone();
     *copy.uri_mut() = head.uri.clone();
     *copy.headers_mut() = head.headers.clone();
+    // The names as the client wrote them.
+    *copy.extensions_mut() = head.extensions.clone();
     Repeat::Copy(Box::new(copy))
 }
 

@@ -83,6 +83,16 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("te"));
 }
 
+/// Names the server to itself where the client did not: HTTP/1.0 may go without `Host`, HTTP/1.1 may not
+/// (RFC 9112 §3.2).
+pub(super) fn name_host(headers: &mut HeaderMap, authority: &str) {
+    if !headers.contains_key(HOST)
+        && let Ok(host) = HeaderValue::try_from(authority)
+    {
+        headers.insert(HOST, host);
+    }
+}
+
 /// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
 pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
     let via = if version == Version::HTTP_10 {
@@ -126,9 +136,7 @@ pub(super) fn translated(
     has_body: HasBody,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
-    if let Ok(host) = HeaderValue::try_from(upstream.authority.as_str()) {
-        headers.insert(HOST, host);
-    }
+    name_host(&mut headers, &upstream.authority);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if has_body == HasBody::Yes {
