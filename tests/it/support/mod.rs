@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(crate) use config::{both, rest_only, rpc_only};
 pub(crate) use message::{Head, Message, chunked, fields};
 pub(crate) use proxy::Proxy;
-pub(crate) use track::{Open, Track, carry};
+pub(crate) use track::{Carried, Open, Track, carry};
 pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};
 
