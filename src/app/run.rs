@@ -74,13 +74,15 @@ pub fn run(
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    ready(Addresses {
+    let addresses = Addresses {
         listen: workers.address(),
         admin: workers.address(),
-    })?;
+    };
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        // Not before: a signal to a program that says it serves must find it listening, or nothing drains.
+        ready(addresses)?;
         tokio::select! {
             _ = terminate.recv() => Ok(()),
             _ = interrupt.recv() => Ok(()),
