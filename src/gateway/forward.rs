@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use http::uri::PathAndQuery;
-use http::{Method, Request, Uri, Version, request};
+use http::{HeaderValue, Method, Request, Uri, Version, request};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
@@ -13,6 +13,7 @@ use super::headers;
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
+use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat};
 
 /// A call that goes on as it came.
@@ -36,28 +37,7 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = headers::wanted_upgrade(&head.headers);
-    let trailers = headers::takes_trailers(&head.headers);
-    headers::strip_hop_by_hop(&mut head.headers);
-    headers::add_hop(&mut head.headers, head.version, arrival);
-    head.version = Version::HTTP_11;
-    headers::name_host(&mut head.headers, &upstream.plan().authority);
-    if body.size_hint().exact().is_none() {
-        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
-        head.headers.insert(
-            http::header::TRANSFER_ENCODING,
-            http::HeaderValue::from_static("chunked"),
-        );
-    }
-    if let Some(protocol) = &wanted {
-        head.headers.insert(http::header::UPGRADE, protocol.clone());
-        head.headers.insert(
-            http::header::CONNECTION,
-            http::HeaderValue::from_static("upgrade"),
-        );
-    } else if trailers {
-        headers::welcome_trailers(&mut head.headers);
-    }
+    let wanted = next_hop(&mut head, &body, upstream.plan(), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
@@ -94,6 +74,38 @@ pub(super) async fn forward(
         lease,
         silence,
     })))
+}
+
+/// Makes a request's head that of the next hop: the upgrade that it asks for.
+fn next_hop(
+    head: &mut request::Parts,
+    body: &Body,
+    upstream: &UpstreamPlan,
+    arrival: &Arrival,
+) -> Option<HeaderValue> {
+    let wanted = headers::wanted_upgrade(&head.headers);
+    let trailers = headers::takes_trailers(&head.headers);
+    headers::strip_hop_by_hop(&mut head.headers);
+    headers::add_hop(&mut head.headers, head.version, arrival);
+    head.version = Version::HTTP_11;
+    headers::name_host(&mut head.headers, &upstream.authority);
+    if body.size_hint().exact().is_none() {
+        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
+        head.headers.insert(
+            http::header::TRANSFER_ENCODING,
+            HeaderValue::from_static("chunked"),
+        );
+    }
+    if let Some(protocol) = &wanted {
+        head.headers.insert(http::header::UPGRADE, protocol.clone());
+        head.headers.insert(
+            http::header::CONNECTION,
+            HeaderValue::from_static("upgrade"),
+        );
+    } else if trailers {
+        headers::welcome_trailers(&mut head.headers);
+    }
+    wanted
 }
 
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
@@ -140,7 +152,7 @@ pub(super) fn origin_form(head: &mut request::Parts) {
     if let Some(host) = head
         .uri
         .authority()
-        .and_then(|authority| http::HeaderValue::try_from(authority.as_str()).ok())
+        .and_then(|authority| HeaderValue::try_from(authority.as_str()).ok())
     {
         head.headers.insert(http::header::HOST, host);
     }
