@@ -1,6 +1,6 @@
 //! Upgrades: a connection that changes its protocol becomes a tunnel, one that does not stays HTTP.
 
-use crate::support::{Open, Proxy, Track, Upstream, rest_only};
+use crate::support::{End, Head, Open, Proxy, Track, Upstream, rest_only};
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, Upgrade\r\n\
     Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
@@ -17,17 +17,19 @@ fn tunnel(track: &Track) -> Open {
     open
 }
 
+/// Whether a head names an upgrade as RFC 9110 §7.8 wants it: in `Upgrade`, and for this connection.
+fn expect_websocket(head: &Head) {
+    assert_eq!(head.one("upgrade"), Some("websocket"), "{head}");
+    let connection = head.one("connection").unwrap_or_default();
+    assert!(connection.eq_ignore_ascii_case("upgrade"), "{head}");
+}
+
 #[test]
 fn a_request_for_an_upgrade_goes_on_whole() {
     let track = Track::rest();
     let open = track.open(UPGRADE);
     let head = &open.request.head;
-    assert_eq!(head.one("upgrade"), Some("websocket"));
-    assert!(
-        head.one("connection")
-            .unwrap()
-            .eq_ignore_ascii_case("upgrade")
-    );
+    expect_websocket(head);
     assert_eq!(
         head.one("sec-websocket-key"),
         Some("dGhlIHNhbXBsZSBub25jZQ==")
@@ -43,12 +45,7 @@ fn the_agreement_comes_back_whole() {
     open.server.send(SWITCHING);
     let head = open.client.read_head();
     assert_eq!(head.start, "HTTP/1.1 101 Switching Protocols");
-    assert_eq!(head.one("upgrade"), Some("websocket"));
-    assert!(
-        head.one("connection")
-            .unwrap()
-            .eq_ignore_ascii_case("upgrade")
-    );
+    expect_websocket(&head);
     assert_eq!(
         head.one("sec-websocket-accept"),
         Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
@@ -107,8 +104,10 @@ fn an_end_of_one_side_leaves_the_other_side_open() {
     let mut open = tunnel(&track);
     open.client.send("last words");
     open.client.finish_sending();
-    let (said, _) = open.server.read_rest();
-    assert_eq!(said, b"last words");
+    assert_eq!(
+        open.server.read_rest(),
+        (b"last words".to_vec(), End::Closed)
+    );
     open.server.send("an answer to them");
     open.client.expect("an answer to them");
     drop(open.server);
