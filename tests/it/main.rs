@@ -16,4 +16,5 @@ mod rest_requests;
 mod rpc_passthrough;
 mod streaming;
 mod support;
+mod timeouts;
 mod upgrade;
