@@ -60,6 +60,7 @@ pub(super) async fn forward(
             head,
             client,
             upstream,
+            lease: exchange.lease,
             silence,
         })));
     }

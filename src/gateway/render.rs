@@ -49,6 +49,7 @@ pub(super) struct Tunnel {
     pub(super) head: response::Parts,
     pub(super) client: OnUpgrade,
     pub(super) upstream: OnUpgrade,
+    pub(super) lease: Lease,
     pub(super) silence: Duration,
 }
 
@@ -73,11 +74,16 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 head,
                 client,
                 upstream,
+                lease,
                 silence,
             } = *tunnel;
             record.answered(head.status.as_u16());
             let tasks = record.worker().tasks().clone();
-            tasks.start(tunnel::run(record, client, upstream, silence));
+            tasks.start(async move {
+                tunnel::run(record, client, upstream, silence).await;
+                // Until here the connection is one of those that the worker may open.
+                drop(lease);
+            });
             Response::from_parts(head, AnswerBody::written(Pieces::default()))
         }
     }
