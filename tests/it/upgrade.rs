@@ -210,3 +210,31 @@ fn a_tunnel_ends_with_its_silence_limit() {
     open.server.expect_gone();
     track.proxy.log_line(&["status=101", "outcome=cut"]);
 }
+
+#[test]
+fn a_tunnel_is_one_of_the_connections_that_a_worker_may_open() {
+    let upstream = Upstream::start();
+    let config = format!(
+        "{}connections = 1\ntimeout = \"200ms\"\n",
+        rest_only(&upstream)
+    );
+    let track = Track {
+        proxy: Proxy::start(&config),
+        upstream,
+    };
+    let mut open = tunnel(&track);
+    // No place is free within the timeout.
+    assert_eq!(track.proxy.rest("GET", "/x", &[], "").status(), 504);
+    track.upstream.expect_no_connection();
+    open.client.send("still here");
+    open.server.expect("still here");
+    drop(open.client);
+    open.server.expect_gone();
+    drop(open.server);
+    let mut client = track.proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let mut server = track.upstream.accept();
+    server.read_request();
+    server.send(OK);
+    assert_eq!(client.read_answer().text(), "hi");
+}
