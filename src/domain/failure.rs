@@ -225,6 +225,10 @@ impl Reason {
     /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
+        // What is no HTTP request is no JSON-RPC message either, whatever its target looks like.
+        if matches!(self, Reason::MalformedHttp) {
+            return 400;
+        }
         match self.row().status {
             status @ (405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
             _ => 200,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri, Version, request};
 use http_body::Body as _;
@@ -9,7 +10,7 @@ use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
 use super::ask::{self, Wait};
-use super::headers;
+use super::headers::{self, Hop};
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
@@ -37,7 +38,7 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = next_hop(&mut head, &body, upstream.plan(), arrival);
+    let wanted = prepare(&mut head, &body, upstream.plan(), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
@@ -65,7 +66,7 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
-    // RFC 9110 §2.5: the version is that of this hop, and so is the framing that it allows.
+    // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     // An answer to half a request leaves the rest of it in the connection.
     let lease = (!progress.is_running()).then_some(exchange.lease);
@@ -77,8 +78,8 @@ pub(super) async fn forward(
     })))
 }
 
-/// Makes a request's head that of the next hop: the upgrade that it asks for.
-fn next_hop(
+/// Makes a head fit for the next connection; tells the protocol that the client wants to change to.
+fn prepare(
     head: &mut request::Parts,
     body: &Body,
     upstream: &UpstreamPlan,
@@ -87,22 +88,27 @@ fn next_hop(
     let wanted = headers::wanted_upgrade(&head.headers);
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
-    headers::add_hop(&mut head.headers, head.version, arrival);
+    let host = head.headers.get(HOST).cloned();
+    headers::add_hop(
+        &mut head.headers,
+        Hop {
+            version: head.version,
+            host: host.as_ref(),
+            arrival,
+        },
+    );
+    headers::require_host(&mut head.headers, upstream);
+    headers::withhold_credentials(&mut head.headers, upstream);
     head.version = Version::HTTP_11;
-    headers::name_host(&mut head.headers, &upstream.authority);
     if body.size_hint().exact().is_none() {
         // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
-        head.headers.insert(
-            http::header::TRANSFER_ENCODING,
-            HeaderValue::from_static("chunked"),
-        );
+        head.headers
+            .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     if let Some(protocol) = &wanted {
-        head.headers.insert(http::header::UPGRADE, protocol.clone());
-        head.headers.insert(
-            http::header::CONNECTION,
-            HeaderValue::from_static("upgrade"),
-        );
+        head.headers.insert(UPGRADE, protocol.clone());
+        head.headers
+            .insert(CONNECTION, HeaderValue::from_static("upgrade"));
     } else if trailers {
         headers::welcome_trailers(&mut head.headers);
     }
@@ -112,7 +118,7 @@ fn next_hop(
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
 fn repeat(head: &request::Parts, body: &Body) -> Repeat {
     let empty = matches!(body, Body::Empty);
-    if !empty || !head.method.is_idempotent() || head.headers.contains_key(http::header::UPGRADE) {
+    if !empty || !head.method.is_idempotent() || head.headers.contains_key(UPGRADE) {
         return Repeat::Unsent;
     }
     let mut copy = Request::new(Body::Empty);
@@ -155,7 +161,7 @@ pub(super) fn origin_form(head: &mut request::Parts) {
         .authority()
         .and_then(|authority| HeaderValue::try_from(authority.as_str()).ok())
     {
-        head.headers.insert(http::header::HOST, host);
+        head.headers.insert(HOST, host);
     }
     let origin = head
         .uri

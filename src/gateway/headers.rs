@@ -1,6 +1,9 @@
 //! Headers: what is of one connection only stays behind, what names the path is added, and a translated
 //! call takes along just what the other side can use.
 
+use std::net::IpAddr;
+
+use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
     CONTENT_LENGTH, CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER,
@@ -52,9 +55,12 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8).
+/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
+/// has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = headers.get(UPGRADE)?;
+    let upgrade = headers
+        .get(UPGRADE)
+        .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
     let named = headers
         .get_all(CONNECTION)
         .iter()
@@ -83,35 +89,73 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("te"));
 }
 
-/// Names the server to itself where the client did not: HTTP/1.0 may go without `Host`, HTTP/1.1 may not
-/// (RFC 9112 §3.2).
-pub(super) fn name_host(headers: &mut HeaderMap, authority: &str) {
-    if !headers.contains_key(HOST)
-        && let Ok(host) = HeaderValue::try_from(authority)
-    {
-        headers.insert(HOST, host);
-    }
-}
-
-/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
-pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
-    let via = if version == Version::HTTP_10 {
+/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already. `from` is
+/// what the client sent.
+pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
+    let via = if from.version == Version::HTTP_10 {
         "1.0 dualgauge"
     } else {
         "1.1 dualgauge"
     };
     headers.append(VIA, HeaderValue::from_static(via));
-    let peer = match arrival.peer.ip() {
-        std::net::IpAddr::V4(address) => address.to_string(),
-        std::net::IpAddr::V6(address) => format!("\"[{address}]\""),
-    };
-    let host = headers
-        .get(HOST)
-        .and_then(|host| host.to_str().ok())
-        .filter(|host| !host.contains(['"', '\\']));
-    let host = host.map_or(String::new(), |host| format!(";host=\"{host}\""));
-    if let Ok(value) = HeaderValue::try_from(format!("for={peer}{host};proto=http")) {
+    let mut value = String::with_capacity(80);
+    value.push_str(&from.arrival.forwarded_for);
+    let host = from.host.and_then(|host| host.to_str().ok());
+    if let Some(host) = host.filter(|host| !host.contains(['"', '\\'])) {
+        value.push_str(";host=\"");
+        value.push_str(host);
+        value.push('"');
+    }
+    value.push_str(";proto=http");
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
         headers.append(FORWARDED, value);
+    }
+}
+
+/// A client's address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
+pub(super) fn forwarded_for(peer: IpAddr) -> String {
+    match peer {
+        IpAddr::V4(address) => format!("for={address}"),
+        IpAddr::V6(address) => format!("for=\"[{address}]\""),
+    }
+}
+
+/// The hop between the client and this proxy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop<'a> {
+    pub(super) version: Version,
+    pub(super) host: Option<&'a HeaderValue>,
+    pub(super) arrival: &'a Arrival,
+}
+
+impl<'a> Hop<'a> {
+    pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
+        Hop {
+            version: head.version,
+            host: head.headers.get(HOST),
+            arrival,
+        }
+    }
+}
+
+/// Keeps the caller's credentials from an upstream that does not get them.
+pub(super) fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    match upstream.credentials {
+        Credentials::Forward => {}
+        Credentials::Drop => {
+            for name in &CREDENTIALS {
+                headers.remove(name);
+            }
+        }
+    }
+}
+
+/// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
+pub(super) fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    if !headers.contains_key(HOST)
+        && let Ok(host) = HeaderValue::try_from(upstream.authority.as_str())
+    {
+        headers.insert(HOST, host);
     }
 }
 
@@ -136,7 +180,7 @@ pub(super) fn translated(
     has_body: HasBody,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
-    name_host(&mut headers, &upstream.authority);
+    require_host(&mut headers, upstream);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if has_body == HasBody::Yes {

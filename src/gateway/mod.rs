@@ -2,8 +2,8 @@
 //!
 //! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
 //! one call for each of its messages, served by the same function alone or in a batch. Each call has one
-//! [`record::Record`], which logs and counts it exactly once, however it ends; each failure is rendered in
-//! one place, [`render`].
+//! record, which logs and counts it exactly once, however it ends; each failure is rendered in
+//! one place, `render`.
 
 mod answer;
 mod ask;
@@ -18,13 +18,13 @@ mod translated;
 mod tunnel;
 mod worker;
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::failure::Failure;
 use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
@@ -34,12 +34,32 @@ pub use worker::{Connected, Installed, Worker};
 use record::Record;
 
 /// What the listener knows of a request besides the request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Arrival {
-    /// Where the connection comes from.
-    pub peer: SocketAddr,
+    /// Where the connection comes from, as `Forwarded` says it; the same for all requests of a connection.
+    forwarded_for: Rc<str>,
     /// What the wire inspector has refused, if this request stands for it.
-    pub refused: Option<Violation>,
+    refused: Option<Violation>,
+}
+
+impl Arrival {
+    /// The arrivals of a connection, none of them refused.
+    #[must_use]
+    pub fn from_peer(peer: IpAddr) -> Arrival {
+        Arrival {
+            forwarded_for: headers::forwarded_for(peer).into(),
+            refused: None,
+        }
+    }
+
+    /// The arrival of one request.
+    #[must_use]
+    pub fn refused(&self, refused: Option<Violation>) -> Arrival {
+        Arrival {
+            forwarded_for: self.forwarded_for.clone(),
+            refused,
+        }
+    }
 }
 
 /// Serves one HTTP request.
@@ -50,8 +70,8 @@ pub async fn handle(
 ) -> Response<AnswerBody> {
     let installed = worker.installed();
     let side = face(&installed, &request);
-    let flight = worker.board();
-    if let Some(failure) = refusal(&installed, arrival, flight.in_flight()) {
+    if let Some(violation) = arrival.refused {
+        let failure = Failure::new(violation.reason(), violation.as_str());
         return render::failure(Record::begin(&worker, &installed, side, &request), failure);
     }
     match side {
@@ -79,15 +99,4 @@ fn face(installed: &Installed, request: &Request<Incoming>) -> Side {
         }
         _ => Side::Rest,
     }
-}
-
-fn refusal(installed: &Installed, arrival: Arrival, in_flight: usize) -> Option<Failure> {
-    if let Some(violation) = arrival.refused {
-        return Some(Failure::new(violation.reason(), violation.as_str()));
-    }
-    let limit = installed.plan.limits.in_flight;
-    (in_flight > limit).then(|| {
-        let message = "more calls are in progress than this proxy takes at a time; try again later";
-        Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1))
-    })
 }

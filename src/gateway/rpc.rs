@@ -12,7 +12,7 @@ use super::ask::{self, Reply};
 use super::forward::{Forwarded, at_upstream, forward};
 use super::record::Record;
 use super::render::{self, Answer, Whole};
-use super::rest::identify;
+use super::rest::{decide, identify};
 use super::translated::{self, belongs, no_response};
 use super::{AnswerBody, Arrival, Installed, Worker, intake};
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -20,7 +20,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId, parse_response};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::rollout::{Decision, Stage, Why};
+use crate::domain::rollout::{Caller, Stage};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
@@ -84,7 +84,7 @@ pub(super) async fn serve(
         arrival,
     };
     match read {
-        Err(failure) => render::failure(letter.record(), failure),
+        Err(failure) => letter.refuse(failure),
         Ok(jsonrpc::Incoming::Single(item)) => letter.alone(item).await,
         Ok(jsonrpc::Incoming::Batch(items)) => letter.batch(items).await,
     }
@@ -108,8 +108,9 @@ async fn pass(
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();
     let (mut head, body) = request.into_parts();
-    record.names_client(identify(&installed.plan, &head.headers).client);
+    identify(&mut record, &installed.plan, &head.headers);
     let passed = async {
+        record.admit()?;
         let upstream = installed
             .upstream(Side::Rpc)
             .ok_or_else(|| no_method(&head.method))?;
@@ -145,9 +146,14 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
-        let mut record = Record::begin(&self.worker, &self.installed, Side::Rpc, &request);
-        record.names_client(identify(&self.installed.plan, &self.head.headers).client);
-        record
+        Record::begin(&self.worker, &self.installed, Side::Rpc, &request)
+    }
+
+    /// The answer to all messages at once, where none of them can have its own.
+    fn refuse(&self, failure: Failure) -> Response<AnswerBody> {
+        let mut record = self.record();
+        identify(&mut record, &self.installed.plan, &self.head.headers);
+        render::failure(record, failure)
     }
 
     fn silence(&self) -> Response<AnswerBody> {
@@ -185,10 +191,7 @@ impl Letter {
                 "the answers of this batch are longer than {} bytes; send fewer calls",
                 plan.limits.answer
             );
-            return render::failure(
-                self.record(),
-                Failure::new(Reason::UpstreamTooLarge, message),
-            );
+            return self.refuse(Failure::new(Reason::UpstreamTooLarge, message));
         }
         render::respond(render::rpc_message(jsonrpc::batch(messages)))
     }
@@ -196,6 +199,7 @@ impl Letter {
     /// One message, from its record to its answer.
     async fn item(&self, item: Item, company: Company) -> Said {
         let mut record = self.record();
+        let caller = identify(&mut record, &self.installed.plan, &self.head.headers);
         match item {
             Item::Invalid(Invalid { id, why }) => {
                 self.fail(record, Failure::new(Reason::InvalidRequest, why), Some(&id))
@@ -213,7 +217,7 @@ impl Letter {
             },
             Item::Call(call) => {
                 record.names_method(&call.method);
-                match self.call(&mut record, &call, company).await {
+                match self.call(&mut record, &call, (caller, company)).await {
                     Ok(Spoken::Answer(whole)) if call.id.is_some() => Said::Message(whole),
                     Ok(Spoken::Answer(_)) => Said::Nothing,
                     Ok(Spoken::Stream(answer)) => Said::Forwarded(render::answer(record, answer)),
@@ -253,21 +257,12 @@ impl Letter {
         &self,
         record: &mut Record,
         call: &Call,
-        company: Company,
+        (caller, company): (Caller<'_>, Company),
     ) -> Result<Spoken, Failure> {
+        record.admit()?;
         let plan = &self.installed.plan;
-        let caller = identify(plan, &self.head.headers);
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
-        let decision = match selected {
-            Some(index) => plan
-                .rollout
-                .decide(caller, &plan.routes.route(index).name, Side::Rpc),
-            None => Decision {
-                stage: Stage::Passthrough,
-                why: Why::Unrouted,
-            },
-        };
-        record.decided(selected, decision);
+        let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
             (Stage::Retired, Some(index)) => Err(retired(plan.routes.route(index))),
             (Stage::Translate, Some(index)) => {
@@ -377,7 +372,10 @@ impl Letter {
             upstream.plan(),
             super::headers::HasBody::Yes,
         );
-        super::headers::add_hop(&mut headers, self.head.version, &self.arrival);
+        super::headers::add_hop(
+            &mut headers,
+            super::headers::Hop::of(&self.head, &self.arrival),
+        );
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;

@@ -331,3 +331,20 @@ proptest! {
         prop_assert!(histograms > 0 || !page.contains("_bucket"));
     }
 }
+
+#[test]
+fn the_docs_have_every_metric_as_it_is() {
+    let docs = include_str!("../../../docs/operation.md");
+    for family in super::family::ALL {
+        let line = format!(
+            "| `{}` | {} | {} |",
+            family.name,
+            family.labels.join(", "),
+            family.help
+        );
+        assert!(
+            docs.contains(&line),
+            "docs/operation.md lacks the line `{line}`"
+        );
+    }
+}
