@@ -29,6 +29,8 @@ enum Kind {
         length: usize,
     },
     Streamed(Box<Streamed>),
+    /// None, with the length of the one that stays away.
+    Withheld(u64),
     Over,
 }
 
@@ -65,6 +67,12 @@ impl AnswerBody {
             chunks: pieces.into_chunks().into_iter(),
             length,
         })
+    }
+
+    /// No body, in place of one of this length: what 304 may tell (RFC 9110 §8.6). hyper would not write a length
+    /// that the body does not have.
+    pub(super) fn withheld(length: u64) -> AnswerBody {
+        AnswerBody(Kind::Withheld(length))
     }
 
     /// A body that streams; `lease` is absent where its connection cannot serve again.
@@ -125,7 +133,7 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         let streamed = match &mut self.0 {
-            Kind::Over => return Poll::Ready(None),
+            Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
             Kind::Written { chunks, length } => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
@@ -150,13 +158,14 @@ impl Body for AnswerBody {
         match &self.0 {
             Kind::Over => true,
             Kind::Written { length, .. } => *length == 0,
-            Kind::Streamed(_) => false,
+            Kind::Streamed(_) | Kind::Withheld(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Over => SizeHint::with_exact(0),
+            Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
             Kind::Streamed(streamed) => streamed.incoming.size_hint(),
         }

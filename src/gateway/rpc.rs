@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
 use http::{Method, Request, Response, request};
@@ -29,6 +30,8 @@ struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     head: request::Parts,
+    /// As it came; empty where it could not be read.
+    body: Bytes,
     arrival: Arrival,
 }
 
@@ -66,14 +69,20 @@ pub(super) async fn serve(
     }
     let limits = &installed.plan.limits;
     let (head, body) = request.into_parts();
+    let (body, read) = match intake::message(&head.headers, body, limits).await {
+        Ok(body) => {
+            let read = jsonrpc::parse(&body, limits.message()).map_err(unread);
+            (body, read)
+        }
+        Err(failure) => (Bytes::new(), Err(failure)),
+    };
     let letter = Letter {
         worker: worker.clone(),
         installed: installed.clone(),
         head,
+        body,
         arrival,
     };
-    let read = intake::message(&letter.head.headers, body, limits).await;
-    let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
     match read {
         Err(failure) => letter.refuse(failure),
         Ok(jsonrpc::Incoming::Single(item)) => letter.alone(item).await,
@@ -299,7 +308,7 @@ impl Letter {
         let travels = call.id.as_ref().is_none_or(RequestId::travels);
         if company == Company::Alone && travels {
             let answer = self
-                .forward(record, upstream, call.text.clone().into_bytes().into())
+                .forward(record, upstream, self.body.clone().into())
                 .await?;
             return Ok(match (&call.id, answer) {
                 (None, Answer::Stream(stream))
@@ -356,7 +365,7 @@ impl Letter {
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        body: bytes::Bytes,
+        body: Bytes,
     ) -> Result<Reply, Failure> {
         let mut headers = super::headers::translated(
             &self.head.headers,

@@ -8,5 +8,13 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod connections;
+mod expect;
 mod harness;
+mod rest_answers;
+mod rest_requests;
+mod rpc_passthrough;
+mod streaming;
 mod support;
+mod timeouts;
+mod upgrade;

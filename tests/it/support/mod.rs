@@ -10,6 +10,7 @@
 mod config;
 mod message;
 mod proxy;
+mod track;
 mod upstream;
 mod wire;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub(crate) use config::{both, rest_only, rpc_only};
 pub(crate) use message::{Head, Message, chunked, fields};
 pub(crate) use proxy::Proxy;
+pub(crate) use track::{Carried, Open, Track, carry};
 pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};
 
