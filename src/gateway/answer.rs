@@ -39,6 +39,7 @@ enum Kind {
 struct Streamed {
     incoming: Incoming,
     record: Record,
+    /// Given back at the end of the body.
     lease: Option<Lease>,
     silence: Duration,
     /// Made when the upstream is first waited for; most answers are there at once.
@@ -75,17 +76,17 @@ impl AnswerBody {
         AnswerBody(Kind::Withheld(length))
     }
 
-    /// A body that streams; `lease` is absent where its connection cannot serve again.
+    /// A body that streams from a connection.
     pub(super) fn streamed(
         incoming: Incoming,
         record: Record,
-        lease: Option<Lease>,
+        lease: Lease,
         silence: Duration,
     ) -> AnswerBody {
         let mut streamed = Streamed {
             incoming,
             record,
-            lease,
+            lease: Some(lease),
             silence,
             alarm: None,
         };

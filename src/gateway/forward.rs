@@ -68,8 +68,11 @@ pub(super) async fn forward(
     headers::strip_hop_by_hop(&mut head.headers);
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
-    // An answer to half a request leaves the rest of it in the connection.
-    let lease = (!progress.is_running()).then_some(exchange.lease);
+    let mut lease = exchange.lease;
+    if progress.is_running() {
+        // An answer to half a request leaves the rest of it in the connection.
+        lease.spoil();
+    }
     Ok(Answer::Stream(Box::new(Stream {
         head,
         body,

@@ -40,7 +40,7 @@ pub(super) struct Whole {
 pub(super) struct Stream {
     pub(super) head: response::Parts,
     pub(super) body: Incoming,
-    pub(super) lease: Option<Lease>,
+    pub(super) lease: Lease,
     pub(super) silence: Duration,
 }
 
@@ -65,6 +65,7 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 silence,
             } = *stream;
             record.answered(head.status.as_u16());
+            record.head_is_out();
             let withheld = withheld(&head);
             let streamed = AnswerBody::streamed(body, record, lease, silence);
             Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
