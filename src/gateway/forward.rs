@@ -2,16 +2,18 @@
 
 use std::rc::Rc;
 
+use http::header::{CONNECTION, HOST, UPGRADE};
 use http::uri::PathAndQuery;
-use http::{Method, Request, Uri, Version, request};
+use http::{HeaderValue, Method, Request, Uri, Version, request};
 use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
 use super::ask::{self, Wait};
-use super::headers;
+use super::headers::{self, Hop};
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
+use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat};
 
 /// A call that goes on as it came.
@@ -35,20 +37,7 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = headers::wanted_upgrade(&head.headers);
-    let trailers = headers::takes_trailers(&head.headers);
-    headers::strip_hop_by_hop(&mut head.headers);
-    headers::add_hop(&mut head.headers, head.version, arrival);
-    head.version = Version::HTTP_11;
-    if let Some(protocol) = &wanted {
-        head.headers.insert(http::header::UPGRADE, protocol.clone());
-        head.headers.insert(
-            http::header::CONNECTION,
-            http::HeaderValue::from_static("upgrade"),
-        );
-    } else if trailers {
-        headers::welcome_trailers(&mut head.headers);
-    }
+    let wanted = prepare(&mut head, upstream.plan(), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
@@ -75,6 +64,8 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
+    // The version is of one connection, too (RFC 9110 §2.5).
+    head.version = Version::HTTP_11;
     // An answer to half a request leaves the rest of it in the connection.
     let lease = (!progress.is_running()).then_some(exchange.lease);
     Ok(Answer::Stream(Box::new(Stream {
@@ -85,10 +76,40 @@ pub(super) async fn forward(
     })))
 }
 
+/// Makes a head fit for the next connection; tells the protocol that the client wants to change to.
+fn prepare(
+    head: &mut request::Parts,
+    upstream: &UpstreamPlan,
+    arrival: &Arrival,
+) -> Option<HeaderValue> {
+    let wanted = headers::wanted_upgrade(&head.headers);
+    let trailers = headers::takes_trailers(&head.headers);
+    headers::strip_hop_by_hop(&mut head.headers);
+    let host = head.headers.get(HOST).cloned();
+    headers::add_hop(
+        &mut head.headers,
+        Hop {
+            version: head.version,
+            host: host.as_ref(),
+            arrival,
+        },
+    );
+    headers::require_host(&mut head.headers, upstream);
+    head.version = Version::HTTP_11;
+    if let Some(protocol) = &wanted {
+        head.headers.insert(UPGRADE, protocol.clone());
+        head.headers
+            .insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    } else if trailers {
+        headers::welcome_trailers(&mut head.headers);
+    }
+    wanted
+}
+
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
 fn repeat(head: &request::Parts, body: &Body) -> Repeat {
     let empty = matches!(body, Body::Empty);
-    if !empty || !head.method.is_idempotent() || head.headers.contains_key(http::header::UPGRADE) {
+    if !empty || !head.method.is_idempotent() || head.headers.contains_key(UPGRADE) {
         return Repeat::Unsent;
     }
     let mut copy = Request::new(Body::Empty);
@@ -127,9 +148,9 @@ pub(super) fn origin_form(head: &mut request::Parts) {
     if let Some(host) = head
         .uri
         .authority()
-        .and_then(|authority| http::HeaderValue::try_from(authority.as_str()).ok())
+        .and_then(|authority| HeaderValue::try_from(authority.as_str()).ok())
     {
-        head.headers.insert(http::header::HOST, host);
+        head.headers.insert(HOST, host);
     }
     let origin = head
         .uri

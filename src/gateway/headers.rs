@@ -52,9 +52,12 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8).
+/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
+/// has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = headers.get(UPGRADE)?;
+    let upgrade = headers
+        .get(UPGRADE)
+        .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
     let named = headers
         .get_all(CONNECTION)
         .iter()
@@ -83,25 +86,53 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("te"));
 }
 
-/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already.
-pub(super) fn add_hop(headers: &mut HeaderMap, version: Version, arrival: &Arrival) {
-    let via = if version == Version::HTTP_10 {
+/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already. `from` is
+/// what the client sent.
+pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
+    let via = if from.version == Version::HTTP_10 {
         "1.0 dualgauge"
     } else {
         "1.1 dualgauge"
     };
     headers.append(VIA, HeaderValue::from_static(via));
-    let peer = match arrival.peer.ip() {
+    let peer = match from.arrival.peer.ip() {
         std::net::IpAddr::V4(address) => address.to_string(),
         std::net::IpAddr::V6(address) => format!("\"[{address}]\""),
     };
-    let host = headers
-        .get(HOST)
+    let host = from
+        .host
         .and_then(|host| host.to_str().ok())
         .filter(|host| !host.contains(['"', '\\']));
     let host = host.map_or(String::new(), |host| format!(";host=\"{host}\""));
     if let Ok(value) = HeaderValue::try_from(format!("for={peer}{host};proto=http")) {
         headers.append(FORWARDED, value);
+    }
+}
+
+/// The hop between the client and this proxy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop<'a> {
+    pub(super) version: Version,
+    pub(super) host: Option<&'a HeaderValue>,
+    pub(super) arrival: &'a Arrival,
+}
+
+impl<'a> Hop<'a> {
+    pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
+        Hop {
+            version: head.version,
+            host: head.headers.get(HOST),
+            arrival,
+        }
+    }
+}
+
+/// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
+pub(super) fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    if !headers.contains_key(HOST)
+        && let Ok(host) = HeaderValue::try_from(upstream.authority.as_str())
+    {
+        headers.insert(HOST, host);
     }
 }
 
@@ -126,9 +157,7 @@ pub(super) fn translated(
     has_body: HasBody,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
-    if let Ok(host) = HeaderValue::try_from(upstream.authority.as_str()) {
-        headers.insert(HOST, host);
-    }
+    require_host(&mut headers, upstream);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if has_body == HasBody::Yes {

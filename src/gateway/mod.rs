@@ -24,7 +24,7 @@ use std::rc::Rc;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::failure::Failure;
 use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
@@ -50,8 +50,8 @@ pub async fn handle(
 ) -> Response<AnswerBody> {
     let installed = worker.installed();
     let side = face(&installed, &request);
-    let flight = worker.board();
-    if let Some(failure) = refusal(&installed, arrival, flight.in_flight()) {
+    if let Some(violation) = arrival.refused {
+        let failure = Failure::new(violation.reason(), violation.as_str());
         return render::failure(Record::begin(&worker, &installed, side, &request), failure);
     }
     match side {
@@ -79,15 +79,4 @@ fn face(installed: &Installed, request: &Request<Incoming>) -> Side {
         }
         _ => Side::Rest,
     }
-}
-
-fn refusal(installed: &Installed, arrival: Arrival, in_flight: usize) -> Option<Failure> {
-    if let Some(violation) = arrival.refused {
-        return Some(Failure::new(violation.reason(), violation.as_str()));
-    }
-    let limit = installed.plan.limits.in_flight;
-    (in_flight > limit).then(|| {
-        let message = "more calls are in progress than this proxy takes at a time; try again later";
-        Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1))
-    })
 }

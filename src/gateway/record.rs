@@ -9,7 +9,7 @@ use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
 use super::{Installed, Worker};
-use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::rollout::{Decision, Stage, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
@@ -52,6 +52,7 @@ impl Record {
         side: Side,
         request: &Request<B>,
     ) -> Record {
+        worker.begun();
         Record {
             worker: worker.clone(),
             installed: installed.clone(),
@@ -70,6 +71,15 @@ impl Record {
             dropped: 0,
             ending: Ending::default(),
         }
+    }
+
+    /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
+    pub(super) fn admit(&self) -> Result<(), Failure> {
+        if self.worker.in_flight() <= self.installed.plan.limits.in_flight {
+            return Ok(());
+        }
+        let message = "more calls are in progress than this proxy takes at a time; try again later";
+        Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)))
     }
 
     pub(super) fn worker(&self) -> &Rc<Worker> {
@@ -167,6 +177,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        self.worker.ended();
         let total = clock::now() - self.started;
         let (outcome, blame) = self
             .ending

@@ -36,6 +36,7 @@ async fn call(
     request: Request<Incoming>,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
+    record.admit()?;
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let (mut head, body) = request.into_parts();

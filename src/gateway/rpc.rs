@@ -101,6 +101,7 @@ async fn pass(
     let (mut head, body) = request.into_parts();
     record.names_client(identify(&installed.plan, &head.headers).client);
     let passed = async {
+        record.admit()?;
         let upstream = installed
             .upstream(Side::Rpc)
             .ok_or_else(|| no_method(&head.method))?;
@@ -246,6 +247,7 @@ impl Letter {
         call: &Call,
         company: Company,
     ) -> Result<Spoken, Failure> {
+        record.admit()?;
         let plan = &self.installed.plan;
         let caller = identify(plan, &self.head.headers);
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
@@ -368,7 +370,10 @@ impl Letter {
             upstream.plan(),
             super::headers::HasBody::Yes,
         );
-        super::headers::add_hop(&mut headers, self.head.version, &self.arrival);
+        super::headers::add_hop(
+            &mut headers,
+            super::headers::Hop::of(&self.head, &self.arrival),
+        );
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;

@@ -41,7 +41,7 @@ pub(super) async fn rest_call(
     let message = jsonrpc::request(id, &route.rpc, call.params);
     let target = target_uri(&upstream.plan().path)?;
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
-    headers::add_hop(&mut headers, head.version, arrival);
+    headers::add_hop(&mut headers, headers::Hop::of(&head, arrival));
     let outgoing = Outgoing {
         method: Method::POST,
         target,
@@ -100,7 +100,7 @@ pub(super) async fn rpc_call(
         HasBody::No
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
-    headers::add_hop(&mut headers, head.version, arrival);
+    headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
     let target = target_uri(&call.target)?;
     let outgoing = Outgoing {
         method: route.method.clone(),

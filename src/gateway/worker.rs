@@ -105,21 +105,6 @@ fn open(plan: &UpstreamPlan, tasks: &Tasks) -> Rc<HttpUpstream> {
     Rc::new(HttpUpstream::new(plan.clone(), tasks.clone()))
 }
 
-/// A call in progress.
-pub(super) struct Flight<'w>(&'w Worker);
-
-impl Flight<'_> {
-    pub(super) fn in_flight(&self) -> usize {
-        self.0.in_flight.get()
-    }
-}
-
-impl Drop for Flight<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.set(self.0.in_flight.get() - 1);
-    }
-}
-
 /// A connection of a client.
 #[derive(Debug)]
 pub struct Connected(Rc<Worker>);
@@ -186,10 +171,18 @@ impl Worker {
         id
     }
 
-    /// Counts a call as in progress for as long as the value lives.
-    pub(super) fn board(&self) -> Flight<'_> {
+    /// Counts a call that begins, or ends.
+    pub(super) fn begun(&self) {
         self.in_flight.set(self.in_flight.get() + 1);
-        Flight(self)
+    }
+
+    pub(super) fn ended(&self) {
+        self.in_flight.set(self.in_flight.get() - 1);
+    }
+
+    /// How many calls are in progress.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.get()
     }
 
     /// Counts a connection of a client for as long as the value lives.

@@ -109,7 +109,10 @@ fn a_whole_configuration_becomes_a_plan() {
 
     let (rest, rpc) = (plan.rest.as_ref().unwrap(), plan.rpc.as_ref().unwrap());
     assert_eq!((rest.name.as_str(), rest.path.as_str()), ("old", "/"));
-    assert_eq!(rest.authority, "old.example:80");
+    assert_eq!(
+        (rest.authority.as_str(), rest.address().as_str()),
+        ("old.example", "old.example:80")
+    );
     assert_eq!(rest.timeout, Duration::from_secs(7));
     assert_eq!(rest.credentials, Credentials::Drop);
     assert_eq!(rest.forward, ["x-tenant"]);
@@ -247,13 +250,17 @@ fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
     let of = |url: &str| {
         let plan = plan(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
         let upstream = plan.rpc.unwrap();
-        (upstream.authority, upstream.path)
+        format!(
+            "{} at {} {}",
+            upstream.authority,
+            upstream.address(),
+            upstream.path
+        )
     };
-    assert_eq!(of("http://h"), ("h:80".to_owned(), "/".to_owned()));
-    assert_eq!(
-        of("http://[::1]/a/b/"),
-        ("[::1]:80".to_owned(), "/a/b/".to_owned())
-    );
+    assert_eq!(of("http://h"), "h at h:80 /");
+    assert_eq!(of("http://[::1]/a/b/"), "[::1] at [::1]:80 /a/b/");
+    assert_eq!(of("http://h:80/"), "h at h:80 /");
+    assert_eq!(of("http://[::1]:9"), "[::1]:9 at [::1]:9 /");
 }
 
 #[test]
