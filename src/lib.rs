@@ -36,5 +36,6 @@ pub mod gateway;
 #[cfg(feature = "demo")]
 pub mod sample;
 pub mod server;
+pub mod store;
 pub mod telemetry;
 pub mod upstream;

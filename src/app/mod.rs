@@ -1,4 +1,5 @@
 //! Wiring: build from a configuration, spawn, join, drain. No decision about a call is made here.
 
+pub mod control;
 pub mod run;
 pub mod workers;

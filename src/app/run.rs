@@ -1,25 +1,37 @@
 //! A whole run of the program: from a configuration to the end of the drain.
+//!
+//! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
+//! listener and the signals. SIGHUP reads the files again; SIGTERM and SIGINT drain, a second one of them
+//! ends the program at once.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 
-use super::workers::Workers;
-use crate::config::configuration::Configuration;
+use super::control::{Control, Hooks, Reloads, StartError, own};
+use super::workers::{Remote, Workers};
 use crate::config::load::Sources;
-use crate::config::problem::Problems;
-use crate::telemetry::log;
-use crate::telemetry::metrics::Names;
+use crate::config::raw::LogFormatWord;
+use crate::domain::plan::Plan;
+use crate::server::admin::{self, Command};
+use crate::telemetry::clock;
+use crate::telemetry::log::{self, DroppedLines, LogFormat};
+use crate::telemetry::metrics::{FlagState, Names, Process, render};
+
+/// How many requests may wait for the owner of the state.
+const COMMANDS: usize = 64;
 
 /// Why a run could not begin, or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration has problems.
-    #[error("the configuration cannot be used")]
-    Configuration(#[from] Problems),
+    /// The configuration or the state cannot be used.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// An address cannot be listened on.
     #[error("cannot listen on {address} (`{key}`)")]
     Listen {
@@ -31,6 +43,9 @@ pub enum RunError {
         #[source]
         source: io::Error,
     },
+    /// A worker ended before its time.
+    #[error("a worker failed")]
+    Worker(#[source] io::Error),
     /// The system refused something else.
     #[error("the system refused")]
     System(#[from] io::Error),
@@ -53,40 +68,141 @@ pub struct Addresses {
 /// # Errors
 /// [`RunError`] before the first call is taken, or when a worker fails.
 pub fn run(
-    sources: &Sources,
+    sources: Sources,
     ready: impl FnOnce(Addresses) -> io::Result<()>,
 ) -> Result<(), RunError> {
-    let configuration = Configuration::read(sources)?;
-    let _log = log::init(
-        log::LogFormat::Text,
-        configuration.raw.log.level.value.as_str(),
-    )?;
-    let listen = configuration.raw.listen.address.value;
-    let count = configuration.raw.listen.workers.value;
-    let plan = Arc::new(configuration.plan);
-    let names = Arc::new(Names::new());
-    let workers = Workers::start(listen, count, &plan, &names);
-    let mut workers = workers.map_err(|source| RunError::Listen {
-        key: "listen.address",
-        address: listen,
-        source,
-    })?;
+    let control = Control::open(sources, clock::wall())?;
+    let config = control.config();
+    let format = match config.log.format.value {
+        LogFormatWord::Text => LogFormat::Text,
+        LogFormatWord::Json => LogFormat::Json,
+    };
+    let log = log::init(format, config.log.level.value.as_str())?;
+    let (listen, count) = (config.listen.address.value, config.listen.workers.value);
+    let admin = config.admin.value;
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
+    let names = Arc::new(Names::new());
+    // The admin listener first: the workers take calls as soon as they are there.
+    let admin = runtime
+        .block_on(TcpListener::bind(admin))
+        .map_err(at("admin.address", admin))?;
+    let workers = Workers::start(listen, count, &control.plan(), &names)
+        .map_err(at("listen.address", listen))?;
     ready(Addresses {
         listen: workers.address(),
-        admin: workers.address(),
+        admin: admin.local_addr()?,
     })?;
-    let result = runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        tokio::select! {
-            _ = terminate.recv() => Ok(()),
-            _ = interrupt.recv() => Ok(()),
-            error = workers.failed() => Err(RunError::System(error)),
-        }
+    let page = Page {
+        remote: workers.remote(),
+        names,
+        lines: log.dropped_lines(),
+    };
+    runtime.block_on(operate(control, workers, admin, page))
+}
+
+fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
+    move |source| RunError::Listen {
+        key,
+        address,
+        source,
+    }
+}
+
+/// What the page of metrics is made of.
+struct Page {
+    remote: Remote,
+    names: Arc<Names>,
+    lines: DroppedLines,
+}
+
+impl Page {
+    async fn render(&self, plan: &Plan, reloads: Reloads) -> String {
+        let process = Process {
+            reloads_ok: reloads.succeeded,
+            reloads_failed: reloads.failed,
+            loaded_at: reloads.loaded_at,
+            flags: plan.rollout.flags.iter().map(FlagState::from).collect(),
+            log_lines_dropped: self.lines.count(),
+        };
+        render(&self.names, &self.remote.snapshots().await, &process)
+    }
+}
+
+/// Runs until the last worker has drained.
+async fn operate(
+    control: Control,
+    workers: Workers,
+    listener: TcpListener,
+    page: Page,
+) -> Result<(), RunError> {
+    let (commands, inbox) = mpsc::channel(COMMANDS);
+    let (close, closed) = oneshot::channel::<()>();
+    let hooks = Hooks {
+        install: async |plan: Arc<Plan>| page.remote.install(plan).await,
+        metrics: async |plan: Arc<Plan>, reloads: Reloads| page.render(&plan, reloads).await,
+    };
+    let owner = own(control, inbox, hooks);
+    let admin = admin::serve(listener, commands.clone(), async {
+        let _ = closed.await;
     });
-    workers.drain();
-    result
+    let life = async {
+        let result = live(workers, &commands).await;
+        // The admin listener answers until the last call is served; the owner ends when nobody can ask it.
+        drop(commands);
+        drop(close);
+        result
+    };
+    let ((), admin, life) = tokio::join!(owner, admin, life);
+    life.and(admin.map_err(RunError::System))
+}
+
+/// Waits for the end, and drains.
+async fn live(mut workers: Workers, commands: &mpsc::Sender<Command>) -> Result<(), RunError> {
+    let mut ends = Ends::listen()?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn.
+        tokio::select! {
+            () = ends.recv() => break,
+            _ = hang_up.recv() => {
+                let (reply, reloaded) = oneshot::channel();
+                if commands.send(Command::Reload(reply)).await.is_ok() {
+                    // What came of it is in the log.
+                    let _ = reloaded.await;
+                }
+            }
+            error = workers.failed() => return Err(RunError::Worker(error)),
+        }
+    }
+    tracing::info!("draining; a second signal ends the program at once");
+    let _ = commands.send(Command::Drain).await;
+    tokio::select! {
+        () = workers.drain() => tracing::info!("drained"),
+        () = ends.recv() => tracing::warn!("ended before the drain was over"),
+    }
+    Ok(())
+}
+
+/// The signals that end a run.
+struct Ends {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ends {
+    fn listen() -> io::Result<Ends> {
+        Ok(Ends {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

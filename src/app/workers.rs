@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -53,7 +54,10 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let result = work(listener, inbox, plan, names);
+                    let result =
+                        catch_unwind(AssertUnwindSafe(|| work(listener, inbox, plan, names)));
+                    let result =
+                        result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
                     // The receiver is gone only when the program ends anyway.
                     let _ = over.try_send(result);
                 })?;
@@ -85,14 +89,17 @@ impl Workers {
         }
     }
 
-    /// Lets every worker drain and waits for their threads.
-    pub fn drain(self) {
+    /// Lets every worker drain, and returns when their threads have ended.
+    pub async fn drain(mut self) {
         for commands in &self.commands {
-            // A full box belongs to a worker that sees its senders go.
-            let _ = commands.try_send(Command::Drain);
+            // A worker that is gone has drained.
+            let _ = commands.send(Command::Drain).await;
         }
-        drop(self.commands);
+        for _ in &self.threads {
+            let _ = self.ended.recv().await;
+        }
         for thread in self.threads {
+            // It has sent its last word, so this is no wait.
             let _ = thread.join();
         }
     }

@@ -148,7 +148,7 @@ fn problem_row(problem: &Problem) -> ProblemRow<'_> {
             path.display().to_string(),
             position.map(|position| position.line),
         ),
-        place @ (Place::Default | Place::Variable(_) | Place::Argument(_)) => {
+        place @ (Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_)) => {
             (place.to_string(), None)
         }
     };

@@ -44,7 +44,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    let result = run::run(&sources, |addresses| {
+    let result = run::run(sources, |addresses| {
         introduce(addresses, sample.address, &folder.0)
     });
     sample.stop();

@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    run::run(&sources, announce)?;
+    run::run(sources, announce)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,6 +10,7 @@ use figment::value::{Num, Value};
 use http::{HeaderName, Uri};
 
 use crate::config::problem::nearest;
+use crate::domain::rollout::Percent;
 
 /// What is wrong with a value.
 #[derive(Debug)]
@@ -240,30 +241,14 @@ pub(super) fn percent(found: Found<'_>) -> Result<u32, Wrong> {
         Some(text) => Some(text.strip_suffix('%').unwrap_or(text).trim_end().to_owned()),
         None => number_text(found.value),
     };
-    text.as_deref().and_then(thousandths).ok_or_else(|| {
+    let percent = text.as_deref().and_then(Percent::parse);
+    percent.map(Percent::thousandths).ok_or_else(|| {
         let shown = found.text().map(|text| format!("`{}`", cut(text)));
         Wrong::new(format!(
             "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
             shown.unwrap_or_else(|| found.describe())
         ))
     })
-}
-
-/// Reads a decimal exactly: what `f64` makes of 33.333 never matters.
-fn thousandths(text: &str) -> Option<u32> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let fraction = fraction.trim_end_matches('0');
-    if fraction.len() > 3 {
-        return None;
-    }
-    let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
-    let whole: u32 = whole.parse().ok()?;
-    let sum = whole.checked_mul(1000)?.checked_add(thousandths)?;
-    (sum <= 100_000).then_some(sum)
 }
 
 /// One of a closed set of words; `later` are words of a later version.

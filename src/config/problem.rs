@@ -32,6 +32,8 @@ pub enum Place {
     Variable(Arc<str>),
     /// An argument of the command line, such as `--listen`.
     Argument(&'static str),
+    /// A flip, which lies over the flag of this name in the flags file.
+    Flip(Arc<str>),
 }
 
 impl Place {
@@ -59,6 +61,7 @@ impl fmt::Display for Place {
             }
             Place::Variable(name) => f.write_str(name),
             Place::Argument(name) => f.write_str(name),
+            Place::Flip(flag) => write!(f, "flip of `{flag}`"),
         }
     }
 }

@@ -79,7 +79,9 @@ impl Walk<'_> {
 fn found<'v>(value: &'v Value, place: &Place) -> Found<'v> {
     let spelling = match place {
         Place::Variable(_) => Spelling::Text,
-        Place::Default | Place::File { .. } | Place::Argument(_) => Spelling::Typed,
+        Place::Default | Place::File { .. } | Place::Argument(_) | Place::Flip(_) => {
+            Spelling::Typed
+        }
     };
     Found { value, spelling }
 }
@@ -347,7 +349,11 @@ impl<'t> Table<'t> {
             Place::Variable(variable) if what == TABLE => {
                 Some(format!("a key of a table is said as `{variable}__KEY`"))
             }
-            Place::Variable(_) | Place::Default | Place::File { .. } | Place::Argument(_) => None,
+            Place::Variable(_)
+            | Place::Default
+            | Place::File { .. }
+            | Place::Argument(_)
+            | Place::Flip(_) => None,
         };
         self.report(name, Wrong { message, hint });
     }

@@ -1,6 +1,9 @@
 //! Headers: what is of one connection only stays behind, what names the path is added, and a translated
 //! call takes along just what the other side can use.
 
+use std::net::IpAddr;
+
+use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
     CONTENT_LENGTH, CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER,
@@ -95,17 +98,25 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
         "1.1 dualgauge"
     };
     headers.append(VIA, HeaderValue::from_static(via));
-    let peer = match from.arrival.peer.ip() {
-        std::net::IpAddr::V4(address) => address.to_string(),
-        std::net::IpAddr::V6(address) => format!("\"[{address}]\""),
-    };
-    let host = from
-        .host
-        .and_then(|host| host.to_str().ok())
-        .filter(|host| !host.contains(['"', '\\']));
-    let host = host.map_or(String::new(), |host| format!(";host=\"{host}\""));
-    if let Ok(value) = HeaderValue::try_from(format!("for={peer}{host};proto=http")) {
+    let mut value = String::with_capacity(80);
+    value.push_str(&from.arrival.forwarded_for);
+    let host = from.host.and_then(|host| host.to_str().ok());
+    if let Some(host) = host.filter(|host| !host.contains(['"', '\\'])) {
+        value.push_str(";host=\"");
+        value.push_str(host);
+        value.push('"');
+    }
+    value.push_str(";proto=http");
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
         headers.append(FORWARDED, value);
+    }
+}
+
+/// A client's address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
+pub(super) fn forwarded_for(peer: IpAddr) -> String {
+    match peer {
+        IpAddr::V4(address) => format!("for={address}"),
+        IpAddr::V6(address) => format!("for=\"[{address}]\""),
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
 //! one call for each of its messages, served by the same function alone or in a batch. Each call has one
 //! [`record::Record`], which logs and counts it exactly once, however it ends; each failure is rendered in
-//! one place, [`render`].
+//! one place, `render`.
 
 mod answer;
 mod ask;
@@ -18,7 +18,7 @@ mod translated;
 mod tunnel;
 mod worker;
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use http::{Method, Request, Response};
@@ -34,12 +34,32 @@ pub use worker::{Connected, Installed, Worker};
 use record::Record;
 
 /// What the listener knows of a request besides the request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Arrival {
-    /// Where the connection comes from.
-    pub peer: SocketAddr,
+    /// Where the connection comes from, as `Forwarded` says it; the same for all requests of a connection.
+    forwarded_for: Rc<str>,
     /// What the wire inspector has refused, if this request stands for it.
-    pub refused: Option<Violation>,
+    refused: Option<Violation>,
+}
+
+impl Arrival {
+    /// The arrivals of a connection, none of them refused.
+    #[must_use]
+    pub fn from_peer(peer: IpAddr) -> Arrival {
+        Arrival {
+            forwarded_for: headers::forwarded_for(peer).into(),
+            refused: None,
+        }
+    }
+
+    /// The arrival of one request.
+    #[must_use]
+    pub fn refused(&self, refused: Option<Violation>) -> Arrival {
+        Arrival {
+            forwarded_for: self.forwarded_for.clone(),
+            refused,
+        }
+    }
 }
 
 /// Serves one HTTP request.

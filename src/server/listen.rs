@@ -153,6 +153,7 @@ async fn serve(
     let _ = socket.set_nodelay(true);
     let limits = worker.installed().plan.limits;
     let inspection = Inspection::default();
+    let arrivals = Arrival::from_peer(peer.ip());
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
@@ -160,10 +161,7 @@ async fn serve(
     let io = TokioIo::new(Inspected::new(socket, wire, inspection.clone()));
     let service = service_fn(|request| {
         let number = inspection.begin();
-        let arrival = Arrival {
-            peer,
-            refused: inspection.refusal(number),
-        };
+        let arrival = arrivals.refused(inspection.refusal(number));
         let (worker, inspection) = (worker.clone(), inspection.clone());
         async move {
             let response = handle(worker, request, arrival).await;

@@ -55,7 +55,9 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     // The one that somebody said can be mended.
     let (said, other) = match admin.place {
         Place::Default => (listen, admin),
-        Place::File { .. } | Place::Variable(_) | Place::Argument(_) => (admin, listen),
+        Place::File { .. } | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => {
+            (admin, listen)
+        }
     };
     problems.push(said.problem(format!(
         "`{}` is taken by `{}` of {}; write another port",

@@ -150,7 +150,9 @@ impl Ground<'_> {
 fn said_or_table(problem: Problem, raw: &RawFlag) -> Problem {
     let place = match problem.place {
         Place::Default => raw.place.clone(),
-        said @ (Place::File { .. } | Place::Variable(_) | Place::Argument(_)) => said,
+        said @ (Place::File { .. } | Place::Variable(_) | Place::Argument(_) | Place::Flip(_)) => {
+            said
+        }
     };
     Problem { place, ..problem }
 }

@@ -48,6 +48,29 @@ impl Percent {
         (thousandths <= Bucket::COUNT).then_some(Percent(thousandths))
     }
 
+    /// Reads a decimal from 0 to 100 exactly: what `f64` makes of 33.333 never matters.
+    ///
+    /// ```
+    /// use dualgauge::domain::rollout::Percent;
+    /// assert_eq!(Percent::parse("33.3330").map(Percent::thousandths), Some(33_333));
+    /// assert_eq!(Percent::parse("0.0001"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Percent> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        if fraction.len() > 3 {
+            return None;
+        }
+        let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
+        let whole: u32 = whole.parse().ok()?;
+        Percent::from_thousandths(whole.checked_mul(1000)?.checked_add(thousandths)?)
+    }
+
     /// In thousandths of a percent.
     #[must_use]
     pub const fn thousandths(self) -> u32 {

@@ -1,0 +1,47 @@
+//! What a reload cannot change: it takes effect at a start only.
+
+use crate::config::raw::RawConfig;
+
+/// All of that by its key, as the files say it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fixed([(&'static str, String); 6]);
+
+impl Fixed {
+    pub(super) fn of(config: &RawConfig) -> Self {
+        Fixed([
+            ("listen.address", config.listen.address.value.to_string()),
+            ("listen.workers", config.listen.workers.value.to_string()),
+            ("admin.address", config.admin.value.to_string()),
+            (
+                "rollout.state",
+                config.rollout.state.value.display().to_string(),
+            ),
+            ("log.format", format!("{:?}", config.log.format.value)),
+            ("log.level", config.log.level.value.as_str().to_owned()),
+        ])
+    }
+
+    /// Names what is no longer what it was before and at the start, so that each change is named once.
+    pub(super) fn warn_of_changes(&self, before: &Fixed, started: &Fixed) {
+        for key in self.changes(before, started) {
+            tracing::warn!("`{key}` changed; it takes effect at the next start");
+        }
+    }
+
+    pub(super) fn changes(&self, before: &Fixed, started: &Fixed) -> Vec<&'static str> {
+        let values = self.0.iter().zip(&before.0).zip(&started.0);
+        values
+            .filter(|((now, before), started)| now != before && now != started)
+            .map(|(((key, _), _), _)| *key)
+            .collect()
+    }
+}
+
+/// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
+/// there.
+pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
+    config.listen = started.listen.clone();
+    config.admin = started.admin.clone();
+    config.rollout.state = started.rollout.state.clone();
+    config.log = started.log.clone();
+}

@@ -1,0 +1,215 @@
+//! What an edit of the files leads to.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{
+    FLAGS, Folder, MAIN, MORE_ROUTES, ROUTES, at, chain, flipping, in_force, poll, routes, watching,
+};
+use crate::app::control::fixed::Fixed;
+use crate::app::control::{Control, Polled};
+use crate::config::load::load;
+use crate::domain::rollout::Stage;
+use crate::server::admin::Reloaded;
+
+#[test]
+fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    let plan = control.plan();
+    folder.write(
+        "flags.toml",
+        "[[flag]]\nname = 'ios-first'\nstage = 'sideways'\n",
+    );
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    for _ in 0..3 {
+        assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    }
+    assert_eq!(control.reloads().failed, 1);
+    assert_eq!(control.reloads().succeeded, 0);
+    assert_eq!(control.reloads().loaded_at, at(0));
+    assert!(Arc::ptr_eq(&plan, &control.plan()));
+    assert_eq!(control.flags().flags.len(), 3);
+    assert_eq!(control.readiness().notes.len(), 1);
+    assert!(control.readiness().obstacles.is_empty());
+    // A flip still works, over the flags that are in force.
+    let flip = flipping("rest-way", Stage::Retired, "100");
+    control.flip(&flip, at(1)).unwrap();
+
+    // Who asks is told each time.
+    assert_eq!(control.reload(at(2)), Reloaded::Refused);
+    assert_eq!(control.reloads().failed, 2);
+
+    folder.write("flags.toml", FLAGS);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Unchanged));
+    assert!(control.readiness().notes.is_empty());
+    assert_eq!(poll(&mut control), Polled::Quiet);
+}
+
+#[test]
+fn a_good_edit_is_swapped_in() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    folder.write("routes/tools.toml", &format!("{ROUTES}{MORE_ROUTES}"));
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(routes(&control), ["tools.call", "items.read"]);
+    assert_eq!(control.plan().routes.routes().len(), 2);
+    assert_eq!(control.reloads().succeeded, 1);
+    assert_eq!(control.reloads().loaded_at, at(60));
+    assert_eq!(poll(&mut control), Polled::Quiet);
+}
+
+#[test]
+fn a_file_that_is_still_written_is_not_read() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    folder.write("routes/tools.toml", MORE_ROUTES);
+    assert_eq!(control.poll(at(60)), Polled::Settling);
+    folder.write("routes/tools.toml", &format!("{MORE_ROUTES}{ROUTES}"));
+    assert_eq!(control.poll(at(60)), Polled::Settling);
+    assert_eq!(routes(&control), ["tools.call"]);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(routes(&control), ["items.read", "tools.call"]);
+}
+
+#[test]
+fn a_file_that_is_laid_beside_the_included_ones_is_read() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    folder.write("routes/items.toml", MORE_ROUTES);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(routes(&control), ["items.read", "tools.call"]);
+    // The new file is watched from now on, and was read already.
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Unchanged));
+    assert_eq!(poll(&mut control), Polled::Quiet);
+    assert_eq!(control.reloads().succeeded, 1);
+}
+
+#[test]
+fn what_mends_a_problem_is_found_where_nothing_was_before() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    let more = MAIN.replace("['routes/*.toml']", "['routes/*.toml', 'more/*.toml']");
+    folder.write("main.toml", &more);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    fs::create_dir(folder.path("more")).unwrap();
+    folder.write("more/items.toml", MORE_ROUTES);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(routes(&control), ["tools.call", "items.read"]);
+    assert_eq!(control.reloads().failed, 1);
+}
+
+/// A volume of Kubernetes: the files are links through a folder that is itself a link, which is swapped.
+#[cfg(unix)]
+#[test]
+fn a_swapped_symbolic_link_is_a_change() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    let retired = FLAGS.replace("passthrough", "retired");
+    for (version, text) in [("v1", FLAGS), ("v2", &retired)] {
+        fs::create_dir(folder.path(version)).unwrap();
+        folder.write(&format!("{version}/flags.toml"), text);
+    }
+    let swap_to = |version: &str| {
+        symlink(Path::new(version), folder.path("..next")).unwrap();
+        fs::rename(folder.path("..next"), folder.path("..data")).unwrap();
+    };
+    swap_to("v1");
+    fs::remove_file(folder.path("flags.toml")).unwrap();
+    symlink(Path::new("..data/flags.toml"), folder.path("flags.toml")).unwrap();
+    let mut control = watching(&folder);
+    swap_to("v2");
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(in_force(&control, "ios-first").0, Stage::Retired);
+}
+
+#[test]
+fn what_only_a_start_can_change_stays_and_is_named() {
+    let folder = Folder::new();
+    let mut control = watching(&folder);
+    let before = control.config().clone();
+    let changed = MAIN.replace("127.0.0.1:0", "127.0.0.1:9999")
+        + "[listen]\naddress = '127.0.0.1:1234'\nworkers = 7\n[log]\nlevel = 'debug'\n[limits]\nin_flight = 70\n";
+    let changed = changed.replace("flags = ", "state = 'elsewhere'\nflags = ");
+    folder.write("main.toml", &changed);
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    let after = control.config();
+    assert_eq!(after.listen, before.listen);
+    assert_eq!(after.admin, before.admin);
+    assert_eq!(after.rollout.state, before.rollout.state);
+    assert_eq!(after.log, before.log);
+    // A worker's share is that of the workers that were started.
+    let workers = before.listen.workers.value;
+    assert_eq!(control.plan().limits.in_flight, 70_usize.div_ceil(workers));
+    assert!(!folder.path("elsewhere").exists());
+
+    let said = load(&folder.sources()).unwrap();
+    let said = Fixed::of(&said);
+    let started = Fixed::of(&before);
+    let mut expected = vec![
+        "listen.address",
+        "listen.workers",
+        "admin.address",
+        "rollout.state",
+        "log.level",
+    ];
+    expected.retain(|key| *key != "listen.workers" || workers != 7);
+    assert_eq!(said.changes(&started, &started), expected);
+    // They are named once, and not when they are set back.
+    assert_eq!(control.fixed, said);
+    assert!(said.changes(&said, &started).is_empty());
+    assert!(started.changes(&said, &started).is_empty());
+}
+
+/// The first flag translates for REST callers only, so that the RPC upstream is needed for nothing else.
+const REST_FLAG: &str = "
+[[flag]]
+name = 'ios-first'
+side = 'rest'
+client = 'ios-*'
+stage = 'passthrough'
+";
+
+#[test]
+fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
+    let folder = Folder::new();
+    folder.write("flags.toml", REST_FLAG);
+    let mut control = watching(&folder);
+    let flip = flipping("ios-first", Stage::Translate, "25");
+    control.flip(&flip, at(1)).unwrap();
+    let (upstreams, rest) = MAIN.split_once("[upstream.new]").unwrap();
+    let (_, rest) = rest.split_once("[rollout]").unwrap();
+    folder.write("main.toml", &format!("{upstreams}[rollout]{rest}"));
+    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    let said = control.refused.as_ref().unwrap().to_string();
+    assert!(
+        said.contains("flip of `ios-first`: flag[0].stage: "),
+        "{said}"
+    );
+    assert_eq!(in_force(&control, "ios-first").0, Stage::Translate);
+
+    // A start says how to go on without the flip.
+    drop(control);
+    let error = Control::open(folder.sources(), at(2)).unwrap_err();
+    let said = chain(&error);
+    assert!(
+        said.contains("move `flips.json` out of the state folder"),
+        "{said}"
+    );
+    fs::remove_file(folder.path("state/flips.json")).unwrap();
+    assert_eq!(in_force(&folder.open(), "ios-first").0, Stage::Passthrough);
+}
+
+#[test]
+fn the_problems_of_both_files_are_said_at_once() {
+    let folder = Folder::new();
+    folder.write("flags.toml", "[[flag]]\nname = 'f'\n");
+    folder.write("routes/tools.toml", &ROUTES.replace("POST ", ""));
+    let said = chain(&Control::open(folder.sources(), at(0)).unwrap_err());
+    assert!(
+        said.contains("flags.toml:1: flag[0]: `stage` is missing"),
+        "{said}"
+    );
+    assert!(said.contains("tools.toml:4: route[0].rest: "), "{said}");
+}

@@ -1,0 +1,223 @@
+//! The task that owns the state, on a clock that only waits when everything else does.
+
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::{FLAGS, Folder, flipping};
+use crate::app::control::{Hooks, Reloads, own};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Stage;
+use crate::server::admin::{Admin, Command, FlagView, Readiness, Refusal, Reloaded};
+use crate::telemetry::clock::now;
+
+type Commands = mpsc::Sender<Command>;
+
+async fn within<F: Future>(future: F) -> F::Output {
+    timeout(Duration::from_secs(600), future).await.unwrap()
+}
+
+async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> T {
+    let (reply, answer) = oneshot::channel();
+    commands.send(command(reply)).await.unwrap();
+    within(answer).await.unwrap()
+}
+
+async fn flip(commands: &Commands, stage: Stage) -> Result<FlagView, Refusal> {
+    let flipping = flipping("ios-first", stage, "100");
+    ask(commands, |reply| Command::Flip { flipping, reply }).await
+}
+
+async fn ready(commands: &Commands) -> Readiness {
+    ask(commands, Command::Ready).await
+}
+
+/// What the workers of a test were given.
+#[derive(Default)]
+struct Workers {
+    plans: RefCell<Vec<Arc<Plan>>>,
+    stuck: Cell<bool>,
+}
+
+impl Workers {
+    async fn install(&self, plan: Arc<Plan>) {
+        if self.stuck.get() {
+            pending::<()>().await;
+        }
+        self.plans.borrow_mut().push(plan);
+    }
+
+    fn stages(&self) -> Vec<Stage> {
+        let plans = self.plans.borrow();
+        let stages = plans.iter().map(|plan| plan.rollout.flags[0].stage);
+        stages.collect()
+    }
+}
+
+/// Runs the task over a folder, and `test` beside it; both end.
+async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Commands)) {
+    let (commands, received) = mpsc::channel(4);
+    let hooks = Hooks {
+        install: async |plan| workers.install(plan).await,
+        metrics: async |plan: Arc<Plan>, reloads: Reloads| {
+            format!("{} {}", plan.rollout.flags.len(), reloads.failed)
+        },
+    };
+    let owner = own(folder.open(), received, hooks);
+    within(async { tokio::join!(owner, test(commands)) }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flip_is_answered_once_it_is_stored_and_with_the_workers() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        let flag = flip(&commands, Stage::Translate).await.unwrap();
+        assert_eq!(flag.stage, Stage::Translate);
+        assert_eq!(workers.stages(), [Stage::Translate]);
+        assert!(folder.path("state/flips.json").exists());
+        let unflip = |reply| Command::Unflip {
+            name: "ios-first".to_owned(),
+            who: "anna".to_owned(),
+            reply,
+        };
+        let flag = ask(&commands, unflip).await.unwrap();
+        assert_eq!(flag.flipped, None);
+        assert_eq!(workers.stages(), [Stage::Translate, Stage::Passthrough]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_goes_the_whole_way() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        let admin = Admin {
+            address: "127.0.0.1:9090".parse().unwrap(),
+            control: commands,
+        };
+        let ask = async |method: &str, path: &str, body: &'static str| {
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("host", "localhost:9090")
+                .header("content-type", "application/json")
+                .body(Full::<Bytes>::from(body))
+                .unwrap();
+            let (head, body) = within(admin.answer(request)).await.into_parts();
+            let bytes = body.collect().await.unwrap().to_bytes();
+            let value: Value = serde_json::from_slice(&bytes).unwrap();
+            (head.status.as_u16(), value)
+        };
+        let body = r#"{"stage": "translate", "percent": 0.001}"#;
+        let (status, flag) = ask("PUT", "/api/v1/flags/ios-first", body).await;
+        assert_eq!((status, &flag["percent"]), (200, &json!(0.001)));
+        assert_eq!(flag["flipped"]["who"], "admin api");
+        assert_eq!(workers.stages(), [Stage::Translate]);
+        let (_, listed) = ask("GET", "/api/v1/flags", "").await;
+        assert_eq!(
+            (&listed["revision"], &listed["flags"][0]),
+            (&json!(1), &flag)
+        );
+        assert_eq!(listed["flags"][1]["side"], "rpc");
+        // No client of this flag has a key, so a share of them is nobody.
+        let (status, problem) = ask("PUT", "/api/v1/flags/others", body).await;
+        assert_eq!(status, 422, "{problem}");
+        assert_eq!(problem["problems"][0]["key"], "flag[2].percent");
+        let (status, flag) = ask("DELETE", "/api/v1/flags/ios-first", "").await;
+        assert_eq!((status, &flag["stage"]), (200, &json!("passthrough")));
+        assert_eq!(ask("GET", "/api/v1/flags/nobody", "").await.0, 404);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_is_with_the_workers_within_a_second() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        // Some time after the start, at no particular moment between two looks.
+        sleep(Duration::from_millis(7_130)).await;
+        assert_eq!(workers.stages(), []);
+        folder.write("flags.toml", &FLAGS.replace("passthrough", "retired"));
+        let edited = now();
+        while workers.stages().is_empty() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert!(now() - edited < Duration::from_secs(1));
+        assert_eq!(workers.stages(), [Stage::Retired]);
+        drop(commands);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_that_is_asked_for_does_not_wait_for_a_look() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        let asked = now();
+        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Unchanged);
+        folder.write("flags.toml", &FLAGS.replace("passthrough", "retired"));
+        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Swapped);
+        assert_eq!(workers.stages(), [Stage::Retired]);
+        folder.write("flags.toml", "x");
+        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Refused);
+        assert_eq!(now(), asked);
+        assert_eq!(ask(&commands, Command::Metrics).await, "3 1");
+        assert_eq!(ask(&commands, Command::Flags).await.flags.len(), 3);
+        assert_eq!(ask(&commands, Command::Plan).await.routes.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_that_do_not_take_a_plan_are_offered_it_again() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        workers.stuck.set(true);
+        let refusal = flip(&commands, Stage::Retired).await.unwrap_err();
+        assert!(matches!(refusal, Refusal::Pending(_)));
+        assert_eq!(ready(&commands).await.obstacles.len(), 1);
+        // Told what is true: the flip is stored.
+        let name = "ios-first".to_owned();
+        let flag = ask(&commands, |reply| Command::Flag { name, reply }).await;
+        assert_eq!(flag.unwrap().stage, Stage::Retired);
+        workers.stuck.set(false);
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(workers.stages(), [Stage::Retired]);
+        assert_eq!(ready(&commands).await, Readiness::default());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_changed_for_who_no_longer_waits() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        let (reply, answer) = oneshot::channel();
+        drop(answer);
+        let flipping = flipping("ios-first", Stage::Retired, "100");
+        let flip = Command::Flip { flipping, reply };
+        commands.send(flip).await.unwrap();
+        assert_eq!(ask(&commands, Command::Flags).await.revision, 0);
+        assert_eq!(workers.stages(), []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_is_not_ready() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    owning(&folder, &workers, async |commands| {
+        assert_eq!(ready(&commands).await, Readiness::default());
+        commands.send(Command::Drain).await.unwrap();
+        assert_eq!(ready(&commands).await.obstacles, ["draining"]);
+    })
+    .await;
+}

@@ -1,0 +1,92 @@
+//! The state, as the admin API shows it.
+
+use super::Control;
+use crate::config::raw::RawFlag;
+use crate::domain::rollout::Percent;
+use crate::domain::side::Side;
+use crate::server::admin::{
+    ClientView, DefaultsView, FileView, FlagView, FlagsView, FlippedView, PlanView, Refusal,
+    RouteView, UpstreamView,
+};
+
+impl Control {
+    /// All flags, in order.
+    #[must_use]
+    pub fn flags(&self) -> FlagsView {
+        let flags = self.flags.iter().zip(&self.file_flags);
+        FlagsView {
+            revision: self.store.revision(),
+            flags: flags.map(|(flag, file)| self.view(flag, file)).collect(),
+        }
+    }
+
+    /// One flag.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`].
+    pub fn flag(&self, name: &str) -> Result<FlagView, Refusal> {
+        let mut flags = self.flags.iter().zip(&self.file_flags);
+        flags
+            .find(|(flag, _)| flag.name.value == name)
+            .map(|(flag, file)| self.view(flag, file))
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    fn view(&self, flag: &RawFlag, file: &RawFlag) -> FlagView {
+        let mut flips = self.flips.iter();
+        let flip = flips.find(|flip| flip.flag == flag.name.value);
+        FlagView {
+            name: flag.name.value.clone(),
+            client: flag.client.value.clone(),
+            route: flag.route.value.clone(),
+            side: flag.side.as_ref().map(|side| side.value),
+            stage: flag.stage.value.into(),
+            percent: percent(flag),
+            without_key: flag.without_key.value.into(),
+            file: FileView {
+                stage: file.stage.value.into(),
+                percent: percent(file),
+            },
+            flipped: flip.map(|flip| FlippedView {
+                who: flip.who.clone(),
+                at: flip.at.clone(),
+            }),
+        }
+    }
+
+    /// What the plan consists of.
+    #[must_use]
+    pub fn plan_view(&self) -> PlanView {
+        // The compiled routes are in the order of the raw ones, which have the text.
+        let routes = self.config.routes.iter().zip(self.plan.routes.routes());
+        let upstreams = Side::ALL.into_iter().filter_map(|side| {
+            let name = self.plan.upstream(side)?.name.clone();
+            Some(UpstreamView { name, side })
+        });
+        let rollout = &self.plan.rollout;
+        let clients = rollout.clients.all().iter().map(|client| ClientView {
+            name: client.name.clone(),
+        });
+        PlanView {
+            routes: routes
+                .map(|(raw, route)| RouteView {
+                    name: route.name.clone(),
+                    rest: raw.rest.value.clone(),
+                    rpc: raw.rpc.value.clone(),
+                    effect: route.effect,
+                })
+                .collect(),
+            clients: clients.collect(),
+            upstreams: upstreams.collect(),
+            defaults: DefaultsView {
+                rest: rollout.defaults.of(Side::Rest),
+                rpc: rollout.defaults.of(Side::Rpc),
+            },
+        }
+    }
+}
+
+/// The kinds of the files and of flips know no share above all.
+fn percent(flag: &RawFlag) -> Percent {
+    Percent::from_thousandths(flag.percent.value).unwrap_or(Percent::ALL)
+}

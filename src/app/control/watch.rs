@@ -1,0 +1,100 @@
+//! Whether the files are what they were.
+//!
+//! Their contents are compared, not their times: editors that rename, volumes that swap a symbolic link and clocks
+//! that jump all come out right. They are small, so reading them costs less than being wrong. A change counts once
+//! two looks in a row have seen the same, so that a file is not read while somebody writes it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::config::problem::{Place, Problems};
+use crate::config::raw::RawConfig;
+
+/// What a look at the files has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// They are what they were when they were read.
+    Quiet,
+    /// They have changed since the last look.
+    Settling,
+    /// They have changed and come to rest: read them.
+    Due,
+}
+
+/// The contents of files and the names in folders, each as a digest; nothing for what cannot be read.
+type Contents = BTreeMap<PathBuf, Option<[u8; 32]>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// What was there when the files were last read.
+    read: Contents,
+    /// What was there at the last look.
+    seen: Contents,
+}
+
+impl Watch {
+    /// Looks at everything that was read for `config`, and at what `refused` names.
+    ///
+    /// After a start and after files were added the first looks find more than was there when the files were read.
+    /// That is a change like any other; reading them again then shows that nothing is new.
+    pub(super) fn look(&mut self, config: &RawConfig, refused: Option<&Problems>) -> Look {
+        let now = contents(config, refused);
+        let at_rest = now == self.seen;
+        self.seen = now;
+        if !at_rest {
+            return Look::Settling;
+        }
+        // A problem may lie in a file that is not known here, such as one that an `include` does not find yet: as long
+        // as there are problems the files are read at each look.
+        if self.seen == self.read && refused.is_none() {
+            return Look::Quiet;
+        }
+        self.read.clone_from(&self.seen);
+        Look::Due
+    }
+}
+
+fn contents(config: &RawConfig, refused: Option<&Problems>) -> Contents {
+    let mut paths: Vec<&Path> = config.files.iter().map(PathBuf::as_path).collect();
+    // The first is the main file; the others are included, and so will be what is laid beside them.
+    let folders = config.files.iter().skip(1).filter_map(|file| file.parent());
+    paths.extend(folders);
+    paths.extend(config.rollout.flags.iter().map(|file| file.value.as_path()));
+    for problem in refused.into_iter().flatten() {
+        if let Place::File { path, .. } = &problem.place {
+            paths.push(path);
+        }
+    }
+    let digests = paths
+        .into_iter()
+        .map(|path| (path.to_path_buf(), digest(path)));
+    digests.collect()
+}
+
+fn digest(path: &Path) -> Option<[u8; 32]> {
+    // A bare file name has the empty folder as its parent, which the system does not know.
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let bytes = if path.is_dir() {
+        names(path)?
+    } else {
+        fs::read(path).ok()?
+    };
+    Some(Sha256::digest(bytes).into())
+}
+
+fn names(folder: &Path) -> Option<Vec<u8>> {
+    let mut names: Vec<Vec<u8>> = fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.file_name().into_encoded_bytes()))
+        .collect();
+    names.sort();
+    // No name has a zero byte in it.
+    Some(names.join(&0))
+}

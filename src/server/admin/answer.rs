@@ -1,0 +1,184 @@
+//! One request, from the check of its Host to its answer.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time;
+
+use crate::server::admin::gate::{admit, is_loopback};
+use crate::server::admin::problem::{Problem, json, response};
+use crate::server::admin::target::{Target, is_api, parse};
+use crate::server::admin::{Command, Flipping, Readiness, decode};
+
+/// What a write may hold.
+const MAX_BODY: usize = 64 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// For the place in the queue and the answer together.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// The admin listener without its socket.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// Where it listens: decides which hosts it answers to, and whether its API is open.
+    pub address: SocketAddr,
+    /// The way to the owner of the state.
+    pub control: mpsc::Sender<Command>,
+}
+
+impl Admin {
+    /// Answers one request, whatever it is.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        match self.respond(&head, body).await {
+            Ok(response) => response,
+            Err(problem) => problem.render(),
+        }
+    }
+
+    async fn respond<B>(&self, head: &Parts, body: B) -> Result<Response<Full<Bytes>>, Problem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        admit(self.address, &head.uri, &head.headers)?;
+        self.open(head.uri.path())?;
+        match parse(&head.method, head.uri.path())? {
+            Target::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),
+            Target::Readiness => Ok(readiness(&self.ask(Command::Ready).await?)),
+            Target::Metrics => {
+                let page = self.ask(Command::Metrics).await?;
+                Ok(response(StatusCode::OK, METRICS, page))
+            }
+            Target::Flags => Ok(ok(&self.ask(Command::Flags).await?)),
+            Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
+            Target::Flag(name) => {
+                let flag = self.ask(|reply| Command::Flag { name, reply }).await??;
+                Ok(ok(&flag))
+            }
+            Target::Flip(name) => {
+                is_json(head)?;
+                let (change, who) = decode::flip(&read(body).await?)?;
+                let flipping = Flipping { name, change, who };
+                let flip = |reply| Command::Flip { flipping, reply };
+                Ok(ok(&self.ask(flip).await??))
+            }
+            Target::Unflip(name) => {
+                let body = read(body).await?;
+                if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
+                    is_json(head)?;
+                }
+                let who = decode::signature(&body)?;
+                let unflip = |reply| Command::Unflip { name, who, reply };
+                Ok(ok(&self.ask(unflip).await??))
+            }
+        }
+    }
+
+    /// The API has no access check of its own yet, so it is closed to other machines.
+    fn open(&self, path: &str) -> Result<(), Problem> {
+        if is_loopback(self.address.ip()) || !is_api(path) {
+            return Ok(());
+        }
+        let detail = "the API is closed on an address that other machines can reach; \
+                      set `admin.address` to a loopback address to use it";
+        Err(Problem::new(StatusCode::FORBIDDEN, detail))
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, Problem> {
+        let (reply, answer) = oneshot::channel();
+        let exchange = async {
+            self.control.send(command(reply)).await.ok()?;
+            answer.await.ok()
+        };
+        let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+        match time::timeout(REPLY_TIMEOUT, exchange).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(unavailable("no answer: the process is about to end")),
+            Err(_) => Err(unavailable(
+                "no answer within 5 s; a change that was asked for may still be made, so read it again",
+            )),
+        }
+    }
+}
+
+fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
+    json(StatusCode::OK, JSON, value)
+}
+
+fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {
+    let (status, mut text) = if readiness.obstacles.is_empty() {
+        (StatusCode::OK, "ready\n".to_owned())
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
+    };
+    for obstacle in &readiness.obstacles {
+        text.push_str(&format!("{obstacle}\n"));
+    }
+    for note in &readiness.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    response(status, TEXT, text)
+}
+
+/// Browsers send other types to other sites without asking first; this one they do not.
+fn is_json(head: &Parts) -> Result<(), Problem> {
+    let unsupported = |detail| Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+    if head.headers.contains_key(CONTENT_ENCODING) {
+        return Err(unsupported("send the body without Content-Encoding"));
+    }
+    let media_type = head.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let essence = media_type.and_then(|text| text.split(';').next());
+    if essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(JSON)) {
+        return Ok(());
+    }
+    Err(unsupported("send the body as application/json"))
+}
+
+/// The whole body, within its limits.
+async fn read<B>(body: B) -> Result<Bytes, Problem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let too_large = || {
+        let detail = format!("the body is larger than {MAX_BODY} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    };
+    // A length that says so is refused before a byte is read.
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(too_large());
+    }
+    let whole = Limited::new(body, MAX_BODY).collect();
+    match time::timeout(BODY_TIMEOUT, whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "the body ends before it is complete",
+        )),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not come within 5 s",
+        )),
+    }
+}

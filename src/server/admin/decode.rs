@@ -1,0 +1,283 @@
+//! What a write says: a JSON object of known members, each exactly once, or every problem of it.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::config::problem::nearest;
+use crate::domain::json::{Fault, Json, Kind, Member, decode, kind_of, scan_object};
+use crate::domain::rollout::{Percent, Stage};
+use crate::server::admin::Change;
+
+/// Who asks, where the request does not say.
+const NAMELESS: &str = "admin api";
+/// More than any of the members needs.
+const DEPTH: u16 = 16;
+const LONGEST_WHO: usize = 100;
+
+/// One problem of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct BodyProblem {
+    /// The member, or the body as a whole.
+    pub(super) place: String,
+    pub(super) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hint: Option<String>,
+}
+
+impl BodyProblem {
+    fn new(place: &str, message: impl Into<String>) -> Self {
+        BodyProblem {
+            place: place.to_owned(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+/// Reads the body of a flip: `{"stage": "translate", "percent": 25, "who": "anna"}`.
+pub(super) fn flip(body: &Bytes) -> Result<(Change, String), Vec<BodyProblem>> {
+    let mut object = Object::read(body, &["stage", "percent", "who"])?;
+    let stage = object.required("stage", stage);
+    let percent = object.required("percent", percent);
+    let who = object.optional("who", who);
+    match (stage, percent) {
+        (Some(stage), Some(percent)) if object.problems.is_empty() => {
+            Ok((Change { stage, percent }, said(who)))
+        }
+        _ => Err(object.problems),
+    }
+}
+
+/// Reads the body of what needs none: nothing, or `{"who": "anna"}`.
+pub(super) fn signature(body: &Bytes) -> Result<String, Vec<BodyProblem>> {
+    if body.is_empty() {
+        return Ok(said(None));
+    }
+    let mut object = Object::read(body, &["who"])?;
+    let who = object.optional("who", who);
+    if object.problems.is_empty() {
+        Ok(said(who))
+    } else {
+        Err(object.problems)
+    }
+}
+
+fn said(who: Option<String>) -> String {
+    who.unwrap_or_else(|| NAMELESS.to_owned())
+}
+
+/// The members of an object, and what is wrong with them so far.
+struct Object<'b> {
+    members: Vec<(Cow<'b, str>, &'b [u8])>,
+    problems: Vec<BodyProblem>,
+}
+
+impl<'b> Object<'b> {
+    fn read(body: &'b Bytes, known: &[&'static str]) -> Result<Self, Vec<BodyProblem>> {
+        let mut places = Vec::new();
+        scan_object(body, DEPTH, |member| places.push(member)).map_err(|f| vec![no_json(&f)])?;
+        let mut object = Object {
+            members: Vec::with_capacity(places.len()),
+            problems: Vec::new(),
+        };
+        for Member { name, value } in places {
+            let name = decode(&body[name]).unwrap_or(Cow::Borrowed("\u{fffd}"));
+            if !known.contains(&name.as_ref()) {
+                object.problems.push(unknown(&name, known));
+            } else if object.members.iter().any(|(other, _)| *other == name) {
+                let twice = BodyProblem::new(&name, "this member is there twice");
+                object.problems.push(twice);
+            } else {
+                object.members.push((name, &body[value]));
+            }
+        }
+        Ok(object)
+    }
+
+    fn required<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
+        if !self.members.iter().any(|(known, _)| known == name) {
+            let missing = BodyProblem::new(name, "this member is missing");
+            self.problems.push(missing);
+        }
+        self.optional(name, kind)
+    }
+
+    fn optional<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
+        let (_, value) = self.members.iter().find(|(known, _)| known == name)?;
+        match kind(value) {
+            Ok(value) => Some(value),
+            Err((message, hint)) => {
+                let mut problem = BodyProblem::new(name, message);
+                problem.hint = hint;
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+}
+
+/// From the text of a value to the value, or what is wrong with it and what was probably meant.
+type Kinded<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
+
+fn no_json(fault: &Fault) -> BodyProblem {
+    BodyProblem::new("body", fault.to_string())
+}
+
+fn unknown(name: &str, known: &[&'static str]) -> BodyProblem {
+    let mut problem = BodyProblem::new(name, format!("unknown member; known: {}", quoted(known)));
+    problem.hint = meant(nearest(name, known.iter().copied()));
+    problem
+}
+
+fn stage(text: &[u8]) -> Result<Stage, (String, Option<String>)> {
+    let words = Stage::ALL.map(Stage::as_str);
+    let allowed = || format!("write {}", quoted(&words));
+    let word = string(text).ok_or_else(|| (format!("no string; {}", allowed()), None))?;
+    Stage::parse(&word).ok_or_else(|| {
+        let message = format!("`{}` is no stage; {}", shown(&word), allowed());
+        (message, meant(nearest(&word, words)))
+    })
+}
+
+fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
+    let text = String::from_utf8_lossy(text);
+    // Only numbers with an exponent go through `f64`, which is written without one.
+    let plain = match text.parse::<f64>() {
+        Ok(number) if text.contains(['e', 'E']) => number.to_string(),
+        Ok(_) | Err(_) => text.clone().into_owned(),
+    };
+    let number = (kind_of(text.as_bytes()) == Kind::Number).then_some(plain);
+    number.as_deref().and_then(Percent::parse).ok_or_else(|| {
+        let message = format!(
+            "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
+            shown(&text)
+        );
+        (message, None)
+    })
+}
+
+fn who(text: &[u8]) -> Result<String, (String, Option<String>)> {
+    let fits = |who: &String| {
+        (1..=LONGEST_WHO).contains(&who.chars().count())
+            && !who.trim().is_empty()
+            && !who.chars().any(char::is_control)
+    };
+    string(text).filter(fits).ok_or_else(|| {
+        let message = format!("write a name of 1 to {LONGEST_WHO} characters");
+        (message, None)
+    })
+}
+
+fn string(text: &[u8]) -> Option<String> {
+    let json = Json::parse(Bytes::copy_from_slice(text), DEPTH).ok()?;
+    json.text()?.ok()
+}
+
+fn meant(word: Option<&str>) -> Option<String> {
+    word.map(|word| format!("did you mean `{word}`?"))
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}
+
+/// The beginning of a text, for a message.
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Result<(Change, String), Vec<BodyProblem>> {
+        flip(&Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    fn problems(body: &str) -> Vec<String> {
+        let problems = read(body).unwrap_err().into_iter();
+        problems
+            .map(|p| match p.hint {
+                Some(hint) => format!("{}: {} ({hint})", p.place, p.message),
+                None => format!("{}: {}", p.place, p.message),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_flip_is_stage_and_percent_and_perhaps_a_name() {
+        let (change, who) = read(r#"{"stage":"translate","percent":25}"#).unwrap();
+        assert_eq!(change.stage, Stage::Translate);
+        assert_eq!(change.percent.thousandths(), 25_000);
+        assert_eq!(who, "admin api");
+        let (_, who) = read(r#"{"who":"Änne","stage":"retired","percent":0}"#).unwrap();
+        assert_eq!(who, "Änne");
+    }
+
+    #[test]
+    fn a_percentage_is_exact_in_every_spelling_of_the_number() {
+        let cases = [
+            ("0", 0),
+            ("100", 100_000),
+            ("100.000", 100_000),
+            ("33.333", 33_333),
+            ("0.29", 290),
+            ("1e1", 10_000),
+            ("1E-3", 1),
+            ("2.5e+1", 25_000),
+        ];
+        for (spelling, thousandths) in cases {
+            let (change, _) =
+                read(&format!(r#"{{"stage":"retired","percent":{spelling}}}"#)).unwrap();
+            assert_eq!(change.percent.thousandths(), thousandths, "{spelling}");
+        }
+        let refused = [
+            "-1", "100.001", "0.0001", "1e-4", "1e999", "\"25\"", "null", "[25]", "true",
+        ];
+        for spelling in refused {
+            let said = problems(&format!(r#"{{"stage":"retired","percent":{spelling}}}"#));
+            assert!(said[0].contains("is no percentage"), "{spelling}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn every_problem_is_said_at_once() {
+        assert_eq!(
+            problems(r#"{"stage":"translat","percnt":25,"who":" ","who":"x"}"#),
+            [
+                "percnt: unknown member; known: `stage`, `percent`, `who` (did you mean `percent`?)",
+                "who: this member is there twice",
+                "stage: `translat` is no stage; write `passthrough`, `translate`, `retired` \
+                 (did you mean `translate`?)",
+                "percent: this member is missing",
+                "who: write a name of 1 to 100 characters",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_json_object_is_refused_with_its_place() {
+        assert_eq!(
+            problems("{\"stage\":tru}")[0],
+            "body: byte 9: expected `true`, `false` or `null`"
+        );
+        for body in ["", "[]", "{}x", "{\"a\":1,}", "\u{feff}{}"] {
+            let said = problems(body);
+            assert_eq!(said.len(), 1, "{body}");
+            assert!(said[0].starts_with("body: "), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_alone_may_be_missing() {
+        let read = |body: &'static str| signature(&Bytes::from_static(body.as_bytes()));
+        assert_eq!(read("").unwrap(), "admin api");
+        assert_eq!(read("{}").unwrap(), "admin api");
+        assert_eq!(read(r#"{"who":"anna"}"#).unwrap(), "anna");
+        assert!(read(r#"{"stage":"retired"}"#).is_err());
+        assert!(read(r#"{"who":"a\nb"}"#).is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! Refusals of the admin listener, as `application/problem+json` (RFC 9457).
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::problem::Problems;
+use crate::server::admin::Refusal;
+use crate::server::admin::decode::BodyProblem;
+use crate::server::admin::gate::Denied;
+use crate::server::admin::target::Lost;
+
+/// A refusal.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    detail: String,
+    hint: Option<String>,
+    problems: Vec<Value>,
+    allow: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Document<'p> {
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: &'p str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'p str>,
+    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+    problems: &'p [Value],
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Problem {
+            status,
+            detail: detail.into(),
+            hint: None,
+            problems: Vec::new(),
+            allow: None,
+        }
+    }
+
+    /// The refusal on the wire.
+    pub(super) fn render(&self) -> Response<Full<Bytes>> {
+        let document = Document {
+            r#type: "about:blank",
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            hint: self.hint.as_deref(),
+            problems: &self.problems,
+        };
+        let mut response = json(self.status, "application/problem+json", &document);
+        if let Some(allow) = self.allow {
+            let allow = HeaderValue::from_static(allow);
+            response.headers_mut().insert(ALLOW, allow);
+        }
+        response
+    }
+}
+
+/// An answer with a body of this type, which no cache keeps and no browser takes for anything else.
+pub(super) fn response(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// An answer in JSON.
+pub(super) fn json(
+    status: StatusCode,
+    content_type: &'static str,
+    value: &impl Serialize,
+) -> Response<Full<Bytes>> {
+    match serde_json::to_vec(value) {
+        Ok(mut text) => {
+            text.push(b'\n');
+            response(status, content_type, text)
+        }
+        // Not for values of ours: their names are strings, and their numbers finite.
+        Err(error) => response(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "text/plain; charset=utf-8",
+            format!("{error}\n"),
+        ),
+    }
+}
+
+impl From<Denied> for Problem {
+    fn from(denied: Denied) -> Self {
+        let status = match denied {
+            Denied::NoHost | Denied::OtherTarget => StatusCode::BAD_REQUEST,
+            Denied::ForeignHost | Denied::ForeignOrigin => StatusCode::FORBIDDEN,
+        };
+        Problem::new(status, denied.to_string())
+    }
+}
+
+impl From<Lost> for Problem {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::NotFound => Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"),
+            Lost::Method { allow } => {
+                let detail = format!("this path answers to {allow}");
+                let mut problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
+                problem.allow = Some(allow);
+                problem
+            }
+        }
+    }
+}
+
+impl From<Vec<BodyProblem>> for Problem {
+    fn from(problems: Vec<BodyProblem>) -> Self {
+        let detail = "the body does not say what is needed";
+        let mut problem = Problem::new(StatusCode::BAD_REQUEST, detail);
+        problem.problems = problems.iter().map(value).collect();
+        problem
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let status = match &refusal {
+            Refusal::Unknown { .. } => StatusCode::NOT_FOUND,
+            Refusal::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Refusal::Store(_) | Refusal::Pending(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let mut problem = Problem::new(status, refusal.to_string());
+        match refusal {
+            Refusal::Unknown { nearest } => {
+                problem.hint = nearest.map(|name| format!("did you mean `{name}`?"));
+            }
+            Refusal::Invalid(problems) => problem.problems = values(&problems),
+            Refusal::Store(error) => problem.detail = with_causes(&problem.detail, &error),
+            Refusal::Pending(error) => problem.detail = with_causes(&problem.detail, &error),
+        }
+        problem
+    }
+}
+
+fn value(problem: &BodyProblem) -> Value {
+    serde_json::json!(problem)
+}
+
+fn values(problems: &Problems) -> Vec<Value> {
+    problems
+        .iter()
+        .map(|problem| {
+            serde_json::json!({
+                "place": problem.place.to_string(),
+                "key": problem.key,
+                "message": problem.message,
+                "hint": problem.hint,
+            })
+        })
+        .collect()
+}
+
+fn with_causes(text: &str, cause: &dyn Error) -> String {
+    let mut text = format!("{text}: {cause}");
+    let mut cause = cause.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,146 @@
+//! What a request asks for, by its method and path.
+
+use http::Method;
+
+use crate::domain::percent::{Plus, decode};
+
+/// One thing that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    Health,
+    Readiness,
+    Metrics,
+    Flags,
+    Flag(String),
+    Flip(String),
+    Unflip(String),
+    Plan,
+}
+
+/// Why nothing can be asked like that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Nothing is there.
+    NotFound,
+    /// Something is there, for other methods.
+    Method {
+        /// The value of `Allow`.
+        allow: &'static str,
+    },
+}
+
+const READ: &str = "GET, HEAD";
+const WRITE: &str = "GET, HEAD, PUT, DELETE";
+
+/// Whether a path belongs to the API, which is closed where it is not protected.
+pub(super) fn is_api(path: &str) -> bool {
+    path.strip_prefix("/api")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Reads method and path.
+pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
+    let target = match path {
+        "/healthz" => Target::Health,
+        "/readyz" => Target::Readiness,
+        "/metrics" => Target::Metrics,
+        "/api/v1/flags" => Target::Flags,
+        "/api/v1/plan" => Target::Plan,
+        _ => return flag(method, path),
+    };
+    if reads(method) {
+        Ok(target)
+    } else {
+        Err(Lost::Method { allow: READ })
+    }
+}
+
+fn flag(method: &Method, path: &str) -> Result<Target, Lost> {
+    let name = path
+        .strip_prefix("/api/v1/flags/")
+        .filter(|name| !name.is_empty() && !name.contains('/'))
+        .and_then(|name| decode(name, Plus::Literal).ok())
+        .ok_or(Lost::NotFound)?
+        .into_owned();
+    if reads(method) {
+        Ok(Target::Flag(name))
+    } else if *method == Method::PUT {
+        Ok(Target::Flip(name))
+    } else if *method == Method::DELETE {
+        Ok(Target::Unflip(name))
+    } else {
+        Err(Lost::Method { allow: WRITE })
+    }
+}
+
+/// A HEAD is answered like a GET; the server leaves the body out.
+fn reads(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_methods_name_what_is_asked() {
+        let name = || "ios-first".to_owned();
+        let cases = [
+            (Method::GET, "/healthz", Ok(Target::Health)),
+            (Method::HEAD, "/metrics", Ok(Target::Metrics)),
+            (Method::GET, "/readyz", Ok(Target::Readiness)),
+            (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
+            (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
+            (
+                Method::GET,
+                "/api/v1/flags/ios-first",
+                Ok(Target::Flag(name())),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/flags/ios%2Dfirst",
+                Ok(Target::Flip(name())),
+            ),
+            (
+                Method::DELETE,
+                "/api/v1/flags/ios-first",
+                Ok(Target::Unflip(name())),
+            ),
+            (
+                Method::GET,
+                "/api/v1/flags/a%2Fb+c",
+                Ok(Target::Flag("a/b+c".to_owned())),
+            ),
+            (Method::POST, "/healthz", Err(Lost::Method { allow: READ })),
+            (
+                Method::PUT,
+                "/api/v1/flags",
+                Err(Lost::Method { allow: READ }),
+            ),
+            (
+                Method::PATCH,
+                "/api/v1/flags/a",
+                Err(Lost::Method { allow: WRITE }),
+            ),
+            (Method::GET, "/", Err(Lost::NotFound)),
+            (Method::GET, "/healthz/", Err(Lost::NotFound)),
+            (Method::GET, "/api/v1/flags/", Err(Lost::NotFound)),
+            (Method::GET, "/api/v1/flags/a/b", Err(Lost::NotFound)),
+            (Method::GET, "/api/v1/flags/%zz", Err(Lost::NotFound)),
+            (Method::POST, "/api/v2/flags", Err(Lost::NotFound)),
+        ];
+        for (method, path, expected) in cases {
+            assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_under_api_is_the_api() {
+        for path in ["/api", "/api/", "/api/v1/flags", "/api/v2"] {
+            assert!(is_api(path), "{path}");
+        }
+        for path in ["/healthz", "/apis", "/"] {
+            assert!(!is_api(path), "{path}");
+        }
+    }
+}

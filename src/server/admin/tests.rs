@@ -1,0 +1,427 @@
+//! Requests and their answers, with a scripted owner behind them.
+
+mod sockets;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::config::problem::{Place, Problem, Problems};
+use crate::domain::rollout::{Percent, Stage, WithoutKey};
+use crate::domain::route::Effect;
+use crate::domain::side::Side;
+use crate::server::admin::{
+    Admin, ClientView, Command, DefaultsView, FileView, FlagView, FlagsView, FlippedView, PlanView,
+    Readiness, Refusal, Reloaded, RouteView, StillMissing, UpstreamView,
+};
+
+const LOOPBACK: &str = "127.0.0.1:9090";
+const ELSEWHERE: &str = "192.0.2.7:9090";
+
+fn percent(text: &str) -> Percent {
+    Percent::parse(text).unwrap()
+}
+
+fn flag() -> FlagView {
+    FlagView {
+        name: "ios-first".to_owned(),
+        client: "ios-*".to_owned(),
+        route: "*".to_owned(),
+        side: None,
+        stage: Stage::Passthrough,
+        percent: Percent::ALL,
+        without_key: WithoutKey::Out,
+        file: FileView {
+            stage: Stage::Passthrough,
+            percent: Percent::ALL,
+        },
+        flipped: None,
+    }
+}
+
+fn plan() -> PlanView {
+    PlanView {
+        routes: vec![RouteView {
+            name: "tools.call".to_owned(),
+            rest: "POST /tools/call".to_owned(),
+            rpc: "tools/call".to_owned(),
+            effect: Effect::Unsafe,
+        }],
+        clients: vec![ClientView {
+            name: "ios-app".to_owned(),
+        }],
+        upstreams: vec![UpstreamView {
+            name: "old".to_owned(),
+            side: Side::Rest,
+        }],
+        defaults: DefaultsView {
+            rest: Stage::Passthrough,
+            rpc: Stage::Translate,
+        },
+    }
+}
+
+/// What the script of the owner says to a flip of this name.
+fn flipped(flipping: &crate::server::admin::Flipping) -> Result<FlagView, Refusal> {
+    match flipping.name.as_str() {
+        "ios-first" => Ok(FlagView {
+            stage: flipping.change.stage,
+            percent: flipping.change.percent,
+            flipped: Some(FlippedView {
+                who: flipping.who.clone(),
+                at: "2026-02-03T04:05:06.000Z".to_owned(),
+            }),
+            ..flag()
+        }),
+        "invalid" => Err(Refusal::Invalid(Problems::from(
+            Problem::of_file(Place::Flip("invalid".into()), "there is no upstream").hint("add one"),
+        ))),
+        "pending" => Err(Refusal::Pending(StillMissing)),
+        _ => Err(Refusal::Unknown {
+            nearest: Some("ios-first".to_owned()),
+        }),
+    }
+}
+
+fn obey(command: Command) {
+    match command {
+        Command::Flags(reply) => {
+            let flags = vec![flag()];
+            reply.send(FlagsView { revision: 7, flags }).unwrap();
+        }
+        Command::Flag { name, reply } => {
+            let known = name == "ios-first";
+            let unknown = Refusal::Unknown {
+                nearest: Some("ios-first".to_owned()),
+            };
+            let answer = if known { Ok(flag()) } else { Err(unknown) };
+            reply.send(answer).unwrap();
+        }
+        Command::Flip { flipping, reply } => reply.send(flipped(&flipping)).unwrap(),
+        Command::Unflip { name, who, reply } => {
+            assert_eq!((name.as_str(), who.as_str()), ("ios-first", "admin api"));
+            reply.send(Ok(flag())).unwrap();
+        }
+        Command::Plan(reply) => reply.send(plan()).unwrap(),
+        Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
+        Command::Ready(reply) => {
+            let obstacles = vec!["draining".to_owned()];
+            let notes = vec!["look at the log".to_owned()];
+            reply.send(Readiness { obstacles, notes }).unwrap();
+        }
+        Command::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
+        Command::Drain => {}
+    }
+}
+
+async fn within<F: Future>(future: F) -> F::Output {
+    timeout(Duration::from_secs(60), future).await.unwrap()
+}
+
+/// Answers a request by the script.
+async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<Full<Bytes>> {
+    let (control, mut commands) = mpsc::channel(1);
+    let admin = Admin {
+        address: address.parse().unwrap(),
+        control,
+    };
+    let answer = async {
+        let response = admin.answer(request).await;
+        drop(admin);
+        response
+    };
+    let script = async {
+        while let Some(command) = commands.recv().await {
+            obey(command);
+        }
+    };
+    within(async { tokio::join!(answer, script).0 }).await
+}
+
+fn request(method: &str, path: &str) -> http::request::Builder {
+    let request = Request::builder().method(method).uri(path);
+    request.header("host", LOOPBACK)
+}
+
+fn empty(request: http::request::Builder) -> Request<Full<Bytes>> {
+    request.body(Full::default()).unwrap()
+}
+
+fn put(name: &str, body: &str) -> Request<Full<Bytes>> {
+    request("PUT", &format!("/api/v1/flags/{name}"))
+        .header("content-type", "application/json")
+        .body(Full::from(body.to_owned()))
+        .unwrap()
+}
+
+async fn text(response: Response<Full<Bytes>>) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Status and JSON of an answer, which has the content type that its status asks for.
+async fn read(response: Response<Full<Bytes>>) -> (u16, Value) {
+    let status = response.status();
+    let expected = if status == StatusCode::OK {
+        "application/json"
+    } else {
+        "application/problem+json"
+    };
+    assert_eq!(response.headers()["content-type"], expected);
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+    (
+        status.as_u16(),
+        serde_json::from_str(&text(response).await).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn health_readiness_and_metrics_are_text() {
+    let health = ask(LOOPBACK, empty(request("GET", "/healthz"))).await;
+    assert_eq!(health.status(), 200);
+    assert_eq!(text(health).await, "ok\n");
+    let ready = ask(LOOPBACK, empty(request("GET", "/readyz"))).await;
+    assert_eq!(ready.status(), 503);
+    assert_eq!(
+        text(ready).await,
+        "not ready\ndraining\nnote: look at the log\n"
+    );
+    let metrics = ask(LOOPBACK, empty(request("GET", "/metrics"))).await;
+    assert_eq!(metrics.status(), 200);
+    assert_eq!(
+        metrics.headers()["content-type"],
+        "text/plain; version=0.0.4; charset=utf-8"
+    );
+    assert_eq!(text(metrics).await, "dualgauge_up 1\n");
+}
+
+#[tokio::test]
+async fn flags_are_listed_in_order_with_the_revision() {
+    let listed = read(ask(LOOPBACK, empty(request("GET", "/api/v1/flags"))).await).await;
+    let flag = json!({
+        "name": "ios-first", "client": "ios-*", "route": "*", "side": null,
+        "stage": "passthrough", "percent": 100, "without_key": "out",
+        "file": {"stage": "passthrough", "percent": 100},
+        "flipped": null,
+    });
+    assert_eq!(listed, (200, json!({"revision": 7, "flags": [flag]})));
+    let one = read(ask(LOOPBACK, empty(request("GET", "/api/v1/flags/ios-first"))).await).await;
+    assert_eq!(one, (200, flag));
+}
+
+#[tokio::test]
+async fn a_flip_answers_the_flag_with_the_exact_percentage() {
+    let body = r#"{"stage": "translate", "percent": 33.333, "who": "anna"}"#;
+    let response = ask(LOOPBACK, put("ios-first", body)).await;
+    let raw = text(response).await;
+    assert!(raw.contains(r#""percent":33.333,"#), "{raw}");
+    let (status, flag) = read(ask(LOOPBACK, put("ios-first", body)).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(flag["stage"], "translate");
+    assert_eq!(flag["file"]["stage"], "passthrough");
+    let flipped = json!({"who": "anna", "at": "2026-02-03T04:05:06.000Z"});
+    assert_eq!(flag["flipped"], flipped);
+}
+
+#[test]
+fn every_percentage_is_written_as_the_decimal_that_it_is() {
+    for thousandths in 0..=100_000 {
+        let percent = Percent::from_thousandths(thousandths).unwrap();
+        let file = FileView {
+            stage: Stage::Retired,
+            percent,
+        };
+        let text = serde_json::to_string(&file).unwrap();
+        let expected = format!(r#"{{"stage":"retired","percent":{percent}}}"#);
+        assert_eq!(text, expected);
+    }
+    assert_eq!(percent("0.290").to_string(), "0.29");
+}
+
+#[tokio::test]
+async fn a_flip_is_taken_back() {
+    let plain = empty(request("DELETE", "/api/v1/flags/ios-first"));
+    assert_eq!(ask(LOOPBACK, plain).await.status(), 200);
+    let typed =
+        empty(request("DELETE", "/api/v1/flags/ios-first").header("content-type", "text/plain"));
+    assert_eq!(ask(LOOPBACK, typed).await.status(), 415);
+}
+
+#[tokio::test]
+async fn the_plan_names_routes_clients_upstreams_and_defaults() {
+    let plan = read(ask(LOOPBACK, empty(request("GET", "/api/v1/plan"))).await).await;
+    let expected = json!({
+        "routes": [
+            {"name": "tools.call", "rest": "POST /tools/call", "rpc": "tools/call", "effect": "unsafe"}
+        ],
+        "clients": [{"name": "ios-app"}],
+        "upstreams": [{"name": "old", "side": "rest"}],
+        "defaults": {"rest": "passthrough", "rpc": "translate"},
+    });
+    assert_eq!(plan, (200, expected));
+}
+
+#[tokio::test]
+async fn an_unknown_flag_is_404_with_the_nearest() {
+    let body = r#"{"stage": "translate", "percent": 25}"#;
+    let requests = [
+        empty(request("GET", "/api/v1/flags/ios-frist")),
+        put("ios-frist", body),
+    ];
+    for request in requests {
+        let (status, problem) = read(ask(LOOPBACK, request).await).await;
+        assert_eq!(status, 404);
+        assert_eq!(problem["title"], "Not Found");
+        assert_eq!(problem["hint"], "did you mean `ios-first`?");
+    }
+}
+
+#[tokio::test]
+async fn a_flip_that_no_plan_can_have_is_422_with_all_problems() {
+    let body = r#"{"stage": "translate", "percent": 25}"#;
+    let (status, problem) = read(ask(LOOPBACK, put("invalid", body)).await).await;
+    assert_eq!(status, 422);
+    let problems = json!([{
+        "place": "flip of `invalid`", "key": "",
+        "message": "there is no upstream", "hint": "add one",
+    }]);
+    assert_eq!(problem["problems"], problems);
+    let (status, problem) = read(ask(LOOPBACK, put("pending", body)).await).await;
+    assert_eq!(status, 503);
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("the flip is stored: not every worker"),
+        "{detail}"
+    );
+}
+
+#[tokio::test]
+async fn a_bad_body_is_400_with_every_problem_and_its_place() {
+    let (status, problem) = read(ask(LOOPBACK, put("ios-first", "{\"stag\": 1}")).await).await;
+    assert_eq!(status, 400);
+    let problems = problem["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 3);
+    assert_eq!(problems[0]["place"], "stag");
+    assert_eq!(problems[0]["hint"], "did you mean `stage`?");
+    let (status, problem) = read(ask(LOOPBACK, put("ios-first", "{\"stage\": x")).await).await;
+    assert_eq!(status, 400);
+    let message = problem["problems"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("byte 10: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_write_is_json_and_not_too_large() {
+    let typed = |content_type: Option<&str>| {
+        let mut request = request("PUT", "/api/v1/flags/ios-first");
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        let body = r#"{"stage": "retired", "percent": 1}"#;
+        request.body(Full::from(body)).unwrap()
+    };
+    for wrong in [
+        None,
+        Some("text/plain"),
+        Some("application/jsonx"),
+        Some(""),
+    ] {
+        assert_eq!(ask(LOOPBACK, typed(wrong)).await.status(), 415, "{wrong:?}");
+    }
+    for right in ["application/json", "Application/JSON ; charset=utf-8"] {
+        assert_eq!(ask(LOOPBACK, typed(Some(right))).await.status(), 200);
+    }
+    let mut packed = typed(Some("application/json"));
+    let gzip = http::HeaderValue::from_static("gzip");
+    packed.headers_mut().insert("content-encoding", gzip);
+    assert_eq!(ask(LOOPBACK, packed).await.status(), 415);
+
+    let fits = format!("{{{}", " ".repeat(64 * 1024 - 1));
+    assert_eq!(ask(LOOPBACK, put("ios-first", &fits)).await.status(), 400);
+    let (status, _) = read(ask(LOOPBACK, put("ios-first", &format!("{fits} "))).await).await;
+    assert_eq!(status, 413);
+}
+
+#[tokio::test]
+async fn other_methods_are_405_with_those_that_are_allowed() {
+    let cases = [
+        ("POST", "/healthz", "GET, HEAD"),
+        ("OPTIONS", "/api/v1/flags", "GET, HEAD"),
+        ("POST", "/api/v1/flags/ios-first", "GET, HEAD, PUT, DELETE"),
+    ];
+    for (method, path, allow) in cases {
+        let response = ask(LOOPBACK, empty(request(method, path))).await;
+        assert_eq!(response.headers()["allow"], allow);
+        assert_eq!(read(response).await.0, 405);
+    }
+    let nowhere = ask(LOOPBACK, empty(request("POST", "/nowhere"))).await;
+    assert_eq!(read(nowhere).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_gets_nothing() {
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/api/v1/flags",
+        "/nowhere",
+    ] {
+        let rebound = Request::builder()
+            .uri(path)
+            .header("host", "evil.example:9090");
+        assert_eq!(read(ask(LOOPBACK, empty(rebound)).await).await.0, 403);
+        let cross = request("GET", path).header("origin", "http://evil.example");
+        assert_eq!(read(ask(LOOPBACK, empty(cross)).await).await.0, 403);
+        let hostless = Request::builder().uri(path);
+        assert_eq!(read(ask(LOOPBACK, empty(hostless)).await).await.0, 400);
+    }
+    let own = request("GET", "/api/v1/flags").header("origin", "http://127.0.0.1:9090");
+    assert_eq!(ask(LOOPBACK, empty(own)).await.status(), 200);
+}
+
+#[tokio::test]
+async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
+    for path in ["/healthz", "/metrics"] {
+        let open = ask(ELSEWHERE, empty(request("GET", path))).await;
+        assert_eq!(open.status(), 200, "{path}");
+    }
+    for path in [
+        "/api",
+        "/api/v1/flags",
+        "/api/v1/plan",
+        "/api/v1/flags/ios-first",
+    ] {
+        let (status, problem) = read(ask(ELSEWHERE, empty(request("GET", path))).await).await;
+        assert_eq!(status, 403, "{path}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("set `admin.address` to a loopback address"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_does_not_answer_is_503() {
+    let (control, mut commands) = mpsc::channel(1);
+    let address = LOOPBACK.parse().unwrap();
+    let admin = Admin { address, control };
+    let slow = within(admin.answer(empty(request("GET", "/api/v1/flags")))).await;
+    let (status, problem) = read(slow).await;
+    assert_eq!(status, 503);
+    assert!(problem["detail"].as_str().unwrap().contains("within 5 s"));
+    // The command still lies in the queue; whoever takes it sees that nobody waits.
+    let Some(Command::Flags(reply)) = commands.recv().await else {
+        panic!("a command");
+    };
+    assert!(reply.is_closed());
+
+    drop(commands);
+    let gone = within(admin.answer(empty(request("GET", "/readyz")))).await;
+    assert_eq!(read(gone).await.0, 503);
+    let alive = within(admin.answer(empty(request("GET", "/healthz")))).await;
+    assert_eq!(alive.status(), 200);
+}

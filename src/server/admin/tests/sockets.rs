@@ -1,0 +1,106 @@
+//! The listener: what only a socket can show.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{obey, within};
+use crate::server::admin::serve;
+
+/// Runs `test` against a listener with the scripted owner; then ends the listener, and waits until it has ended.
+async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (control, mut commands) = mpsc::channel(1);
+    let (end, ended) = oneshot::channel::<()>();
+    let served = serve(listener, control, async { drop(ended.await) });
+    let script = async {
+        while let Some(command) = commands.recv().await {
+            obey(command);
+        }
+    };
+    let tested = async {
+        let held = test(address).await;
+        drop(end);
+        held
+    };
+    // What the test has returned, such as an open connection, is held until the listener has ended.
+    let (served, (), _held) = within(async { tokio::join!(served, script, tested) }).await;
+    served.unwrap();
+}
+
+/// Sends a text and reads until the listener closes.
+async fn exchange(stream: &mut TcpStream, text: &str) -> String {
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn requests_follow_each_other_on_one_connection() {
+    listening(|address| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let body = r#"{"stage":"translate","percent":25}"#;
+        let text = format!(
+            "HEAD /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n\
+             PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answers = exchange(&mut stream, &text).await;
+        let (head, put) = answers.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains("content-length: 3"), "{head}");
+        assert!(put.starts_with("HTTP/1.1 200 OK\r\n"), "{put}");
+        assert!(put.contains("\"percent\":25,"), "{put}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_too_large_is_refused_before_it_comes() {
+    listening(|address| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let text = format!(
+            "PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\n\
+             content-type: application/json\r\ncontent-length: 65537\r\n\r\n"
+        );
+        let answer = exchange(&mut stream, &text).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_chunked_body_is_cut_at_the_limit() {
+    listening(|address| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let chunk = " ".repeat(0x8001);
+        let text = format!(
+            "PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\n\
+             content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n\
+             8001\r\n{chunk}\r\n8001\r\n{chunk}\r\n"
+        );
+        let answer = exchange(&mut stream, &text).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_end_closes_idle_connections() {
+    listening(|address| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let text = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut first = [0; 15];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200 OK");
+        // Still open: only the listener can end it.
+        stream
+    })
+    .await;
+}

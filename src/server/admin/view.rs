@@ -1,0 +1,152 @@
+//! The values of the API, as they are written in JSON.
+
+use serde::{Serialize, Serializer};
+
+use crate::domain::rollout::{Percent, Stage, WithoutKey};
+use crate::domain::route::Effect;
+use crate::domain::side::Side;
+
+/// All flags.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FlagsView {
+    /// Grows with every change of the flips.
+    pub revision: u64,
+    /// The flags in their order: the first that fits a call decides.
+    pub flags: Vec<FlagView>,
+}
+
+/// A flag as it is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FlagView {
+    /// Its name.
+    pub name: String,
+    /// Which clients: a glob.
+    pub client: String,
+    /// Which routes: a glob.
+    pub route: String,
+    /// Which side; `null` for both.
+    #[serde(serialize_with = "maybe_side")]
+    pub side: Option<Side>,
+    /// The stage that it gives.
+    #[serde(serialize_with = "stage")]
+    pub stage: Stage,
+    /// To how many.
+    #[serde(serialize_with = "percent")]
+    pub percent: Percent,
+    /// What callers without a key get: `in` or `out`.
+    #[serde(serialize_with = "without_key")]
+    pub without_key: WithoutKey,
+    /// What the flags file says.
+    pub file: FileView,
+    /// Who has flipped it; `null` where the file holds.
+    pub flipped: Option<FlippedView>,
+}
+
+/// What the flags file says of a flag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileView {
+    /// The stage.
+    #[serde(serialize_with = "stage")]
+    pub stage: Stage,
+    /// The share.
+    #[serde(serialize_with = "percent")]
+    pub percent: Percent,
+}
+
+/// Who has flipped a flag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FlippedView {
+    /// Who.
+    pub who: String,
+    /// When, in RFC 3339.
+    pub at: String,
+}
+
+/// What the plan consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanView {
+    /// The routes, in order.
+    pub routes: Vec<RouteView>,
+    /// The clients, in order; the first that fits a call names it.
+    pub clients: Vec<ClientView>,
+    /// The servers behind.
+    pub upstreams: Vec<UpstreamView>,
+    /// The stages of calls that no flag fits.
+    pub defaults: DefaultsView,
+}
+
+/// A route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RouteView {
+    /// Its name.
+    pub name: String,
+    /// Its REST pattern.
+    pub rest: String,
+    /// Its RPC pattern.
+    pub rpc: String,
+    /// What a call does to the server behind.
+    #[serde(serialize_with = "effect")]
+    pub effect: Effect,
+}
+
+/// A client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClientView {
+    /// Its name.
+    pub name: String,
+}
+
+/// A server behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UpstreamView {
+    /// Its name.
+    pub name: String,
+    /// The language that it speaks.
+    #[serde(serialize_with = "side")]
+    pub side: Side,
+}
+
+/// The stages of calls that no flag fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DefaultsView {
+    /// Of REST calls.
+    #[serde(serialize_with = "stage")]
+    pub rest: Stage,
+    /// Of RPC calls.
+    #[serde(serialize_with = "stage")]
+    pub rpc: Stage,
+}
+
+fn stage<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(stage.as_str())
+}
+
+fn side<S: Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(side.as_str())
+}
+
+fn maybe_side<S: Serializer>(side: &Option<Side>, serializer: S) -> Result<S::Ok, S::Error> {
+    side.map(Side::as_str).serialize(serializer)
+}
+
+/// Whole percentages as integers. A thousandth of a number below 2^53 is the nearest `f64` of that decimal, and the
+/// nearest `f64` is written as that decimal again.
+fn percent<S: Serializer>(percent: &Percent, serializer: S) -> Result<S::Ok, S::Error> {
+    let thousandths = percent.thousandths();
+    if thousandths.is_multiple_of(1000) {
+        serializer.serialize_u32(thousandths / 1000)
+    } else {
+        serializer.serialize_f64(f64::from(thousandths) / 1000.0)
+    }
+}
+
+fn without_key<S: Serializer>(what: &WithoutKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match what {
+        WithoutKey::Out => "out",
+        WithoutKey::In => "in",
+    })
+}
+
+fn effect<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(effect.as_str())
+}
