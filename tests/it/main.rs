@@ -9,4 +9,6 @@
 )]
 
 mod harness;
+mod jsonrpc_spec;
+mod scene;
 mod support;
