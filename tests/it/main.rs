@@ -8,7 +8,9 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod batch;
 mod harness;
+mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod scene;
 mod support;
