@@ -12,5 +12,6 @@ mod batch;
 mod harness;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
+mod rest_to_rpc;
 mod scene;
 mod support;
