@@ -12,6 +12,7 @@ mod batch;
 mod harness;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
+mod rest_refused;
 mod rest_to_rpc;
 mod scene;
 mod support;
