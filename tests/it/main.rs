@@ -14,5 +14,6 @@ mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod rest_refused;
 mod rest_to_rpc;
+mod rpc_to_rest;
 mod scene;
 mod support;
