@@ -14,6 +14,7 @@ mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod rest_refused;
 mod rest_to_rpc;
+mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
 mod support;
