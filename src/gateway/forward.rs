@@ -116,6 +116,8 @@ fn repeat(head: &request::Parts, body: &Body) -> Repeat {
     *copy.method_mut() = head.method.clone();
     *copy.uri_mut() = head.uri.clone();
     *copy.headers_mut() = head.headers.clone();
+    // The spelling of the names.
+    *copy.extensions_mut() = head.extensions.clone();
     Repeat::Copy(Box::new(copy))
 }
 
