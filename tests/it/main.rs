@@ -18,5 +18,7 @@ mod rest_to_rpc;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
+mod stages;
 mod support;
+mod there_and_back;
 mod upstream_failures;

@@ -337,6 +337,30 @@ fn a_call_that_may_be_repeated_is_sent_once_more_when_a_kept_connection_closes()
 }
 
 #[test]
+fn a_call_is_repeated_in_the_bytes_that_it_had() {
+    let upstream = Upstream::start();
+    let proxy = RestPassed.start(&upstream, "");
+    let mut client = proxy.connect();
+    let request = "GET /look?a=%7e HTTP/1.1\r\nhOST: a\r\nX-Odd: 1\r\nx-ODD: 2\r\n\r\n";
+    client.send(request);
+    let mut server = upstream.accept();
+    server.read_request();
+    server.send(json("[7]"));
+    RestPassed.expect_answer(&client.read_answer());
+    client.send(request);
+    let first = server.read_until("\r\n\r\n");
+    drop(server);
+    let mut server = upstream.accept();
+    let second = server.read_until("\r\n\r\n");
+    assert_eq!(
+        String::from_utf8(second).unwrap(),
+        String::from_utf8(first).unwrap()
+    );
+    server.send(json("[7]"));
+    RestPassed.expect_answer(&client.read_answer());
+}
+
+#[test]
 fn a_call_that_must_not_be_repeated_is_not_sent_twice() {
     let ways = [
         (RestPassed, "POST", "do"),
