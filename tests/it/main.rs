@@ -8,13 +8,25 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod batch;
 mod connections;
 mod expect;
 mod harness;
+mod jsonrpc_ids;
+mod jsonrpc_spec;
+mod quadrant;
 mod rest_answers;
+mod rest_refused;
 mod rest_requests;
+mod rest_to_rpc;
 mod rpc_passthrough;
+mod rpc_refused;
+mod rpc_to_rest;
+mod scene;
+mod stages;
 mod streaming;
 mod support;
+mod there_and_back;
 mod timeouts;
 mod upgrade;
+mod upstream_failures;
