@@ -8,5 +8,11 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+#[cfg(feature = "demo")]
+mod demo;
+mod flags_at_run_time;
 mod harness;
+mod lifecycle;
+mod metrics_and_log;
 mod support;
+mod two_servers;
