@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod coding;
 mod forward;
 mod headers;
 mod intake;

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::{Method, Request, Response, request};
+use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 
 use super::ask::{self, Reply};
@@ -29,6 +30,8 @@ struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     head: request::Parts,
+    /// As it came; empty where it could not be read.
+    body: Bytes,
     arrival: Arrival,
 }
 
@@ -56,29 +59,41 @@ pub(super) async fn serve(
     request: Request<Incoming>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
+    let mut reading = Record::begin(worker, installed, Side::Rpc, &request);
     if request.method() != Method::POST {
-        return pass(
-            Record::begin(worker, installed, Side::Rpc, &request),
-            request,
-            arrival,
-        )
-        .await;
+        return pass(reading, request, arrival).await;
     }
-    let limits = &installed.plan.limits;
     let (head, body) = request.into_parts();
+    identify(&mut reading, &installed.plan, &head.headers);
+    let (body, incoming) = match read(&reading, &head.headers, body).await {
+        Ok(read) => read,
+        Err(failure) => return render::failure(reading, failure),
+    };
+    // From here on each message has a record of its own.
+    reading.discard();
     let letter = Letter {
         worker: worker.clone(),
         installed: installed.clone(),
         head,
+        body,
         arrival,
     };
-    let read = intake::bytes(&letter.head.headers, body, limits).await;
-    let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
-    match read {
-        Err(failure) => letter.refuse(failure),
-        Ok(jsonrpc::Incoming::Single(item)) => letter.alone(item).await,
-        Ok(jsonrpc::Incoming::Batch(items)) => letter.batch(items).await,
+    match incoming {
+        jsonrpc::Incoming::Single(item) => letter.alone(item).await,
+        jsonrpc::Incoming::Batch(items) => letter.batch(items).await,
     }
+}
+
+async fn read(
+    reading: &Record,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
+    reading.admit()?;
+    let limits = &reading.installed().plan.limits;
+    let body = intake::message(headers, body, limits).await?;
+    let incoming = jsonrpc::parse(&body, limits.message()).map_err(unread)?;
+    Ok((body, incoming))
 }
 
 fn unread(error: MessageError) -> Failure {
@@ -210,7 +225,7 @@ impl Letter {
                 record.names_method(&call.method);
                 match self.call(&mut record, &call, (caller, company)).await {
                     Ok(Spoken::Answer(whole)) if call.id.is_some() => Said::Message(whole),
-                    Ok(Spoken::Answer(_)) => Said::Nothing,
+                    Ok(Spoken::Answer(_) | Spoken::Nothing) => Said::Nothing,
                     Ok(Spoken::Stream(answer)) => Said::Forwarded(render::answer(record, answer)),
                     Err(failure) => self.fail(record, failure, call.id.as_ref()),
                 }
@@ -299,7 +314,7 @@ impl Letter {
         let travels = call.id.as_ref().is_none_or(RequestId::travels);
         if company == Company::Alone && travels {
             let answer = self
-                .forward(record, upstream, call.text.clone().into_bytes().into())
+                .forward(record, upstream, self.body.clone().into())
                 .await?;
             return Ok(match (&call.id, answer) {
                 (None, Answer::Stream(stream))
@@ -307,7 +322,7 @@ impl Letter {
                 {
                     // JSON-RPC 2.0 §4.1: a notification is not answered, whatever the server says to it.
                     record.answered(stream.head.status.as_u16());
-                    Spoken::Answer(Box::new(render::acknowledged(stream.head.status)))
+                    Spoken::Nothing
                 }
                 (_, answer) => Spoken::Stream(answer),
             });
@@ -316,7 +331,7 @@ impl Letter {
         let reply = self.exchange(record, upstream, call.with_id(id)).await?;
         if call.id.is_none() {
             record.answered(reply.status.as_u16());
-            return Ok(Spoken::Answer(Box::new(render::acknowledged(reply.status))));
+            return Ok(Spoken::Nothing);
         }
         let limits = &self.installed.plan.limits;
         let response = parse_response(&reply.body, limits.depth);
@@ -356,7 +371,7 @@ impl Letter {
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        body: bytes::Bytes,
+        body: Bytes,
     ) -> Result<Reply, Failure> {
         let mut headers = super::headers::translated(
             &self.head.headers,
@@ -380,6 +395,7 @@ impl Letter {
 enum Spoken {
     Answer(Box<Whole>),
     Stream(Answer),
+    Nothing,
 }
 
 fn is_empty(body: &Incoming) -> bool {

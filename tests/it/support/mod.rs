@@ -13,6 +13,7 @@ mod admin;
 mod config;
 mod message;
 mod proxy;
+mod track;
 mod upstream;
 mod wire;
 
@@ -22,6 +23,7 @@ pub(crate) use admin::{becomes, eventually};
 pub(crate) use config::{both, rest_only, rpc_only};
 pub(crate) use message::{Head, Message, chunked, fields};
 pub(crate) use proxy::{Ended, Proxy, program, run_to_end};
+pub(crate) use track::{Carried, Open, Track, carry};
 pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};
 
