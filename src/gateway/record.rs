@@ -1,6 +1,6 @@
 //! The record of one call: logged and counted exactly once, when it is dropped.
 //!
-//! A record that nobody has settled belongs to a client that went away first.
+//! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
+use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::rollout::{Decision, Stage, Why};
@@ -203,10 +204,11 @@ impl Drop for Record {
             return;
         }
         let total = clock::now() - self.started;
-        let (outcome, blame) = self
-            .ending
-            .outcome
-            .unwrap_or((Outcome::Cancelled, Some(Blame::Client)));
+        let unsettled = match self.worker.patience() {
+            Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
+            Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
+        };
+        let (outcome, blame) = self.ending.outcome.unwrap_or(unsettled);
         let labels = CallLabels {
             route: self.installed.route_label(self.route),
             client: self.installed.client_label(self.client),

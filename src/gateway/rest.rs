@@ -36,11 +36,11 @@ async fn call(
     request: Request<Incoming>,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
-    record.admit()?;
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let (mut head, body) = request.into_parts();
     let caller = identify(record, plan, &head.headers);
+    record.admit()?;
     let selected = select(plan, &head.method, &head.uri)?;
     let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {

@@ -10,10 +10,15 @@
 
 mod batch;
 mod connections;
+#[cfg(feature = "demo")]
+mod demo;
 mod expect;
+mod flags_at_run_time;
 mod harness;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
+mod lifecycle;
+mod metrics_and_log;
 mod quadrant;
 mod rest_answers;
 mod rest_refused;
@@ -28,5 +33,6 @@ mod streaming;
 mod support;
 mod there_and_back;
 mod timeouts;
+mod two_servers;
 mod upgrade;
 mod upstream_failures;
