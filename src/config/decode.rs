@@ -180,6 +180,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
     let connections = table.require("connections", whole(1..=MOST));
     let header_timeout = table.require("header_timeout", timeout);
     let body_timeout = table.require("body_timeout", timeout);
+    let write_timeout = table.require("write_timeout", timeout);
     let drain = table.require("drain", duration);
     let error_text = table.require("error_text", size(0));
     Some(RawLimits {
@@ -193,6 +194,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
         connections: connections?,
         header_timeout: header_timeout?,
         body_timeout: body_timeout?,
+        write_timeout: write_timeout?,
         drain: drain?,
         error_text: error_text?,
     })

@@ -109,6 +109,8 @@ pub struct RawLimits {
     pub header_timeout: Located<Duration>,
     /// `body_timeout`: not zero.
     pub body_timeout: Located<Duration>,
+    /// `write_timeout`: how long a client may take nothing of an answer.
+    pub write_timeout: Located<Duration>,
     /// `drain`: how long a shutdown waits for calls.
     pub drain: Located<Duration>,
     /// `error_text`: of an upstream's failure, kept for the caller.

@@ -32,6 +32,48 @@ impl Blame {
     }
 }
 
+impl Blame {
+    /// Whose fault an upstream's own HTTP status reports, if it reports one.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Option<Blame> {
+        match status {
+            400..=499 => Some(Blame::Client),
+            500.. => Some(Blame::Upstream),
+            _ => None,
+        }
+    }
+
+    /// Whose fault an upstream's own RPC error reports.
+    #[must_use]
+    pub const fn of_code(code: i64) -> Blame {
+        match code {
+            -32700 | -32602..=-32600 => Blame::Client,
+            _ => Blame::Upstream,
+        }
+    }
+}
+
+/// The code that an HTTP status of an upstream has for an RPC client.
+#[must_use]
+pub const fn code_of_status(status: u16) -> i64 {
+    match status {
+        400 | 422 => -32602,
+        404 | 405 => -32601,
+        500.. => -32603,
+        _ => -32000,
+    }
+}
+
+/// The HTTP status that an RPC error of an upstream has for a REST client.
+#[must_use]
+pub const fn status_of_code(code: i64) -> u16 {
+    match code {
+        -32700 | -32600 | -32602 => 400,
+        -32601 => 404,
+        _ => 500,
+    }
+}
+
 /// Whether a call that failed this way may be sent again by the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
@@ -100,6 +142,8 @@ pub enum Reason {
     UpstreamRedirect,
     /// The upstream answered 101 to a call that asked for no upgrade.
     UpstreamUpgrade,
+    /// All connections that a worker may open to the upstream are in use.
+    UpstreamBusy,
     /// More calls in flight than the limit.
     Overloaded,
     /// A fault of the proxy.
@@ -153,7 +197,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 30] = [
+    pub const ALL: [Reason; 31] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -182,6 +226,7 @@ impl Reason {
         Reason::UpstreamTooLarge,
         Reason::UpstreamRedirect,
         Reason::UpstreamUpgrade,
+        Reason::UpstreamBusy,
         Reason::Overloaded,
         Reason::Internal,
     ];
@@ -221,6 +266,7 @@ impl Reason {
             Reason::UpstreamTooLarge => upstream(502, -32005, "upstream_too_large"),
             Reason::UpstreamRedirect => upstream(502, -32004, "upstream_redirect"),
             Reason::UpstreamUpgrade => upstream(502, -32004, "upstream_upgrade"),
+            Reason::UpstreamBusy => proxy(503, -32012, "upstream_busy"),
             Reason::Overloaded => proxy(503, -32011, "overloaded"),
             Reason::Internal => proxy(500, -32603, "internal"),
         }
@@ -247,8 +293,13 @@ pub enum Advice {
     Allow(String),
     /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
     RetryAfter(u32),
-    /// `Link` with `rel="successor-version"` (RFC 5829): what to call instead.
-    Successor(String),
+    /// What to call instead; with `Link` and `rel="successor-version"` (RFC 5829) where that has an address.
+    Successor {
+        /// In words: a method of the other side, or what the route table says.
+        name: String,
+        /// Its address.
+        link: Option<String>,
+    },
 }
 
 /// One failure: the reason, and the two texts of it.
@@ -261,7 +312,7 @@ pub struct Failure {
     /// What only the log keeps.
     pub cause: Option<String>,
     /// What the caller may do, as a header.
-    pub advice: Option<Advice>,
+    pub advice: Option<Box<Advice>>,
     /// What the upstream said, for `data.upstream`.
     pub detail: Option<Json>,
 }
@@ -289,7 +340,7 @@ impl Failure {
     /// Adds what the caller may do.
     #[must_use]
     pub fn advise(mut self, advice: Advice) -> Self {
-        self.advice = Some(advice);
+        self.advice = Some(Box::new(advice));
         self
     }
 }

@@ -8,7 +8,7 @@ use http::{HeaderName, StatusCode};
 use super::jsonrpc::MessageLimits;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
-use super::route::RouteTable;
+use super::route::{PathError, RouteTable, Segments};
 use super::side::Side;
 
 /// Everything that a call is served by.
@@ -94,12 +94,38 @@ pub enum Credentials {
 /// How the RPC face behaves.
 #[derive(Debug, Clone)]
 pub struct RpcFace {
-    /// Paths whose POSTs are JSON-RPC.
+    /// Paths whose POSTs are JSON-RPC, in normal form.
     pub paths: Vec<String>,
     /// What a notification is answered with.
     pub notification_status: StatusCode,
     /// How many calls of one batch run at a time.
     pub batch_concurrency: usize,
+}
+
+/// Whether a path is an RPC path as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Irregular {
+    /// It is.
+    No,
+    /// Only for a program that tidies up.
+    By(PathError),
+}
+
+impl RpcFace {
+    /// Whether a path is an RPC path; paths are compared in normal form.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<Irregular> {
+        let knows = |path: &str| self.paths.iter().any(|known| known == path);
+        if knows(path) {
+            return Some(Irregular::No);
+        }
+        let segments = Segments::split(path);
+        match segments.irregular() {
+            Some(why) => knows(&segments.tidied().normal()).then_some(Irregular::By(why)),
+            None if path.contains('%') => knows(&segments.normal()).then_some(Irregular::No),
+            None => None,
+        }
+    }
 }
 
 /// What happens to REST calls that belong to no route.
@@ -136,6 +162,8 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// Time for the body of a request that is read whole.
     pub body_timeout: Duration,
+    /// How long a client may take nothing of an answer.
+    pub write_timeout: Duration,
     /// Time for calls in progress when the program ends.
     pub drain: Duration,
 }

@@ -44,6 +44,14 @@ struct Streamed {
     silence: Duration,
     /// Made when the upstream is first waited for; most answers are there at once.
     alarm: Option<Pin<Box<Sleep>>>,
+    part: Part,
+}
+
+/// Which part of the body comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    First,
+    Later,
 }
 
 /// The answer broke off.
@@ -89,6 +97,7 @@ impl AnswerBody {
             lease: Some(lease),
             silence,
             alarm: None,
+            part: Part::First,
         };
         if streamed.incoming.is_end_stream() {
             streamed.complete();
@@ -146,7 +155,16 @@ impl Body for AnswerBody {
             return Poll::Pending;
         };
         match &frame {
-            Some(Ok(_)) if !streamed.incoming.is_end_stream() => return Poll::Ready(frame),
+            Some(Ok(_)) if !streamed.incoming.is_end_stream() => {
+                streamed.part = Part::Later;
+                return Poll::Ready(frame);
+            }
+            Some(Ok(whole)) if streamed.part == Part::First => {
+                if let Some(body) = whole.data_ref() {
+                    streamed.record.passed(body);
+                }
+                streamed.complete();
+            }
             Some(Ok(_)) | None => streamed.complete(),
             Some(Err(fault)) => streamed.record.cut(describe(fault)),
         }

@@ -9,11 +9,11 @@ use http::{HeaderMap, Request, StatusCode};
 use tokio::time::{timeout, timeout_at};
 
 use super::record::Record;
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Progress, ReadFault, Repeat, UpstreamError, read_whole,
+    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, read_whole,
 };
 
 /// An upstream's answer, whole.
@@ -41,12 +41,18 @@ pub(super) async fn whole(
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
+    let permit = reserve(upstream, limit).await?;
     let since = clock::now();
     let most = record.installed().plan.limits.answer;
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asked = timeout(limit, async {
-        let Exchange { response, lease } = upstream.send(request, repeat).await.map_err(sent)?;
+        let Exchange { response, lease } =
+            upstream.send(permit, request, repeat).await.map_err(sent)?;
         let (head, body) = response.into_parts();
+        if head.status.is_informational() {
+            let message = "the server changed the protocol, which nobody asked for";
+            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+        }
         let body = read_whole(body, most).await.map_err(read)?;
         lease.release();
         Ok(Reply {
@@ -67,8 +73,10 @@ pub(super) async fn head(
     request: Request<Body>,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
+    let permit = reserve(upstream, wait.limit).await?;
     let since = clock::now();
-    let mut asked = pin!(upstream.send(request, wait.repeat));
+    wait.progress.starts();
+    let mut asked = pin!(upstream.send(permit, request, wait.repeat));
     let outcome = loop {
         let progress = wait.progress;
         match timeout_at(progress.last() + wait.limit, &mut asked).await {
@@ -76,7 +84,7 @@ pub(super) async fn head(
             Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
             Ok(Err(error)) => break Err(sent(error)),
             Err(_) if progress.last() + wait.limit > clock::now() => {}
-            Err(_) if progress.is_running() => {
+            Err(_) if progress.waits_for_client() => {
                 let message = format!("the body of the request did not move for {:?}", wait.limit);
                 break Err(Failure::new(Reason::RequestTimeout, message));
             }
@@ -85,6 +93,14 @@ pub(super) async fn head(
     };
     record.spent(since);
     outcome
+}
+
+/// Waits for a connection that may be used, which is the proxy's own time and no answer's.
+async fn reserve(upstream: &HttpUpstream, limit: Duration) -> Result<Permit, Failure> {
+    upstream
+        .reserve(limit.min(upstream.plan().connect_timeout))
+        .await
+        .map_err(sent)
 }
 
 /// How to wait for a head.
@@ -116,6 +132,11 @@ fn sent(error: UpstreamError) -> Failure {
     let (reason, message) = match &error {
         UpstreamError::Unreachable { .. } => {
             (Reason::UpstreamUnreachable, "the server cannot be reached")
+        }
+        UpstreamError::Busy { .. } => {
+            let message = "all connections that this proxy may open to the server are in use; try again later";
+            let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
+            return busy.because(chain(&error));
         }
         UpstreamError::Broken(_) => (
             Reason::UpstreamCut,

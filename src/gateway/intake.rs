@@ -87,6 +87,14 @@ async fn whole(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<B
 /// Refuses what is not JSON in UTF-8. A body that does not say what it is, is taken for JSON and will show.
 fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
+    if headers.get_all(CONTENT_TYPE).iter().nth(1).is_some()
+        || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some()
+    {
+        return unsupported(
+            "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
+                .to_owned(),
+        );
+    }
     let Some(kind) = headers.get(CONTENT_TYPE) else {
         return Ok(());
     };

@@ -25,7 +25,8 @@ use std::rc::Rc;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-use crate::domain::failure::Failure;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::plan::{Irregular, Plan};
 use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
@@ -70,31 +71,46 @@ pub async fn handle(
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let installed = worker.installed();
-    let side = face(&installed, &request);
-    if let Some(violation) = arrival.refused {
-        let failure = Failure::new(violation.reason(), violation.as_str());
-        return render::failure(Record::begin(&worker, &installed, side, &request), failure);
-    }
-    match side {
-        Side::Rest => rest::serve(&worker, &installed, request, arrival).await,
-        Side::Rpc => rpc::serve(&worker, &installed, request, arrival).await,
+    match face(&installed, &request, &arrival) {
+        Err((side, failure)) => {
+            render::failure(Record::begin(&worker, &installed, side, &request), failure)
+        }
+        Ok(Side::Rest) => rest::serve(&worker, &installed, request, arrival).await,
+        Ok(Side::Rpc) => rpc::serve(&worker, &installed, request, arrival).await,
     }
 }
 
 /// Which face a request speaks to: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong
 /// to the RPC upstream, unless a route claims them.
-fn face(installed: &Installed, request: &Request<Incoming>) -> Side {
+fn face(
+    installed: &Installed,
+    request: &Request<Incoming>,
+    arrival: &Arrival,
+) -> Result<Side, (Side, Failure)> {
     let plan = &installed.plan;
-    if !plan
-        .face
-        .paths
-        .iter()
-        .any(|path| path == request.uri().path())
-    {
-        return Side::Rest;
+    let place = plan.face.find(request.uri().path());
+    let side = match (*request.method() == Method::POST, place) {
+        (_, None) => Side::Rest,
+        (true, Some(_)) => Side::Rpc,
+        (false, Some(_)) => passing(plan, request),
+    };
+    if let Some(violation) = arrival.refused {
+        return Err((side, Failure::new(violation.reason(), violation.as_str())));
     }
+    match place {
+        Some(Irregular::By(why)) if side == Side::Rpc => {
+            let message = format!(
+                "path: {why} is refused, because the path without it is an RPC path; send the path in its normal form"
+            );
+            Err((side, Failure::new(Reason::MalformedTarget, message)))
+        }
+        Some(Irregular::By(_) | Irregular::No) | None => Ok(side),
+    }
+}
+
+/// What is not posted to an RPC path.
+fn passing(plan: &Plan, request: &Request<Incoming>) -> Side {
     match *request.method() {
-        Method::POST => Side::Rpc,
         Method::GET | Method::DELETE if plan.rpc.is_some() && !rest::is_routed(plan, request) => {
             Side::Rpc
         }

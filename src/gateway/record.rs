@@ -5,12 +5,14 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
 use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
+use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::rollout::{Decision, Stage, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
@@ -145,11 +147,7 @@ impl Record {
 
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
     pub(super) fn answered(&mut self, status: u16) {
-        let blame = match status {
-            400..=499 => Some(Blame::Client),
-            500.. => Some(Blame::Upstream),
-            _ => None,
-        };
+        let blame = Blame::of_status(status);
         self.ending.outcome = Some((
             if blame.is_some() {
                 Outcome::Error
@@ -161,15 +159,26 @@ impl Record {
         self.ending.status = Some(status);
     }
 
-    /// The call has an RPC error of the upstream as its answer.
-    pub(super) fn answered_error(&mut self, status: u16, code: i64) {
-        let blame = match code {
-            -32700 | -32602..=-32600 => Blame::Client,
-            _ => Blame::Upstream,
-        };
+    /// The call has an error of the upstream as its answer, as an RPC error on one of the two sides.
+    pub(super) fn answered_error(&mut self, status: u16, code: i64, blame: Blame) {
         self.ending.outcome = Some((Outcome::Error, Some(blame)));
         self.ending.status = Some(status);
         self.ending.code = Some(code);
+    }
+
+    /// A whole answer passes by. On the RPC side its status says nothing of the call, so a small one is
+    /// looked into: an error counts as one, however the call was served.
+    pub(super) fn passed(&mut self, body: &Bytes) {
+        const SMALL: usize = 64 * 1024;
+        if self.side != Side::Rpc || body.len() > SMALL {
+            return;
+        }
+        let depth = self.installed.plan.limits.depth;
+        if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth))
+            && let Reply::Error(error) = response.reply
+        {
+            self.answered_error(status, error.code, Blame::of_code(error.code));
+        }
     }
 
     /// The proxy itself answers, with a failure.
@@ -208,6 +217,11 @@ impl Drop for Record {
             Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
             Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
         };
+        if std::thread::panicking() {
+            // A fault of this program, which has cost the client its answer.
+            self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
+            self.ending.reason = Some(Reason::Internal);
+        }
         let (outcome, blame) = self.ending.outcome.unwrap_or(unsettled);
         let labels = CallLabels {
             route: self.installed.route_label(self.route),

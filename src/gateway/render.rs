@@ -80,10 +80,11 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
             } = *tunnel;
             record.answered(head.status.as_u16());
             let tasks = record.worker().tasks().clone();
+            let connected = record.worker().connected();
             tasks.start(async move {
                 tunnel::run(record, client, upstream, silence).await;
-                // Until here the connection is one of those that the worker may open.
-                drop(lease);
+                // Until here both connections are among those that the worker may have.
+                drop((lease, connected));
             });
             Response::from_parts(head, AnswerBody::written(Pieces::default()))
         }
@@ -159,13 +160,14 @@ pub(super) fn acknowledged(status: StatusCode) -> Whole {
 
 fn advice(failure: &Failure) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let named = match &failure.advice {
+    let named = match failure.advice.as_deref() {
         None => return headers,
         Some(Advice::Allow(methods)) => (ALLOW, methods.clone()),
         Some(Advice::RetryAfter(seconds)) => (RETRY_AFTER, seconds.to_string()),
-        Some(Advice::Successor(successor)) => {
-            (LINK, format!("<{successor}>; rel=\"successor-version\""))
-        }
+        Some(Advice::Successor {
+            link: Some(link), ..
+        }) => (LINK, format!("<{link}>; rel=\"successor-version\"")),
+        Some(Advice::Successor { link: None, .. }) => return headers,
     };
     if let Ok(value) = HeaderValue::try_from(named.1) {
         headers.insert(named.0, value);

@@ -147,23 +147,27 @@ fn no_route(method: &Method, path: &str) -> Failure {
 }
 
 fn retired(plan: &Plan, route: &Route) -> Failure {
-    let message = match &route.successor {
-        Some(successor) => format!(
-            "the REST way of the route `{}` is retired; use {successor}",
-            route.name
-        ),
-        None => format!(
-            "the REST way of the route `{}` is retired; call the JSON-RPC method `{}`",
-            route.name, route.rpc
-        ),
-    };
-    let link = route
-        .successor
-        .clone()
-        .or_else(|| plan.face.paths.first().cloned());
+    let name = route.successor.clone().unwrap_or_else(|| route.rpc.clone());
+    let message = format!(
+        "the REST way of the route `{}` is retired; use `{name}`",
+        route.name
+    );
     let failure = Failure::new(Reason::Retired, message);
-    match link {
-        Some(link) => failure.advise(Advice::Successor(link)),
-        None => failure,
+    match (&route.successor, plan.face.paths.first()) {
+        // The other side is at an RPC path.
+        (None, Some(path)) => failure.advise(Advice::Successor {
+            name,
+            link: Some(path.clone()),
+        }),
+        (Some(_), _) | (None, None) => failure.advise(successor(route, name)),
+    }
+}
+
+/// What a route says of its successor; a text that is an address is linked.
+pub(super) fn successor(route: &Route, name: String) -> Advice {
+    let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
+    Advice::Successor {
+        link: route.successor.as_ref().filter(is_address).cloned(),
+        name,
     }
 }

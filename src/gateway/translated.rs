@@ -13,7 +13,7 @@ use super::headers::{self, HasBody};
 use super::record::Record;
 use super::render::{Answer, Whole, status};
 use super::{Arrival, intake};
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
@@ -64,7 +64,7 @@ pub(super) async fn rest_call(
     let answer = outcome::rpc_to_rest(answer.reply);
     match code {
         None => record.answered(answer.status),
-        Some(code) => record.answered_error(answer.status, code),
+        Some(code) => record.answered_error(answer.status, code, Blame::of_code(code)),
     }
     let mut headers = headers::brought_back(&reply.headers);
     if let Some(kind) = answer
@@ -128,7 +128,10 @@ pub(super) async fn rpc_call(
     let answer = outcome::rest_to_rpc(&reply, limits.reply())?;
     match &answer {
         RpcAnswer::Result(_) => record.answered(200),
-        RpcAnswer::Error(error) => record.answered_error(200, error.code),
+        RpcAnswer::Error(error) => {
+            let blame = Blame::of_status(reply.status).unwrap_or(Blame::Upstream);
+            record.answered_error(200, error.code, blame);
+        }
     }
     Ok((answer, brought))
 }

@@ -37,13 +37,20 @@ pub(super) async fn run(
         let alarm = last.get() + silence;
         // Both branches are cancel-safe: the copy is polled on, the alarm is made anew.
         tokio::select! {
-            _ = &mut copying => return,
+            copied = &mut copying => return settle(record, copied),
             () = sleep_until(alarm) => {
                 if last.get() + silence <= clock::now() {
                     return record.cut(format!("silent for {silence:?}"));
                 }
             }
         }
+    }
+}
+
+/// An end that broke is told apart from one that closed.
+fn settle(mut record: Record, copied: io::Result<(u64, u64)>) {
+    if let Err(error) = copied {
+        record.cut(error);
     }
 }
 

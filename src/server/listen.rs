@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use super::pace::Paced;
 use super::wire::{Inspected, Inspection};
 use crate::domain::plan::Plan;
 use crate::domain::wire::Limits as WireLimits;
@@ -159,7 +160,11 @@ async fn serve(
         head: limits.head,
         target: limits.target,
     };
-    let io = TokioIo::new(Inspected::new(socket, wire, inspection.clone()));
+    let io = TokioIo::new(Inspected::new(
+        Paced::new(socket, limits.write_timeout),
+        wire,
+        inspection.clone(),
+    ));
     let service = service_fn(|request| {
         let number = inspection.begin();
         let arrival = arrivals.refused(inspection.refusal(number));

@@ -2,4 +2,5 @@
 
 pub mod admin;
 pub mod listen;
+pub mod pace;
 pub mod wire;

@@ -62,6 +62,16 @@ pub struct Upload {
 pub struct Progress {
     last: Cell<Instant>,
     state: Cell<UploadState>,
+    awaited: Cell<Awaited>,
+}
+
+/// Who is waited for while an upload runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// The client, to send more.
+    Client,
+    /// The upstream, to take more.
+    Upstream,
 }
 
 /// Where an upload stands.
@@ -84,6 +94,7 @@ impl Upload {
             } else {
                 UploadState::Running
             }),
+            awaited: Cell::new(Awaited::Upstream),
         });
         let body = if done {
             Body::Empty
@@ -104,6 +115,7 @@ impl Progress {
         Rc::new(Progress {
             last: Cell::new(clock::now()),
             state: Cell::new(UploadState::Done),
+            awaited: Cell::new(Awaited::Upstream),
         })
     }
 
@@ -117,6 +129,17 @@ impl Progress {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.state.get() == UploadState::Running
+    }
+
+    /// Whether the client is waited for, to send more.
+    #[must_use]
+    pub fn waits_for_client(&self) -> bool {
+        self.is_running() && self.awaited.get() == Awaited::Client
+    }
+
+    /// The time counts from now: the call had to wait before anything of it could be sent.
+    pub fn starts(&self) {
+        self.last.set(clock::now());
     }
 
     /// Whether the client's body broke off.
@@ -174,6 +197,12 @@ impl http_body::Body for Body {
 impl Upload {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        let awaited = if polled.is_ready() {
+            Awaited::Upstream
+        } else {
+            Awaited::Client
+        };
+        self.progress.awaited.set(awaited);
         if polled.is_ready() {
             self.progress.last.set(clock::now());
         }

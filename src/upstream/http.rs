@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -31,6 +32,14 @@ pub enum UpstreamError {
         #[source]
         source: std::io::Error,
     },
+    /// All connections that may be open are in use.
+    #[error("all {connections} connections to the upstream `{upstream}` are in use")]
+    Busy {
+        /// Which upstream.
+        upstream: String,
+        /// How many a worker may open.
+        connections: usize,
+    },
     /// The connection broke before the head of the answer was complete.
     #[error("the connection broke before the answer")]
     Broken(#[source] hyper::Error),
@@ -46,6 +55,18 @@ pub enum Repeat {
     Unsent,
     /// Also when a kept connection broke before the answer: its effect allows it, and this is the copy.
     Copy(Box<Request<Body>>),
+}
+
+/// The right to use one connection.
+#[derive(Debug)]
+pub struct Permit {
+    _held: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    fn of(held: OwnedSemaphorePermit) -> Permit {
+        Permit { _held: held }
+    }
 }
 
 /// An answer's head, and the connection that its body comes from.
@@ -89,7 +110,7 @@ pub struct Lease {
     sender: SendRequest<Body>,
     reused: Reused,
     prospect: Prospect,
-    _permit: OwnedSemaphorePermit,
+    permit: Permit,
 }
 
 /// Whether a connection may serve again.
@@ -166,6 +187,28 @@ impl HttpUpstream {
         self.idle.borrow_mut().clear();
     }
 
+    /// Waits for the right to use a connection, in the order of asking.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Busy`] where none has come free within `limit`.
+    pub async fn reserve(&self, limit: Duration) -> Result<Permit, UpstreamError> {
+        let busy = || UpstreamError::Busy {
+            upstream: self.plan.name.clone(),
+            connections: self.plan.connections,
+        };
+        match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => Ok(Permit::of(permit)),
+            Err(_) => {
+                let permit = timeout(limit, self.permits.clone().acquire_owned()).await;
+                permit
+                    .ok()
+                    .and_then(Result::ok)
+                    .map(Permit::of)
+                    .ok_or_else(busy)
+            }
+        }
+    }
+
     /// Sends a call and waits for the head of its answer. The caller bounds the time; dropped, the call's
     /// connection is closed.
     ///
@@ -173,14 +216,19 @@ impl HttpUpstream {
     /// [`UpstreamError`] after at most two attempts.
     pub async fn send(
         self: &Rc<Self>,
+        permit: Permit,
         request: Request<Body>,
         repeat: Repeat,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.lease().await?;
+        let lease = self.lease(permit).await?;
         let reused = lease.reused;
-        let (error, unsent) = match attempt(lease, request).await {
+        let Failed {
+            error,
+            unsent,
+            permit,
+        } = match attempt(lease, request).await {
             Ok(exchange) => return Ok(exchange),
-            Err(failed) => failed,
+            Err(failed) => *failed,
         };
         // A kept connection may have been closed by the server at the very moment it was taken.
         let again = match (reused, unsent, repeat) {
@@ -188,23 +236,13 @@ impl HttpUpstream {
             (Reused::Yes, None, Repeat::Copy(copy)) if !error.is_parse() => *copy,
             (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
         };
-        let lease = self.connect(self.permit().await).await?;
+        let lease = self.connect(permit).await?;
         attempt(lease, again)
             .await
-            .map_err(|(error, _)| classify(error))
+            .map_err(|failed| classify(failed.error))
     }
 
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        // The semaphore is never closed, so the wait ends with a permit.
-        loop {
-            if let Ok(permit) = self.permits.clone().acquire_owned().await {
-                return permit;
-            }
-        }
-    }
-
-    async fn lease(self: &Rc<Self>) -> Result<Lease, UpstreamError> {
-        let permit = self.permit().await;
+    async fn lease(self: &Rc<Self>, permit: Permit) -> Result<Lease, UpstreamError> {
         while let Some(mut sender) = self.take_idle() {
             // The connection's task may not have run since the last answer's end.
             if sender.is_ready() || sender.ready().await.is_ok() {
@@ -213,7 +251,7 @@ impl HttpUpstream {
                     sender,
                     reused: Reused::Yes,
                     prospect: Prospect::Open,
-                    _permit: permit,
+                    permit,
                 });
             }
         }
@@ -236,10 +274,7 @@ impl HttpUpstream {
         None
     }
 
-    async fn connect(
-        self: &Rc<Self>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Lease, UpstreamError> {
+    async fn connect(self: &Rc<Self>, permit: Permit) -> Result<Lease, UpstreamError> {
         let unreachable = |source| UpstreamError::Unreachable {
             upstream: self.plan.name.clone(),
             source,
@@ -269,7 +304,7 @@ impl HttpUpstream {
             sender,
             reused: Reused::No,
             prospect: Prospect::Open,
-            _permit: permit,
+            permit,
         })
     }
 }
@@ -290,15 +325,23 @@ impl Drop for Open {
     }
 }
 
-async fn attempt(
-    mut lease: Lease,
-    request: Request<Body>,
-) -> Result<Exchange, (hyper::Error, Option<Request<Body>>)> {
+/// An attempt without an answer, and what is left of it.
+struct Failed {
+    error: hyper::Error,
+    unsent: Option<Request<Body>>,
+    permit: Permit,
+}
+
+async fn attempt(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
     match lease.sender.try_send_request(request).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(mut failed) => {
             let unsent = failed.take_message();
-            Err((failed.into_error(), unsent))
+            Err(Box::new(Failed {
+                error: failed.into_error(),
+                unsent,
+                permit: lease.permit,
+            }))
         }
     }
 }

@@ -10,6 +10,6 @@ mod read;
 mod tasks;
 
 pub use body::{Body, BodyFault, Progress, Upload};
-pub use http::{Exchange, HttpUpstream, Lease, Repeat, UpstreamError};
+pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use read::{ReadFault, read_whole, violation_of};
 pub use tasks::Tasks;

@@ -85,7 +85,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         StatusCode::NO_CONTENT
     });
     RpcFace {
-        paths: raw.paths.iter().map(|path| path.value.clone()).collect(),
+        paths: raw.paths.iter().map(|path| normal(&path.value)).collect(),
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
     }
@@ -106,6 +106,17 @@ fn limits(raw: &RawLimits, workers: usize) -> Limits {
         connections: share(raw.connections.value),
         header_timeout: raw.header_timeout.value,
         body_timeout: raw.body_timeout.value,
+        write_timeout: raw.write_timeout.value,
         drain: raw.drain.value,
+    }
+}
+
+/// A path as calls are compared with it. One with empty or dot segments stays as it is, for it fits only itself.
+fn normal(path: &str) -> String {
+    let segments = Segments::split(path);
+    if segments.irregular().is_some() {
+        path.to_owned()
+    } else {
+        segments.normal()
     }
 }

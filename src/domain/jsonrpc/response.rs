@@ -110,7 +110,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
     let reply = match (set(RESULT), set(ERROR)) {
         (Some(_), Some(_)) => return Err(protocol("it has both `result` and `error`")),
         (Some(result), None) => Reply::Result(result),
-        (None, Some(error)) => Reply::Error(parse_error(&error, depth)?),
+        (None, Some(error)) => Reply::Error(parse_error(&error)?),
         (None, None) if value(RESULT).is_some() => Reply::Result(Json::literal("null")),
         (None, None) if value(METHOD).is_some() => {
             return Err(protocol("it is a request or a notification of the server"));
@@ -125,21 +125,21 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
     })
 }
 
-fn parse_error(error: &Json, depth: u16) -> Result<ErrorObject, ResponseFault> {
-    let (mut code, mut message, mut data) = (None, None, None);
-    let text = error.as_bytes();
-    let scanned = scan_object(text, depth, |member| match &text[member.name] {
-        b"code" => code = Some(error.piece(member.value)),
-        b"message" => message = Some(error.piece(member.value)),
-        b"data" => data = Some(error.piece(member.value)),
-        _ => {}
-    });
-    if scanned.is_err() {
+fn parse_error(error: &Json) -> Result<ErrorObject, ResponseFault> {
+    if error.kind() != Kind::Object {
         return Err(protocol(format!(
             "`error` is {}, not an object",
             error.kind().described()
         )));
     }
+    let members = error
+        .open()
+        .map_err(|fault| protocol(format!("`error`: {fault}")))?;
+    let member = |name: &str| {
+        let found = members.iter().find(|member| member.name == name)?;
+        Some(error.piece(found.value.clone()))
+    };
+    let (code, message, data) = (member("code"), member("message"), member("data"));
     let code = code.filter(|code| is_integer(code.as_bytes()));
     let code = code.and_then(|code| std::str::from_utf8(code.as_bytes()).ok()?.parse().ok());
     let Some(code) = code else {

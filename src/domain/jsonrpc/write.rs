@@ -11,22 +11,6 @@ pub fn request(id: u64, method: &str, params: Pieces) -> Pieces {
     let mut writer = PiecesWriter::with_capacity(96 + method.len() + small(&params));
     writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
     writer.copy(id.to_string().as_bytes());
-    with_method(writer, method, params)
-}
-
-/// A notification.
-#[must_use]
-pub fn notification(method: &str, params: Pieces) -> Pieces {
-    let mut writer = PiecesWriter::with_capacity(64 + method.len() + small(&params));
-    writer.copy(b"{\"jsonrpc\":\"2.0\"");
-    with_method(writer, method, params)
-}
-
-fn small(pieces: &Pieces) -> usize {
-    pieces.len().min(1024)
-}
-
-fn with_method(mut writer: PiecesWriter, method: &str, params: Pieces) -> Pieces {
     writer.copy(b",\"method\":");
     let mut name = Vec::with_capacity(method.len() + 2);
     encode(method, &mut name);
@@ -35,6 +19,10 @@ fn with_method(mut writer: PiecesWriter, method: &str, params: Pieces) -> Pieces
     writer.carry_all(params);
     writer.copy(b"}");
     writer.finish()
+}
+
+fn small(pieces: &Pieces) -> usize {
+    pieces.len().min(1024)
 }
 
 /// A response that reports success.

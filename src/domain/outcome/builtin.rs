@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::problem::{read_problem, write_problem};
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::{Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pieces::Pieces;
@@ -26,6 +26,10 @@ pub fn rest_to_rpc(reply: &RestReply, limits: ReplyLimits) -> Result<RpcAnswer, 
     match reply.status {
         200..=299 => success(reply, limits).map(RpcAnswer::Result),
         300..=399 => Err(redirect(reply)),
+        0..=199 => {
+            let message = format!("the server answered {}, which is no answer", reply.status);
+            Err(Failure::new(Reason::UpstreamUpgrade, message))
+        }
         _ => Ok(RpcAnswer::Error(failure(reply, limits))),
     }
 }
@@ -85,23 +89,6 @@ fn quoted(text: &str) -> String {
     String::from_utf8_lossy(Json::string(text).as_bytes()).into_owned()
 }
 
-const fn code_of(status: u16) -> i64 {
-    match status {
-        400 | 422 => -32602,
-        404 | 405 => -32601,
-        500.. => -32603,
-        _ => -32000,
-    }
-}
-
-const fn status_of(code: i64) -> u16 {
-    match code {
-        -32700 | -32600 | -32602 => 400,
-        -32601 => 404,
-        _ => 500,
-    }
-}
-
 /// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
 fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     let content_type = reply.content_type.as_deref().unwrap_or_default();
@@ -122,7 +109,7 @@ fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
     let data = kept(reply, json.as_ref(), limits.error_text);
     ErrorObject {
-        code: code_of(reply.status),
+        code: code_of_status(reply.status),
         message: Json::string(&message),
         data: Some(data),
     }
@@ -176,7 +163,7 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
                 .data
                 .as_ref()
                 .and_then(|data| restore(error.code, data));
-            restored.unwrap_or_else(|| write_problem(status_of(error.code), "", &error))
+            restored.unwrap_or_else(|| write_problem(status_of_code(error.code), "", &error))
         }
     }
 }
@@ -199,7 +186,7 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
         .ok()?
         .parse::<u16>()
         .ok()?;
-    if !(400..=599).contains(&status) || code_of(status) != code {
+    if !(400..=599).contains(&status) || code_of_status(status) != code {
         return None;
     }
     let content_type = match data.member("type")?.text() {

@@ -51,10 +51,16 @@ pub struct RestAnswer {
 /// `application/json` and every `+json` (RFC 6839 §3.1), parameters aside.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
-    essence.eq_ignore_ascii_case("application/json")
-        || subtype.len() > 5 && subtype[subtype.len() - 5..].eq_ignore_ascii_case("+json")
+    let essence = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .as_bytes();
+    let structured = essence.len().checked_sub(5).map(|at| &essence[at..]);
+    essence.eq_ignore_ascii_case(b"application/json")
+        || structured
+            .is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json") && essence.contains(&b'/'))
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
         row.label,
         row.blame.as_str()
     );
-    if let Some(Advice::Successor(successor)) = &failure.advice {
+    if let Some(Advice::Successor { name, .. }) = failure.advice.as_deref() {
         data.push_str(r#","successor":"#);
-        data.push_str(&String::from_utf8_lossy(Json::string(successor).as_bytes()));
+        data.push_str(&String::from_utf8_lossy(Json::string(name).as_bytes()));
     }
     if let Some(detail) = &failure.detail {
         data.push_str(r#","upstream":"#);

@@ -220,7 +220,35 @@ fn any_reason() -> impl Strategy<Value = Reason> {
     proptest::sample::select(Reason::ALL.to_vec())
 }
 
+#[test]
+fn json_is_told_by_its_content_type() {
+    for yes in [
+        "application/json",
+        "Application/JSON; charset=utf-8",
+        "application/problem+json",
+        "a/b+Json ;x",
+    ] {
+        assert!(is_json(yes), "{yes}");
+    }
+    for no in [
+        "",
+        "json",
+        "+json",
+        "text/plain",
+        "application/jsonp",
+        "application/\u{e9}1234",
+        "\u{20ac}/\u{20ac}",
+    ] {
+        assert!(!is_json(no), "{no}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn no_content_type_makes_it_panic(text in any::<String>(), tail in "[a-z+;/\u{e9}]{0,8}") {
+        let _ = is_json(&format!("{text}{tail}"));
+    }
+
     #[test]
     fn a_rest_error_comes_back_as_it_was(
         status in 400_u16..600,

@@ -27,6 +27,8 @@ pub use url::{BindError, Query, UrlValues, read as read_url, write as write_url}
 pub struct Route {
     /// The name that flags, metrics and logs know it by.
     pub name: String,
+    /// The REST side as it was written: `GET /items/{id}`.
+    pub rest: String,
     /// The HTTP method.
     pub method: Method,
     /// The path of the REST side.

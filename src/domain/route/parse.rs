@@ -47,12 +47,14 @@ pub fn parse_route(source: RouteSource) -> Result<Route, (&'static str, PatternE
     let foreign = Foreign::default();
     let RouteSource {
         name,
+        rest,
         timeout,
         successor,
         ..
     } = source;
     let route = Route {
         name,
+        rest,
         method,
         path,
         query,

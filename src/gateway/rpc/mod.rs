@@ -1,5 +1,8 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
+mod send;
+
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -8,22 +11,20 @@ use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 
-use super::ask::{self, Reply};
-use super::forward::{Forwarded, at_upstream, forward};
-use super::record::Record;
-use super::render::{self, Answer, Whole};
-use super::rest::{decide, identify};
-use super::translated::{self, belongs, no_response};
-use super::{AnswerBody, Arrival, Installed, Worker, intake};
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId, parse_response};
-use crate::domain::outcome::RpcAnswer;
+use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId};
 use crate::domain::pieces::Pieces;
+use crate::domain::plan::Plan;
 use crate::domain::rollout::{Caller, Stage};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
-use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
+use crate::gateway::forward::{Forwarded, at_upstream, forward};
+use crate::gateway::record::Record;
+use crate::gateway::render::{self, Answer, Whole};
+use crate::gateway::rest::{decide, identify, successor};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
+use crate::upstream::Upload;
 
 /// What the messages of one HTTP request have in common.
 struct Letter {
@@ -46,10 +47,32 @@ enum Said {
 }
 
 /// Whether a message is the only one of its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Company {
+#[derive(Debug, Clone, Copy)]
+enum Company<'a> {
     Alone,
-    Batch,
+    /// In a batch, whose answers have this much room left together, in bytes.
+    Batch(&'a Cell<usize>),
+}
+
+impl Company<'_> {
+    /// Takes room for an answer, if there is enough.
+    fn takes(self, length: usize) -> bool {
+        match self {
+            Company::Alone => true,
+            Company::Batch(room) => {
+                let left = room.get().checked_sub(length);
+                room.set(left.unwrap_or(0));
+                left.is_some()
+            }
+        }
+    }
+
+    fn is_full(self) -> bool {
+        match self {
+            Company::Alone => false,
+            Company::Batch(room) => room.get() == 0,
+        }
+    }
 }
 
 /// Serves one HTTP request to an RPC path.
@@ -155,13 +178,6 @@ impl Letter {
         Record::begin(&self.worker, &self.installed, Side::Rpc, &request)
     }
 
-    /// The answer to all messages at once, where none of them can have its own.
-    fn refuse(&self, failure: Failure) -> Response<AnswerBody> {
-        let mut record = self.record();
-        identify(&mut record, &self.installed.plan, &self.head.headers);
-        render::failure(record, failure)
-    }
-
     fn silence(&self) -> Response<AnswerBody> {
         render::respond(render::acknowledged(
             self.installed.plan.face.notification_status,
@@ -179,7 +195,8 @@ impl Letter {
     /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6).
     async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
         let plan = &self.installed.plan;
-        let calls = stream::iter(items).map(|item| self.item(item, Company::Batch));
+        let room = Cell::new(plan.limits.answer);
+        let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
         let said: Vec<Said> = calls.buffered(plan.face.batch_concurrency).collect().await;
         let messages: Vec<Pieces> = said
             .into_iter()
@@ -191,45 +208,37 @@ impl Letter {
         if messages.is_empty() {
             return self.silence();
         }
-        let length: usize = messages.iter().map(Pieces::len).sum();
-        if length > plan.limits.answer {
-            let message = format!(
-                "the answers of this batch are longer than {} bytes; send fewer calls",
-                plan.limits.answer
-            );
-            return self.refuse(Failure::new(Reason::UpstreamTooLarge, message));
-        }
         render::respond(render::rpc_message(jsonrpc::batch(messages)))
     }
 
     /// One message, from its record to its answer.
-    async fn item(&self, item: Item, company: Company) -> Said {
+    async fn item(&self, item: Item, company: Company<'_>) -> Said {
         let mut record = self.record();
         let caller = identify(&mut record, &self.installed.plan, &self.head.headers);
-        match item {
+        let (id, spoken) = match item {
             Item::Invalid(Invalid { id, why }) => {
-                self.fail(record, Failure::new(Reason::InvalidRequest, why), Some(&id))
+                (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
             }
-            Item::Response(text) => match self.client_response(&mut record, text).await {
-                Ok(answer) if company == Company::Alone => {
-                    Said::Forwarded(render::answer(record, answer))
-                }
-                Ok(answer) => {
-                    // Nobody waits for what the upstream says to it.
-                    drop(render::answer(record, answer));
-                    Said::Nothing
-                }
-                Err(failure) => self.fail(record, failure, Some(&RequestId::null())),
-            },
+            Item::Response(text) => (
+                Some(RequestId::null()),
+                self.client_response(&mut record, text, company).await,
+            ),
             Item::Call(call) => {
                 record.names_method(&call.method);
-                match self.call(&mut record, &call, (caller, company)).await {
-                    Ok(Spoken::Answer(whole)) if call.id.is_some() => Said::Message(whole),
-                    Ok(Spoken::Answer(_) | Spoken::Nothing) => Said::Nothing,
-                    Ok(Spoken::Stream(answer)) => Said::Forwarded(render::answer(record, answer)),
-                    Err(failure) => self.fail(record, failure, call.id.as_ref()),
-                }
+                let spoken = self.call(&mut record, &call, (caller, company)).await;
+                (call.id, spoken)
             }
+        };
+        match (spoken, id) {
+            (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
+                Said::Message(whole)
+            }
+            (Ok(Spoken::Answer(_)), Some(id)) => {
+                self.fail(record, full(&self.installed.plan), Some(&id))
+            }
+            (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => Said::Nothing,
+            (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
+            (Err(failure), id) => self.fail(record, failure, id.as_ref()),
         }
     }
 
@@ -247,26 +256,40 @@ impl Letter {
         Said::Message(Box::new(whole))
     }
 
-    /// A response of the client to a request of the server goes to the server.
-    async fn client_response(&self, record: &mut Record, text: Json) -> Result<Answer, Failure> {
+    /// A response of the client to a request of the server goes to the server. Only where it is alone is the
+    /// server's HTTP answer to it the answer.
+    async fn client_response(
+        &self,
+        record: &mut Record,
+        text: Json,
+        company: Company<'_>,
+    ) -> Result<Spoken, Failure> {
+        record.admit()?;
         let upstream = self.installed.upstream(Side::Rpc).ok_or_else(|| {
-            Failure::new(
-                Reason::InvalidRequest,
-                "a response to nothing: there is no RPC upstream that could have asked",
-            )
+            let message = "a response to nothing: there is no RPC upstream that could have asked";
+            Failure::new(Reason::InvalidRequest, message)
         })?;
-        self.forward(record, upstream, text.into_bytes().into())
-            .await
+        let answer = self
+            .forward(record, upstream, text.into_bytes().into())
+            .await?;
+        match company {
+            Company::Alone => Ok(Spoken::Stream(answer)),
+            Company::Batch(_) => self.discard(record, upstream, answer).await,
+        }
     }
 
     async fn call(
         &self,
         record: &mut Record,
         call: &Call,
-        (caller, company): (Caller<'_>, Company),
+        (caller, company): (Caller<'_>, Company<'_>),
     ) -> Result<Spoken, Failure> {
         record.admit()?;
         let plan = &self.installed.plan;
+        if company.is_full() {
+            // What could not be answered is not asked, either.
+            return Err(full(plan));
+        }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
@@ -283,112 +306,6 @@ impl Letter {
             }
         }
     }
-
-    async fn translate(
-        &self,
-        record: &mut Record,
-        route: &Route,
-        call: &Call,
-    ) -> Result<Spoken, Failure> {
-        let context = (&self.head, &self.arrival);
-        let (answer, brought) =
-            translated::rpc_call(record, route, call.params.as_ref(), context).await?;
-        let id = call.id.clone().unwrap_or(RequestId::null());
-        let mut whole = render::rpc_message(match answer {
-            RpcAnswer::Result(result) => jsonrpc::result(&id, result),
-            RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
-        });
-        whole.headers.extend(brought);
-        Ok(Spoken::Answer(Box::new(whole)))
-    }
-
-    /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
-    /// with an id of the proxy's own, and the client's is put back into the answer.
-    async fn passthrough(
-        &self,
-        record: &mut Record,
-        upstream: &Rc<HttpUpstream>,
-        call: &Call,
-        company: Company,
-    ) -> Result<Spoken, Failure> {
-        let travels = call.id.as_ref().is_none_or(RequestId::travels);
-        if company == Company::Alone && travels {
-            let answer = self
-                .forward(record, upstream, self.body.clone().into())
-                .await?;
-            return Ok(match (&call.id, answer) {
-                (None, Answer::Stream(stream))
-                    if stream.head.status.is_success() && !is_empty(&stream.body) =>
-                {
-                    // JSON-RPC 2.0 §4.1: a notification is not answered, whatever the server says to it.
-                    record.answered(stream.head.status.as_u16());
-                    Spoken::Nothing
-                }
-                (_, answer) => Spoken::Stream(answer),
-            });
-        }
-        let id = self.worker.mint();
-        let reply = self.exchange(record, upstream, call.with_id(id)).await?;
-        if call.id.is_none() {
-            record.answered(reply.status.as_u16());
-            return Ok(Spoken::Nothing);
-        }
-        let limits = &self.installed.plan.limits;
-        let response = parse_response(&reply.body, limits.depth);
-        let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
-        belongs(&response, id)?;
-        match &response.reply {
-            jsonrpc::Reply::Result(_) => record.answered(200),
-            jsonrpc::Reply::Error(error) => record.answered_error(200, error.code),
-        }
-        let id = call.id.clone().unwrap_or(RequestId::null());
-        let whole = render::rpc_message(response.with_id(&reply.body, &id));
-        Ok(Spoken::Answer(Box::new(whole)))
-    }
-
-    async fn forward(
-        &self,
-        record: &mut Record,
-        upstream: &Rc<HttpUpstream>,
-        body: Pieces,
-    ) -> Result<Answer, Failure> {
-        let mut head = self.head.clone();
-        head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
-        head.headers.remove(http::header::EXPECT);
-        head.headers
-            .insert(http::header::CONTENT_LENGTH, body.len().into());
-        head.headers.remove(http::header::TRAILER);
-        let forwarded = Forwarded {
-            head,
-            body: body.into(),
-            progress: Progress::complete(),
-            upgrade: None,
-        };
-        forward(record, upstream, forwarded, &self.arrival).await
-    }
-
-    async fn exchange(
-        &self,
-        record: &mut Record,
-        upstream: &Rc<HttpUpstream>,
-        body: Bytes,
-    ) -> Result<Reply, Failure> {
-        let mut headers = super::headers::translated(
-            &self.head.headers,
-            upstream.plan(),
-            super::headers::HasBody::Yes,
-        );
-        super::headers::add_hop(
-            &mut headers,
-            super::headers::Hop::of(&self.head, &self.arrival),
-        );
-        let mut request = Request::new(Body::from(Pieces::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;
-        *request.headers_mut() = headers;
-        let limit = upstream.plan().timeout;
-        ask::whole(record, upstream, request, Repeat::Unsent, limit).await
-    }
 }
 
 /// What a call is answered with, before it is known whether it may be answered.
@@ -396,10 +313,6 @@ enum Spoken {
     Answer(Box<Whole>),
     Stream(Answer),
     Nothing,
-}
-
-fn is_empty(body: &Incoming) -> bool {
-    hyper::body::Body::is_end_stream(body)
 }
 
 fn unknown(method: &str) -> Failure {
@@ -410,20 +323,23 @@ fn unknown(method: &str) -> Failure {
     )
 }
 
+/// A batch has no room for one more answer.
+fn full(plan: &Plan) -> Failure {
+    let limit = plan.limits.answer;
+    let message = format!(
+        "the answers of this batch are longer than {limit} bytes together; send fewer calls at a time"
+    );
+    Failure::new(Reason::BatchTooLarge, message)
+}
+
 fn retired(route: &Route) -> Failure {
-    let message = match &route.successor {
-        Some(successor) => format!(
-            "the JSON-RPC way of the route `{}` is retired; use {successor}",
-            route.name
-        ),
-        None => format!(
-            "the JSON-RPC way of the route `{}` is retired; call {} over REST",
-            route.name, route.method
-        ),
-    };
-    let failure = Failure::new(Reason::Retired, message);
-    match &route.successor {
-        Some(successor) => failure.advise(Advice::Successor(successor.clone())),
-        None => failure,
-    }
+    let name = route
+        .successor
+        .clone()
+        .unwrap_or_else(|| route.rest.clone());
+    let message = format!(
+        "the JSON-RPC way of the route `{}` is retired; use `{name}`",
+        route.name
+    );
+    Failure::new(Reason::Retired, message).advise(successor(route, name))
 }

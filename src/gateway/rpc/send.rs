@@ -1,0 +1,147 @@
+//! How a message goes on: to the RPC upstream as it came, or to the REST upstream translated.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use tokio::time::timeout;
+
+use super::{Company, Letter, Spoken};
+use crate::domain::failure::{Blame, Failure};
+use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
+use crate::domain::outcome::RpcAnswer;
+use crate::domain::pieces::Pieces;
+use crate::domain::route::Route;
+use crate::gateway::ask::{self, Reply};
+use crate::gateway::forward::{Forwarded, at_upstream, forward};
+use crate::gateway::headers::{self, HasBody, Hop};
+use crate::gateway::record::Record;
+use crate::gateway::render::{self, Answer};
+use crate::gateway::translated::{self, belongs, no_response};
+use crate::upstream::{Body, HttpUpstream, Progress, Repeat, read_whole};
+
+impl Letter {
+    pub(super) async fn translate(
+        &self,
+        record: &mut Record,
+        route: &Route,
+        call: &Call,
+    ) -> Result<Spoken, Failure> {
+        let context = (&self.head, &self.arrival);
+        let (answer, brought) =
+            translated::rpc_call(record, route, call.params.as_ref(), context).await?;
+        let id = call.id.clone().unwrap_or(RequestId::null());
+        let mut whole = render::rpc_message(match answer {
+            RpcAnswer::Result(result) => jsonrpc::result(&id, result),
+            RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
+        });
+        whole.headers.extend(brought);
+        Ok(Spoken::Answer(Box::new(whole)))
+    }
+
+    /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
+    /// with an id of the proxy's own, and the client's is put back into the answer.
+    pub(super) async fn passthrough(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        call: &Call,
+        company: Company<'_>,
+    ) -> Result<Spoken, Failure> {
+        let Some(id) = &call.id else {
+            let body = match company {
+                Company::Alone => self.body.clone(),
+                Company::Batch(_) => call.text.clone().into_bytes(),
+            };
+            let answer = self.forward(record, upstream, body.into()).await?;
+            return self.discard(record, upstream, answer).await;
+        };
+        if id.travels() && matches!(company, Company::Alone) {
+            let answer = self
+                .forward(record, upstream, self.body.clone().into())
+                .await?;
+            return Ok(Spoken::Stream(answer));
+        }
+        let minted = self.worker.mint();
+        let reply = self
+            .exchange(record, upstream, call.with_id(minted))
+            .await?;
+        let limits = &self.installed.plan.limits;
+        let response = parse_response(&reply.body, limits.depth);
+        let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
+        belongs(&response, minted)?;
+        match &response.reply {
+            jsonrpc::Reply::Result(_) => record.answered(200),
+            jsonrpc::Reply::Error(error) => {
+                record.answered_error(200, error.code, Blame::of_code(error.code))
+            }
+        }
+        let whole = render::rpc_message(response.with_id(&reply.body, id));
+        Ok(Spoken::Answer(Box::new(whole)))
+    }
+
+    /// Sends a message on with the headers that it came with.
+    pub(super) async fn forward(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        body: Pieces,
+    ) -> Result<Answer, Failure> {
+        let mut head = self.head.clone();
+        head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
+        head.headers.remove(http::header::EXPECT);
+        head.headers
+            .insert(http::header::CONTENT_LENGTH, body.len().into());
+        head.headers.remove(http::header::TRAILER);
+        let body = Body::from(body);
+        let forwarded = Forwarded {
+            head,
+            body,
+            progress: Progress::complete(),
+            upgrade: None,
+        };
+        forward(record, upstream, forwarded, &self.arrival).await
+    }
+
+    /// Reads what the server says to a message that is not answered (JSON-RPC 2.0 §4.1), so that the
+    /// connection can serve again; what is too long or too late closes it.
+    pub(super) async fn discard(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        answer: Answer,
+    ) -> Result<Spoken, Failure> {
+        if let Answer::Stream(stream) = answer {
+            record.answered(stream.head.status.as_u16());
+            let limit = self.installed.plan.limits.answer;
+            if let Ok(Ok(_)) =
+                timeout(upstream.plan().timeout, read_whole(stream.body, limit)).await
+            {
+                stream.lease.release();
+            }
+        }
+        Ok(Spoken::Nothing)
+    }
+
+    async fn exchange(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        body: Bytes,
+    ) -> Result<Reply, Failure> {
+        let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
+        headers::add_hop(&mut headers, Hop::of(&self.head, &self.arrival));
+        let mut request = Request::new(Body::from(Pieces::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;
+        *request.headers_mut() = headers;
+        ask::whole(
+            record,
+            upstream,
+            request,
+            Repeat::Unsent,
+            upstream.plan().timeout,
+        )
+        .await
+    }
+}
