@@ -135,7 +135,7 @@ fn read(fault: ReadFault) -> Failure {
             Reason::UpstreamTooLarge,
             format!("the server's answer is longer than {limit} bytes"),
         ),
-        ReadFault::Cut(error) if error.is_parse() => Failure::new(
+        ReadFault::Cut(_) if fault.is_malformed() => Failure::new(
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",
         )

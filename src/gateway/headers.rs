@@ -35,24 +35,26 @@ const HOP_BY_HOP: [HeaderName; 7] = [
 
 /// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> = headers
-            .get_all(CONNECTION)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-            // A message is not read without them, whoever names them.
-            .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
-        headers.remove(CONNECTION);
+    for name in named_by_connection(headers) {
+        headers.remove(name);
     }
+    headers.remove(CONNECTION);
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
+}
+
+/// The fields that `Connection` names, in all its values.
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        // A message is not read without them, whoever names them.
+        .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
+        .collect()
 }
 
 /// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
@@ -208,8 +210,10 @@ pub(super) enum HasBody {
     No,
 }
 
+/// Copies fields, but for those of one connection.
 fn carry(from: &HeaderMap, to: &mut HeaderMap, names: &[HeaderName]) {
-    for name in names {
+    let of_connection = named_by_connection(from);
+    for name in names.iter().filter(|name| !of_connection.contains(name)) {
         for value in from.get_all(name) {
             to.append(name, value.clone());
         }

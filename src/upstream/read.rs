@@ -1,5 +1,7 @@
 //! A body read whole, within a limit.
 
+use std::io::{Error, ErrorKind};
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -15,6 +17,22 @@ pub enum ReadFault {
     /// It broke off.
     #[error("the body broke off")]
     Cut(#[source] hyper::Error),
+}
+
+impl ReadFault {
+    /// Whether the bytes that came are not valid HTTP, rather than too few.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        let ReadFault::Cut(error) = self else {
+            return false;
+        };
+        // A chunk that cannot be read is an I/O error for hyper, which knows parse errors of heads only.
+        let io = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
+        error.is_parse()
+            || io.is_some_and(|io| {
+                matches!(io.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData)
+            })
+    }
 }
 
 /// Reads a body whole. A length that is announced beyond the limit is refused before anything is read, so

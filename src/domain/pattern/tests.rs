@@ -37,6 +37,8 @@ fn a_text_becomes_the_value_of_its_declared_type() {
         ("x=50", &[], Some("\"50\"")),
         ("x:integer=50", &[], Some("50")),
         ("x:integer?=50", &[], None),
+        ("x:integer?=50", &["50"], None),
+        ("x:integer?=50", &["51"], Some("51")),
         ("x=", &[], Some("\"\"")),
         ("x:string[,]=[\"a\"]", &[], Some("[\"a\"]")),
     ];

@@ -94,6 +94,17 @@ impl Hole {
     /// # Errors
     /// What the texts should have been.
     pub fn read(&self, texts: &[&str], out: &mut Vec<u8>) -> Result<Presence, String> {
+        let start = out.len();
+        let presence = self.read_texts(texts, out)?;
+        if self.leaves_out(&out[start..]) {
+            // The other side has the same default, and does not write it either.
+            out.truncate(start);
+            return Ok(Presence::Absent);
+        }
+        Ok(presence)
+    }
+
+    fn read_texts(&self, texts: &[&str], out: &mut Vec<u8>) -> Result<Presence, String> {
         let list = match (&self.shape, texts) {
             (_, []) => return self.read_absent(out),
             (Shape::One(scalar), [text]) => {

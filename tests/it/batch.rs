@@ -1,0 +1,345 @@
+//! Batches: a map over the single call, in order and within bounds.
+
+use serde_json::{Value, json};
+
+use crate::scene::{Called, before_rest, before_rpc, call, json, rpc_failure, saying};
+use crate::support::{Message, Proxy, Upstream, Wire, both};
+
+fn numbered(id: usize) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m","params":[{id}]}}"#)
+}
+
+fn batch(ids: impl IntoIterator<Item = usize>) -> String {
+    let messages: Vec<String> = ids.into_iter().map(numbered).collect();
+    format!("[{}]", messages.join(","))
+}
+
+/// Sends a batch and leaves its answer to be read.
+fn send(proxy: &Proxy, body: &str) -> Wire {
+    let mut client = proxy.connect();
+    let length = body.len();
+    client.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}"
+    ));
+    client
+}
+
+/// Answers the call that a server has read: its first parameter is the result.
+fn reply(server: &mut Wire, request: &Message) {
+    let called = Called::of(request);
+    let (id, params) = (called.id(), called.params());
+    server.send(json(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
+    )));
+}
+
+/// What the answers of [`batch`] are.
+fn answers(ids: impl IntoIterator<Item = usize>) -> Value {
+    ids.into_iter()
+        .map(|id| json!({"jsonrpc": "2.0", "id": id, "result": [id]}))
+        .collect()
+}
+
+/// The number of a call that [`numbered`] has written.
+fn number(request: &Message) -> u64 {
+    request.json()["params"][0].as_u64().unwrap()
+}
+
+#[test]
+fn answers_keep_the_order_of_the_calls_whatever_the_order_of_the_servers_answers() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, "");
+    let mut client = send(&proxy, &batch(0..4));
+    let mut waiting: Vec<(Wire, Message)> = (0..4)
+        .map(|_| {
+            let mut server = upstream.accept();
+            let request = server.read_request();
+            (server, request)
+        })
+        .collect();
+    waiting.sort_by_key(|(_, request)| number(request));
+    for (server, request) in waiting.iter_mut().rev() {
+        reply(server, request);
+    }
+    assert_eq!(client.read_answer().json(), answers(0..4));
+}
+
+#[test]
+fn no_more_calls_of_a_batch_run_at_a_time_than_configured() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, "[rpc]\nbatch_concurrency = 2\n");
+    let mut client = send(&proxy, &batch(0..5));
+    let mut servers = [upstream.accept(), upstream.accept()];
+    let mut waiting = servers.each_mut().map(|server| server.read_request());
+    if number(&waiting[0]) == 1 {
+        servers.swap(0, 1);
+        waiting.swap(0, 1);
+    }
+    let [first, second] = &mut servers;
+    assert_eq!(waiting.each_ref().map(number), [0, 1]);
+    // Each further call waits for the one before the last, and takes its connection.
+    reply(first, &waiting[0]);
+    let third = first.read_request();
+    reply(second, &waiting[1]);
+    let fourth = second.read_request();
+    assert_eq!([number(&third), number(&fourth)], [2, 3]);
+    reply(first, &third);
+    let fifth = first.read_request();
+    reply(second, &fourth);
+    reply(first, &fifth);
+    assert_eq!(client.read_answer().json(), answers(0..5));
+    upstream.expect_no_connection();
+}
+
+#[test]
+fn a_batch_beyond_its_limit_is_refused_whole() {
+    let upstream = saying(r#""result":1"#);
+    let proxy = before_rpc(&upstream, "[limits]\nbatch = 3\n");
+    let answer = proxy.rpc(batch(0..4)).json();
+    assert_eq!(rpc_failure(&answer), (-32600, "batch_too_large"));
+    assert_eq!(answer["id"], Value::Null);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains('4') && message.contains('3'), "{message}");
+    // What is no message counts as well.
+    let answer = proxy.rpc("[1,2,3,4]").json();
+    assert_eq!(rpc_failure(&answer), (-32600, "batch_too_large"));
+    assert_eq!(upstream.requests().len(), 0);
+    assert_eq!(proxy.rpc(batch(0..3)).json().as_array().unwrap().len(), 3);
+    assert_eq!(upstream.requests().len(), 3);
+}
+
+const ROUTES: &str = r#"
+[[route]]
+name = "passed"
+rest = "POST /passed"
+rpc = "passed"
+[[route]]
+name = "translated"
+rest = "GET /translated/{id:integer}"
+rpc = "translated"
+[[route]]
+name = "gone"
+rest = "POST /gone"
+rpc = "gone"
+"#;
+
+const FLAGS: &str = r#"
+[[flag]]
+name = "moved"
+route = "translated"
+stage = "translate"
+side = "rpc"
+[[flag]]
+name = "closed"
+route = "gone"
+stage = "retired"
+side = "rpc"
+"#;
+
+#[test]
+fn each_message_of_a_batch_has_its_own_route_flag_and_stage() {
+    let rest = Upstream::answering(json(r#"{"from":"rest"}"#));
+    let rpc = Upstream::serving(|request| {
+        let called = Called::of(request);
+        let id = called.id();
+        json(match called.method() {
+            "passed" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"from":"rpc"}}}}"#),
+            _ => format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"none"}}}}"#
+            ),
+        })
+    });
+    let proxy = Proxy::start_with_flags(&format!("{}{ROUTES}", both(&rest, &rpc)), FLAGS);
+    let messages = [
+        r#"{"jsonrpc":"2.0","id":"a","method":"passed"}"#,
+        r#"{"jsonrpc":"2.0","id":"b","method":"translated","params":{"id":1}}"#,
+        r#"{"jsonrpc":"2.0","id":"c","method":"gone"}"#,
+        r#"{"jsonrpc":"2.0","id":"d","method":"unknown"}"#,
+        r#"{"jsonrpc":"2.0","method":"translated","params":{"id":2}}"#,
+        r#"{"jsonrpc":"2.0","id":"e"}"#,
+        r#"{"jsonrpc":"2.0","id":"f","method":"translated","params":{"id":"x"}}"#,
+        "[]",
+    ];
+    let answer = proxy.rpc(format!("[{}]", messages.join(",")));
+    let answer = answer.json();
+    let ids: Vec<&Value> = (0..7).map(|place| &answer[place]["id"]).collect();
+    assert_eq!(
+        json!(ids),
+        json!(["a", "b", "c", "d", "e", "f", null]),
+        "{answer}"
+    );
+    assert_eq!(answer.as_array().unwrap().len(), 7);
+    assert_eq!(answer[0]["result"], json!({"from": "rpc"}));
+    assert_eq!(answer[1]["result"], json!({"from": "rest"}));
+    assert_eq!(rpc_failure(&answer[2]), (-32009, "retired"));
+    assert_eq!(
+        answer[3]["error"],
+        json!({"code": -32601, "message": "none"})
+    );
+    assert_eq!(rpc_failure(&answer[4]), (-32600, "invalid_request"));
+    assert_eq!(rpc_failure(&answer[5]), (-32602, "invalid_params"));
+    assert_eq!(rpc_failure(&answer[6]), (-32600, "invalid_request"));
+
+    let mut targets: Vec<String> = rest
+        .requests()
+        .into_iter()
+        .map(|seen| seen.head.start)
+        .collect();
+    targets.sort();
+    assert_eq!(
+        targets,
+        ["GET /translated/1 HTTP/1.1", "GET /translated/2 HTTP/1.1"]
+    );
+    assert_eq!(rpc.requests().len(), 2);
+    for pieces in [
+        ["route=passed", "stage=passthrough", "outcome=success"],
+        ["route=translated", "stage=translate", "outcome=success"],
+        ["route=gone", "stage=retired", "reason=retired"],
+        ["rpc_method=unknown", "decision=unrouted", "code=-32601"],
+        ["route=translated", "reason=invalid_params", "blame=client"],
+    ] {
+        proxy.log_line(&pieces);
+    }
+}
+
+#[test]
+fn calls_of_a_batch_that_share_an_id_get_each_its_own_answer() {
+    let upstream = Upstream::serving(|request| {
+        let called = Called::of(request);
+        let (id, params) = (called.own_id(), called.params());
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
+        ))
+    });
+    let proxy = before_rpc(&upstream, "");
+    let answer = proxy.rpc(format!(
+        "[{},{},{}]",
+        call("m", "[1]"),
+        call("m", "[2]"),
+        call("m", "[3]")
+    ));
+    let expected: Value = (1..4)
+        .map(|number| json!({"jsonrpc": "2.0", "id": 1, "result": [number]}))
+        .collect();
+    assert_eq!(answer.json(), expected);
+}
+
+#[test]
+fn a_call_that_fails_leaves_the_others_of_its_batch_alone() {
+    let upstream = Upstream::serving(|request| {
+        let called = Called::of(request);
+        match called.method() {
+            "cut" => Vec::new(),
+            _ => json(format!(
+                r#"{{"jsonrpc":"2.0","id":{},"result":1}}"#,
+                called.id()
+            )),
+        }
+    });
+    let proxy = before_rpc(&upstream, "");
+    let messages = [call("m", "[]"), call("cut", "[]"), call("m", "[]")];
+    let answer = proxy.rpc(format!("[{}]", messages.join(","))).json();
+    assert_eq!(
+        (&answer[0]["result"], &answer[2]["result"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(rpc_failure(&answer[1]), (-32003, "upstream_cut"));
+    assert_eq!(answer[1]["id"], 1);
+    assert_eq!(upstream.requests().len(), 3, "nothing was sent twice");
+}
+
+#[test]
+fn the_answers_of_a_batch_are_limited_together() {
+    let upstream = Upstream::serving(|request| {
+        let id = Called::of(request).own_id();
+        let text = "x".repeat(900);
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":"{text}"}}"#
+        ))
+    });
+    let proxy = before_rpc(&upstream, "[limits]\nanswer = 2000\n");
+    assert_eq!(proxy.rpc(batch(0..2)).json().as_array().unwrap().len(), 2);
+    let answer = proxy.rpc(batch(0..3));
+    assert_eq!(answer.status(), 200);
+    let answer = answer.json();
+    assert_eq!(rpc_failure(&answer), (-32005, "upstream_too_large"));
+    assert_eq!(answer["id"], Value::Null);
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("2000")
+    );
+}
+
+#[test]
+fn each_call_of_a_batch_counts_against_the_limit_of_calls_in_progress() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, "[limits]\nin_flight = 2\n");
+    let mut client = send(&proxy, &batch(0..3));
+    let mut servers = [upstream.accept(), upstream.accept()];
+    for server in &mut servers {
+        let request = server.read_request();
+        reply(server, &request);
+    }
+    let answer = client.read_answer();
+    assert_eq!(answer.status(), 200);
+    let answer = answer.json();
+    assert_eq!(answer[0], answers(0..1)[0]);
+    assert_eq!(answer[1], answers(1..2)[0]);
+    assert_eq!(rpc_failure(&answer[2]), (-32011, "overloaded"));
+    assert_eq!(answer[2]["error"]["data"]["blame"], "proxy");
+    upstream.expect_no_connection();
+}
+
+#[test]
+fn a_client_that_goes_away_cancels_every_call_of_its_batch() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, "");
+    let client = send(&proxy, &batch(0..3));
+    let mut servers = [upstream.accept(), upstream.accept(), upstream.accept()];
+    for server in &mut servers {
+        server.read_request();
+    }
+    client.reset();
+    for server in &mut servers {
+        server.expect_gone();
+    }
+    proxy.log_line(&["outcome=cancelled", "blame=client", "rpc_method=m"]);
+}
+
+#[test]
+fn responses_of_a_client_go_to_the_server_and_are_not_answered() {
+    let upstream = Upstream::answering("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+    let proxy = before_rpc(&upstream, "");
+    let response = r#"{"jsonrpc":"2.0","id":"s-1","result":{"roots":[]}}"#;
+    let answer = proxy.rpc(format!("[{response},{response}]"));
+    assert_eq!((answer.status(), answer.text()), (204, ""));
+    let requests = upstream.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests.iter().all(|seen| seen.text() == response));
+    let answer = proxy.rpc(response);
+    assert_eq!((answer.status(), answer.text()), (202, ""));
+
+    let rest = Upstream::start();
+    let proxy = before_rest(&rest, "");
+    let answer = proxy.rpc(response).json();
+    assert_eq!(rpc_failure(&answer), (-32600, "invalid_request"));
+    assert_eq!(answer["id"], Value::Null);
+    rest.expect_no_connection();
+}
+
+#[test]
+fn white_space_around_the_messages_of_a_batch_means_nothing() {
+    let proxy = before_rpc(&saying(r#""result":1"#), "");
+    let answer = proxy.rpc(format!(
+        "\r\n\t [ {}\n,\t{} ] \r\n",
+        numbered(1),
+        numbered(2)
+    ));
+    assert_eq!(answer.json().as_array().unwrap().len(), 2);
+    for body in ["[1,]", "[,]", "[", "[1]]", "[1] x", ""] {
+        let answer = proxy.rpc(body).json();
+        assert_eq!(rpc_failure(&answer), (-32700, "malformed_json"), "{body}");
+    }
+}
