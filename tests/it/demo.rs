@@ -2,18 +2,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ended, Message, Proxy, Wire, becomes, program, run_to_end};
+use crate::support::{Message, Proxy, Wire, becomes, program, run_to_end};
 
-/// The demo, with a folder of the test as its place for temporary files.
 fn demo() -> Proxy {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-    let mut command = program(&arguments);
-    command.env("TMPDIR", folder.path());
-    Proxy::launch(command, folder)
+    Proxy::launch(demo_in(folder.path(), "127.0.0.1:0"), folder)
+}
+
+/// The demo, with a folder of the test as its place for temporary files.
+fn demo_in(folder: &Path, listen: &str) -> Command {
+    let mut command = program(&["demo", "--listen", listen, "--admin", "127.0.0.1:0"]);
+    command.env("TMPDIR", folder);
+    command
 }
 
 fn introduction(demo: &Proxy) -> String {
@@ -350,11 +354,11 @@ fn an_edit_of_the_printed_flags_file_acts() {
 #[test]
 fn a_signal_ends_the_demo_and_leaves_nothing_behind() {
     for signal in ["TERM", "INT"] {
-        let demo = demo();
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let demo = Proxy::launch(demo_in(folder.path(), "127.0.0.1:0"), elsewhere);
         introduction(&demo);
-        let folder = demo.folder().to_owned();
-        let held = demo.keep_folder();
-        assert_eq!(names(&folder).len(), 1);
+        assert_eq!(names(folder.path()).len(), 1);
         assert_eq!(
             rest(&demo, "mover", call("list_tables", json!({}))).status(),
             200
@@ -362,8 +366,7 @@ fn a_signal_ends_the_demo_and_leaves_nothing_behind() {
         demo.signal(signal);
         let stopped = demo.wait();
         assert_eq!(stopped.status.code(), Some(0), "{signal}: {stopped:?}");
-        assert_eq!(names(&folder), [""; 0], "{signal}");
-        drop(held);
+        assert_eq!(names(folder.path()), [""; 0], "{signal}");
     }
 }
 
@@ -379,14 +382,9 @@ fn a_second_demo_at_the_same_address_says_that_it_is_taken() {
     let first = demo();
     let folder = tempfile::tempdir().unwrap();
     let listen = first.address().to_string();
-    let mut second = program(&["demo", "--listen", &listen, "--admin", "127.0.0.1:0"]);
-    second.env("TMPDIR", folder.path());
-    let Ended {
-        code,
-        output,
-        errors,
-    } = run_to_end(second);
-    assert_eq!((code, output.as_str()), (Some(1), ""));
+    let second = run_to_end(demo_in(folder.path(), &listen));
+    assert_eq!((second.code, second.output.as_str()), (Some(1), ""));
+    let errors = second.errors;
     let said = format!("error: cannot listen on {listen} (`listen.address`)");
     assert!(errors.contains(&said), "{errors}");
     assert!(errors.contains("Address already in use"), "{errors}");

@@ -50,6 +50,15 @@ fn run_in(folder: &TempDir, arguments: &[&str]) -> Command {
 }
 
 #[test]
+fn a_run_prints_where_it_can_be_reached_and_nothing_else() {
+    let upstream = Upstream::nowhere();
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let (address, admin) = (proxy.address(), proxy.admin());
+    let line = format!("serving http://{address}, admin http://{admin}");
+    assert_eq!(proxy.printed("serving"), line);
+}
+
+#[test]
 fn a_call_in_progress_gets_its_answer_after_sigterm() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&rest_only(&upstream));

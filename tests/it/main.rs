@@ -8,10 +8,12 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod admin_listener;
 mod batch;
 mod connections;
 #[cfg(feature = "demo")]
 mod demo;
+mod every_kind;
 mod expect;
 mod flags_at_run_time;
 mod harness;

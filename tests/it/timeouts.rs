@@ -126,7 +126,10 @@ fn the_end_of_the_program_does_not_wait_longer_than_its_limit() {
         stopped.log.contains("calls were still in progress"),
         "{stopped:?}"
     );
-    assert!(stopped.log.contains("outcome=cancelled"), "{stopped:?}");
+    assert!(
+        stopped.log.contains("outcome=cut blame=proxy"),
+        "{stopped:?}"
+    );
     open.client.expect_gone();
     open.server.expect_gone();
 }

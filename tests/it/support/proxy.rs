@@ -112,11 +112,6 @@ impl Proxy {
         self.folder.path()
     }
 
-    /// Keeps its folder for after its end.
-    pub(crate) fn keep_folder(&self) -> Arc<TempDir> {
-        self.folder.clone()
-    }
-
     /// A client's connection.
     pub(crate) fn connect(&self) -> Wire {
         Wire::connect(self.address)
