@@ -2,7 +2,7 @@
 
 use serde_json::json as value;
 
-use crate::scene::{Called, answer, before_rpc, body_of, json, json_with, problem, saying};
+use crate::scene::{Called, answer, before_rpc, body_of, json_with, problem, saying};
 use crate::support::{Message, Proxy, Upstream, fields};
 
 pub(crate) const ROUTES: &str = r#"
