@@ -12,7 +12,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use dualgauge::domain::json::Json;
 use dualgauge::domain::jsonrpc::{self, Incoming, Item, MessageLimits};
 use dualgauge::domain::route::{Route, RouteSource, Segments, parse_route};
-use dualgauge::domain::translate::{rest_to_rpc, rpc_to_rest};
+use dualgauge::domain::translate::{read_rest, rest_to_rpc, rpc_to_rest};
 
 const LIMITS: MessageLimits = MessageLimits {
     depth: 128,
@@ -87,7 +87,8 @@ fn translate(criterion: &mut Criterion) {
 
 fn to_rpc(route: &Route, path: &str, text: &Bytes) -> usize {
     let body = Json::parse(text.clone(), 128).expect("the body is JSON");
-    let call = rest_to_rpc(route, &Segments::split(path), None, Some(body)).expect("the call fits");
+    let url = read_rest(route, &Segments::split(path), None).expect("the URL fits");
+    let call = rest_to_rpc(route, url, Some(body)).expect("the call fits");
     jsonrpc::request(7, &route.rpc, call.params).len()
 }
 

@@ -97,7 +97,7 @@ pub enum Polled {
 /// Who wants the files read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trigger {
-    /// Somebody has asked: he is always answered in the log.
+    /// Somebody has asked: he is always answered in the log, though not twice with the same list.
     Asked,
     /// The files were watched: problems that are known already are not said again.
     Watched,
@@ -226,13 +226,21 @@ impl Control {
 
     fn refuse(&mut self, problems: Problems, trigger: Trigger) {
         let known = self.refused.as_ref() == Some(&problems);
-        if known && trigger == Trigger::Watched {
-            return;
+        match (known, trigger) {
+            (true, Trigger::Watched) => return,
+            (true, Trigger::Asked) => tracing::error!(
+                problems = problems.iter().len(),
+                "the configuration still has the problems that were logged before"
+            ),
+            (false, Trigger::Watched | Trigger::Asked) => {
+                for problem in &problems {
+                    tracing::error!("{problem}");
+                }
+                tracing::error!(
+                    "the configuration has problems; what was in force before stays in force"
+                );
+            }
         }
-        for problem in &problems {
-            tracing::error!("{problem}");
-        }
-        tracing::error!("the configuration has problems; what was in force before stays in force");
         self.reloads.failed += 1;
         self.refused = Some(problems);
     }

@@ -90,6 +90,8 @@ pub fn run(
         .map_err(at("admin.address", admin))?;
     let workers = Workers::start(listen, count, &control.plan(), &names)
         .map_err(at("listen.address", listen))?;
+    // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
+    let signals = runtime.block_on(async { Signals::listen() })?;
     ready(Addresses {
         listen: workers.address(),
         admin: admin.local_addr()?,
@@ -99,7 +101,7 @@ pub fn run(
         names,
         lines: log.dropped_lines(),
     };
-    runtime.block_on(operate(control, workers, admin, page))
+    runtime.block_on(operate(control, workers, signals, admin, page))
 }
 
 fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
@@ -134,6 +136,7 @@ impl Page {
 async fn operate(
     control: Control,
     workers: Workers,
+    signals: Signals,
     listener: TcpListener,
     page: Page,
 ) -> Result<(), RunError> {
@@ -148,7 +151,7 @@ async fn operate(
         let _ = closed.await;
     });
     let life = async {
-        let result = live(workers, &commands).await;
+        let result = live(workers, signals, &commands).await;
         // The admin listener answers until the last call is served; the owner ends when nobody can ask it.
         drop(commands);
         drop(close);
@@ -159,9 +162,15 @@ async fn operate(
 }
 
 /// Waits for the end, and drains.
-async fn live(mut workers: Workers, commands: &mpsc::Sender<Command>) -> Result<(), RunError> {
-    let mut ends = Ends::listen()?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+async fn live(
+    mut workers: Workers,
+    signals: Signals,
+    commands: &mpsc::Sender<Command>,
+) -> Result<(), RunError> {
+    let Signals {
+        mut ends,
+        mut hang_up,
+    } = signals;
     loop {
         // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn.
         tokio::select! {
@@ -183,6 +192,21 @@ async fn live(mut workers: Workers, commands: &mpsc::Sender<Command>) -> Result<
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())
+}
+
+/// The signals that a run listens to.
+struct Signals {
+    ends: Ends,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            ends: Ends::listen()?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 /// The signals that end a run.

@@ -163,7 +163,7 @@ which are translated to the other protocol. Paste these into another terminal:
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"list_tables","arguments":{{}}}}}}'
 
   # what it counted, and the flags; take the client `mover` back to passthrough at run time
-  curl -s http://{admin}/metrics | grep dualgauge_calls_total
+  curl -s http://{admin}/metrics | grep ^dualgauge_calls_total
   curl -s http://{admin}/api/v1/flags
   curl -s -X PUT http://{admin}/api/v1/flags/mover -H 'content-type: application/json' \
     -d '{{"stage":"passthrough","percent":100}}'

@@ -60,6 +60,8 @@ pub enum Reason {
     RequestTimeout,
     /// A content type, charset or content coding that is not read.
     UnsupportedMediaType,
+    /// The body is not what its content coding says.
+    MalformedBody,
     /// The body is not JSON.
     MalformedJson,
     /// Nesting beyond the limit.
@@ -151,7 +153,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 29] = [
+    pub const ALL: [Reason; 30] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -160,6 +162,7 @@ impl Reason {
         Reason::BodyCut,
         Reason::RequestTimeout,
         Reason::UnsupportedMediaType,
+        Reason::MalformedBody,
         Reason::MalformedJson,
         Reason::TooDeep,
         Reason::InvalidRequest,
@@ -195,6 +198,7 @@ impl Reason {
             Reason::BodyCut => client(400, -32700, "body_cut"),
             Reason::RequestTimeout => client(408, -32007, "request_timeout"),
             Reason::UnsupportedMediaType => client(415, -32008, "unsupported_media_type"),
+            Reason::MalformedBody => client(400, -32700, "malformed_body"),
             Reason::MalformedJson => client(400, -32700, "malformed_json"),
             Reason::TooDeep => client(400, -32600, "too_deep"),
             Reason::InvalidRequest => client(400, -32600, "invalid_request"),
@@ -225,6 +229,10 @@ impl Reason {
     /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
+        // What is no HTTP request is no JSON-RPC message either, whatever its target looks like.
+        if matches!(self, Reason::MalformedHttp) {
+            return 400;
+        }
         match self.row().status {
             status @ (405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
             _ => 200,

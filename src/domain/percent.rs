@@ -95,10 +95,14 @@ pub fn encode(text: &str, keep: Keep, out: &mut String) {
     }
 }
 
-/// A path segment in normal form: unreserved characters decoded, digits of escapes in upper case.
+/// A path segment in normal form: unreserved characters decoded, digits of escapes in upper case, and what is
+/// beyond ASCII encoded.
 /// A segment with a malformed escape stays as it is, whole; it equals no literal, and no value can be read from it.
 #[must_use]
 pub fn normalise(segment: &str) -> Cow<'_, str> {
+    if !segment.is_ascii() {
+        return Cow::Owned(normalise(&encode_beyond_ascii(segment)).into_owned());
+    }
     if !segment.contains('%') {
         return Cow::Borrowed(segment);
     }
@@ -117,6 +121,18 @@ pub fn normalise(segment: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+fn encode_beyond_ascii(segment: &str) -> String {
+    let mut out = String::with_capacity(segment.len() * 3);
+    for letter in segment.chars() {
+        if letter.is_ascii() {
+            out.push(letter);
+        } else {
+            encode(letter.encode_utf8(&mut [0; 4]), Keep::Nothing, &mut out);
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -144,7 +160,7 @@ mod tests {
         assert_eq!(normalise("a%2fb"), "a%2Fb");
         assert_eq!(normalise("%2e%2E"), "..");
         assert_eq!(normalise("100%"), "100%");
-        assert_eq!(normalise("é%C3%a9"), "é%C3%A9");
+        assert_eq!(normalise("é%C3%a9"), "%C3%A9%C3%A9");
         assert_eq!(normalise("%41%"), "%41%");
         assert_eq!(normalise("%%32D"), "%%32D");
     }

@@ -3,13 +3,11 @@
 //! Laws: what no hole names stays the bytes it was and where it was; a call that is translated there and
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
-use std::ops::Range;
-
 use memchr::memmem;
 
-use super::json::{Json, Kind, decode, same_ignoring_case, scan_object};
+use super::json::{Json, Kind, Member, same_ignoring_case};
 use super::pieces::{Pieces, PiecesWriter};
-use super::route::{BindError, Carries, Query, Route, Segments, read_url, write_url};
+use super::route::{BindError, Carries, Query, Route, Segments, UrlValues, read_url, write_url};
 
 /// A REST call as params.
 #[derive(Debug)]
@@ -31,40 +29,30 @@ pub struct ToRest {
     pub dropped: usize,
 }
 
-/// A member of an opened object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenedMember {
-    /// The name, decoded.
-    pub name: String,
-    /// The member with its name, as a place in the object's text.
-    pub whole: Range<usize>,
-    /// The value, as a place in the object's text.
-    pub value: Range<usize>,
-}
-
 /// What a client may add to params of every method; it belongs to the protocol, not to the route.
 const PROTOCOL_MEMBER: &str = "_meta";
 
-/// Reads a REST call and writes its params.
+/// Reads the URL of a REST call: all that can be said of it before its body is read.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
-pub fn rest_to_rpc(
+pub fn read_rest(
     route: &Route,
     segments: &Segments<'_>,
     query: Option<&str>,
-    body: Option<Json>,
-) -> Result<ToRpc, BindError> {
-    let values = read_url(route, segments, &Query::parse(query)?)?;
-    let dropped = values.dropped;
+) -> Result<UrlValues, BindError> {
+    read_url(route, segments, &Query::parse(query)?)
+}
+
+/// Writes the params of a REST call from its URL and its body.
+///
+/// # Errors
+/// [`BindError`] names the place that does not fit.
+pub fn rest_to_rpc(route: &Route, url: UrlValues, body: Option<Json>) -> Result<ToRpc, BindError> {
+    let dropped = url.dropped;
     let body = match body {
         None => Json::literal("{}"),
-        Some(_) if route.carries() == Carries::Nothing => {
-            return Err(BindError::new(
-                "body",
-                format!("{} of this route takes no body", route.method),
-            ));
-        }
+        Some(_) if route.carries() == Carries::Nothing => return Err(no_body(route)),
         Some(body) if body.kind() == Kind::Object => body,
         Some(body) => {
             return Err(BindError::new(
@@ -76,16 +64,16 @@ pub fn rest_to_rpc(
     if route.holes().next().is_some() || !route.foreign().members.is_empty() {
         refuse_collisions(route, &body)?;
     }
-    if values.members.is_empty() {
+    if url.members.is_empty() {
         return Ok(ToRpc {
             params: body.into_bytes().into(),
             dropped,
         });
     }
     let mut writer =
-        PiecesWriter::with_capacity(values.members.len() + body.as_bytes().len().min(1024) + 8);
+        PiecesWriter::with_capacity(url.members.len() + body.as_bytes().len().min(1024) + 8);
     writer.copy(b"{");
-    writer.copy(&values.members);
+    writer.copy(&url.members);
     let text = body.into_bytes();
     let inside = text.slice(1..);
     if !is_blank(&inside[..inside.len() - 1]) {
@@ -100,12 +88,21 @@ pub fn rest_to_rpc(
     })
 }
 
+/// What a body gets where the route has none.
+#[must_use]
+pub fn no_body(route: &Route) -> BindError {
+    BindError::new(
+        "body",
+        format!("{} of this route takes no body", route.method),
+    )
+}
+
 fn is_blank(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_whitespace)
 }
 
 fn refuse_collisions(route: &Route, body: &Json) -> Result<(), BindError> {
-    for member in opened_members(body)? {
+    for member in body.open()? {
         let place = || format!("body member `{}`", member.name);
         if let Some(hole) = route
             .holes()
@@ -124,58 +121,6 @@ fn refuse_collisions(route: &Route, body: &Json) -> Result<(), BindError> {
     Ok(())
 }
 
-/// The members of an object, each name once.
-///
-/// # Errors
-/// [`BindError`] where two names are equal or differ only in letter case, or a name is no text.
-pub fn opened_members(object: &Json) -> Result<Vec<OpenedMember>, BindError> {
-    let text = object.as_bytes();
-    let mut found = Vec::new();
-    let mut lone = false;
-    // The text was validated, with its depth, when it came in.
-    let _ = scan_object(text, u16::MAX, |member| {
-        match decode(&text[member.name.clone()]) {
-            Ok(name) => found.push(OpenedMember {
-                name: name.into_owned(),
-                whole: member.name.start - 1..member.value.end,
-                value: member.value,
-            }),
-            Err(_) => lone = true,
-        }
-    });
-    if lone {
-        return Err(BindError::new(
-            "a member name",
-            "a lone surrogate escape is no Unicode text",
-        ));
-    }
-    let mut folded: Vec<(String, &str)> = found
-        .iter()
-        .map(|member| (fold(&member.name), &*member.name))
-        .collect();
-    folded.sort();
-    if let Some([(_, one), (_, other)]) =
-        folded.array_windows().find(|[one, other]| one.0 == other.0)
-    {
-        let what = if one == other {
-            "it is given twice".to_owned()
-        } else {
-            format!("it differs from `{one}` only in letter case")
-        };
-        return Err(BindError::new(format!("member `{other}`"), what));
-    }
-    Ok(found)
-}
-
-/// One spelling for all names that [`same_ignoring_case`].
-fn fold(name: &str) -> String {
-    if name.is_ascii() {
-        name.to_ascii_lowercase()
-    } else {
-        name.to_uppercase().to_lowercase()
-    }
-}
-
 /// Reads an RPC call and writes its URL and body.
 ///
 /// # Errors
@@ -191,7 +136,7 @@ pub fn rpc_to_rest(route: &Route, params: Option<&Json>) -> Result<ToRest, BindE
         params.filter(|params| !is_blank(&params.as_bytes()[1..params.as_bytes().len() - 1]))
     else {
         return Ok(ToRest {
-            target: write_url(route, |_| None)?,
+            target: write_url(route, b"", &[])?,
             body: None,
             dropped: 0,
         });
@@ -203,7 +148,7 @@ pub fn rpc_to_rest(route: &Route, params: Option<&Json>) -> Result<ToRest, BindE
     if !opens {
         let body = Some(params.clone().into_bytes().into());
         return Ok(ToRest {
-            target: write_url(route, |_| None)?,
+            target: write_url(route, b"", &[])?,
             body,
             dropped: 0,
         });
@@ -212,31 +157,10 @@ pub fn rpc_to_rest(route: &Route, params: Option<&Json>) -> Result<ToRest, BindE
 }
 
 fn open_params(route: &Route, params: &Json) -> Result<ToRest, BindError> {
-    let members = opened_members(params)?;
-    let text = params.as_bytes();
-    let target = write_url(route, |name| {
-        let member = members.iter().find(|member| member.name == name)?;
-        Some(&text[member.value.clone()])
-    })?;
-    if let Some(name) = members
-        .iter()
-        .map(|member| &member.name)
-        .find(|name| route.foreign().members.contains(name))
-    {
-        let what = format!("the route `{}` does not take it", route.name);
-        return Err(BindError::new(format!("params/{name}"), what));
-    }
+    let members = params.open()?;
+    let target = write_url(route, params.as_bytes(), &members)?;
     let is_hole = |name: &str| route.holes().any(|hole| hole.name == name);
-    if let Some((member, hole)) = members.iter().find_map(|member| {
-        let near = route
-            .holes()
-            .find(|hole| same_ignoring_case(&hole.name, &member.name))?;
-        (near.name != member.name).then_some((member, near))
-    }) {
-        let what = format!("it differs from `{}` only in letter case", hole.name);
-        return Err(BindError::new(format!("params/{}", member.name), what));
-    }
-    let rest: Vec<&OpenedMember> = members
+    let rest: Vec<&Member> = members
         .iter()
         .filter(|member| member.name != PROTOCOL_MEMBER && !is_hole(&member.name))
         .collect();
@@ -260,7 +184,7 @@ fn open_params(route: &Route, params: &Json) -> Result<ToRest, BindError> {
 }
 
 /// An object of some members of another, each as the bytes it was.
-fn carried(object: &Json, members: &[&OpenedMember]) -> Pieces {
+fn carried(object: &Json, members: &[&Member]) -> Pieces {
     let text = object.clone().into_bytes();
     let mut writer = PiecesWriter::with_capacity(text.len().min(1024));
     for (index, member) in members.iter().enumerate() {

@@ -29,6 +29,8 @@ enum Kind {
         length: usize,
     },
     Streamed(Box<Streamed>),
+    /// None, with the length of the one that stays away.
+    Withheld(u64),
     Over,
 }
 
@@ -37,6 +39,7 @@ enum Kind {
 struct Streamed {
     incoming: Incoming,
     record: Record,
+    /// Given back at the end of the body.
     lease: Option<Lease>,
     silence: Duration,
     /// Made when the upstream is first waited for; most answers are there at once.
@@ -67,17 +70,23 @@ impl AnswerBody {
         })
     }
 
-    /// A body that streams; `lease` is absent where its connection cannot serve again.
+    /// No body, in place of one of this length: what 304 may tell (RFC 9110 §8.6). hyper would not write a length
+    /// that the body does not have.
+    pub(super) fn withheld(length: u64) -> AnswerBody {
+        AnswerBody(Kind::Withheld(length))
+    }
+
+    /// A body that streams from a connection.
     pub(super) fn streamed(
         incoming: Incoming,
         record: Record,
-        lease: Option<Lease>,
+        lease: Lease,
         silence: Duration,
     ) -> AnswerBody {
         let mut streamed = Streamed {
             incoming,
             record,
-            lease,
+            lease: Some(lease),
             silence,
             alarm: None,
         };
@@ -125,7 +134,7 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         let streamed = match &mut self.0 {
-            Kind::Over => return Poll::Ready(None),
+            Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
             Kind::Written { chunks, length } => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
@@ -150,13 +159,14 @@ impl Body for AnswerBody {
         match &self.0 {
             Kind::Over => true,
             Kind::Written { length, .. } => *length == 0,
-            Kind::Streamed(_) => false,
+            Kind::Streamed(_) | Kind::Withheld(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Over => SizeHint::with_exact(0),
+            Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
             Kind::Streamed(streamed) => streamed.incoming.size_hint(),
         }

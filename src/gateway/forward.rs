@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use http::header::{CONNECTION, HOST, UPGRADE};
+use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri, Version, request};
+use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
@@ -37,7 +38,7 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = prepare(&mut head, upstream.plan(), arrival);
+    let wanted = prepare(&mut head, &body, upstream.plan(), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
@@ -60,14 +61,18 @@ pub(super) async fn forward(
             head,
             client,
             upstream,
+            lease: exchange.lease,
             silence,
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
-    // An answer to half a request leaves the rest of it in the connection.
-    let lease = (!progress.is_running()).then_some(exchange.lease);
+    let mut lease = exchange.lease;
+    if progress.is_running() {
+        // An answer to half a request leaves the rest of it in the connection.
+        lease.spoil();
+    }
     Ok(Answer::Stream(Box::new(Stream {
         head,
         body,
@@ -79,6 +84,7 @@ pub(super) async fn forward(
 /// Makes a head fit for the next connection; tells the protocol that the client wants to change to.
 fn prepare(
     head: &mut request::Parts,
+    body: &Body,
     upstream: &UpstreamPlan,
     arrival: &Arrival,
 ) -> Option<HeaderValue> {
@@ -95,7 +101,13 @@ fn prepare(
         },
     );
     headers::require_host(&mut head.headers, upstream);
+    headers::withhold_credentials(&mut head.headers, upstream);
     head.version = Version::HTTP_11;
+    if body.size_hint().exact().is_none() {
+        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
+        head.headers
+            .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     if let Some(protocol) = &wanted {
         head.headers.insert(UPGRADE, protocol.clone());
         head.headers
@@ -116,7 +128,7 @@ fn repeat(head: &request::Parts, body: &Body) -> Repeat {
     *copy.method_mut() = head.method.clone();
     *copy.uri_mut() = head.uri.clone();
     *copy.headers_mut() = head.headers.clone();
-    // The spelling of the names.
+    // The names as the client wrote them.
     *copy.extensions_mut() = head.extensions.clone();
     Repeat::Copy(Box::new(copy))
 }

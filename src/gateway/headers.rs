@@ -140,6 +140,18 @@ impl<'a> Hop<'a> {
     }
 }
 
+/// Keeps the caller's credentials from an upstream that does not get them.
+pub(super) fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    match upstream.credentials {
+        Credentials::Forward => {}
+        Credentials::Drop => {
+            for name in &CREDENTIALS {
+                headers.remove(name);
+            }
+        }
+    }
+}
+
 /// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
 pub(super) fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     if !headers.contains_key(HOST)

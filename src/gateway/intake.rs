@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::ask::broken;
+use super::coding::Coding;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
@@ -18,7 +19,8 @@ pub(super) async fn json(
     body: Incoming,
     limits: &Limits,
 ) -> Result<Option<Json>, Failure> {
-    let body = bytes(headers, body, limits).await?;
+    let coding = coding(headers)?;
+    let body = coding.decode(whole(headers, body, limits).await?, limits.body)?;
     if body.is_empty() {
         return Ok(None);
     }
@@ -33,12 +35,37 @@ pub(super) async fn json(
     })
 }
 
-/// Reads a body that says that it is JSON.
-pub(super) async fn bytes(
+/// Reads the body of an RPC request, which must not be coded: it goes on as the bytes that were read.
+pub(super) async fn message(
     headers: &HeaderMap,
     body: Incoming,
     limits: &Limits,
 ) -> Result<Bytes, Failure> {
+    match coding(headers)? {
+        Coding::Identity => whole(headers, body, limits).await,
+        Coding::Gzip | Coding::Brotli => Err(Failure::new(
+            Reason::UnsupportedMediaType,
+            "a content coding is not read on an RPC path; send the message as it is",
+        )),
+    }
+}
+
+fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
+    let Some(coding) = headers.get(CONTENT_ENCODING) else {
+        return Ok(Coding::Identity);
+    };
+    let name = String::from_utf8_lossy(coding.as_bytes());
+    Coding::parse(&name).ok_or_else(|| {
+        let message = format!(
+            "the content coding `{}` is not read; send gzip, br, or the body as it is",
+            name.escape_default()
+        );
+        Failure::new(Reason::UnsupportedMediaType, message)
+    })
+}
+
+/// Reads a body that says that it is JSON.
+async fn whole(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         media_type(headers)?;
     }
@@ -60,16 +87,6 @@ pub(super) async fn bytes(
 /// Refuses what is not JSON in UTF-8. A body that does not say what it is, is taken for JSON and will show.
 fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
-    if let Some(coding) = headers.get(CONTENT_ENCODING)
-        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
-    {
-        let coding = String::from_utf8_lossy(coding.as_bytes())
-            .escape_default()
-            .to_string();
-        return unsupported(format!(
-            "the content coding `{coding}` is not read; send the body as it is"
-        ));
-    }
     let Some(kind) = headers.get(CONTENT_TYPE) else {
         return Ok(());
     };

@@ -2,11 +2,12 @@
 //!
 //! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
 //! one call for each of its messages, served by the same function alone or in a batch. Each call has one
-//! [`record::Record`], which logs and counts it exactly once, however it ends; each failure is rendered in
+//! record, which logs and counts it exactly once, however it ends; each failure is rendered in
 //! one place, `render`.
 
 mod answer;
 mod ask;
+mod coding;
 mod forward;
 mod headers;
 mod intake;

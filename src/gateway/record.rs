@@ -1,6 +1,6 @@
 //! The record of one call: logged and counted exactly once, when it is dropped.
 //!
-//! A record that nobody has settled belongs to a client that went away first.
+//! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
+use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::rollout::{Decision, Stage, Why};
@@ -30,8 +31,17 @@ pub(super) struct Record {
     client: Option<usize>,
     decision: Decision,
     upstream: Option<Duration>,
+    head: Option<Duration>,
     dropped: usize,
     ending: Ending,
+    kept: Kept,
+}
+
+/// Whether a record is written at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    No,
 }
 
 /// How a call ended, as far as it is settled.
@@ -68,8 +78,10 @@ impl Record {
                 why: Why::Unrouted,
             },
             upstream: None,
+            head: None,
             dropped: 0,
             ending: Ending::default(),
+            kept: Kept::Yes,
         }
     }
 
@@ -119,6 +131,16 @@ impl Record {
     pub(super) fn spent(&mut self, since: Instant) {
         let more = clock::now() - since;
         self.upstream = Some(self.upstream.unwrap_or_default() + more);
+    }
+
+    /// The head of a streamed answer goes out now; what follows is the pace of the stream, not of this proxy.
+    pub(super) fn head_is_out(&mut self) {
+        self.head = Some(clock::now() - self.started);
+    }
+
+    /// What the record stands for has records of its own from here on.
+    pub(super) fn discard(mut self) {
+        self.kept = Kept::No;
     }
 
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
@@ -178,11 +200,15 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         self.worker.ended();
+        if self.kept == Kept::No {
+            return;
+        }
         let total = clock::now() - self.started;
-        let (outcome, blame) = self
-            .ending
-            .outcome
-            .unwrap_or((Outcome::Cancelled, Some(Blame::Client)));
+        let unsettled = match self.worker.patience() {
+            Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
+            Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
+        };
+        let (outcome, blame) = self.ending.outcome.unwrap_or(unsettled);
         let labels = CallLabels {
             route: self.installed.route_label(self.route),
             client: self.installed.client_label(self.client),
@@ -197,6 +223,7 @@ impl Drop for Record {
                 Timing {
                     total,
                     upstream: self.upstream,
+                    head: self.head.unwrap_or(total),
                 },
                 self.ending.reason,
             );

@@ -1,7 +1,7 @@
 //! The one place that renders: answers and failures become HTTP on the face that was spoken to, and
 //! settle the call's record.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -40,7 +40,7 @@ pub(super) struct Whole {
 pub(super) struct Stream {
     pub(super) head: response::Parts,
     pub(super) body: Incoming,
-    pub(super) lease: Option<Lease>,
+    pub(super) lease: Lease,
     pub(super) silence: Duration,
 }
 
@@ -49,6 +49,7 @@ pub(super) struct Tunnel {
     pub(super) head: response::Parts,
     pub(super) client: OnUpgrade,
     pub(super) upstream: OnUpgrade,
+    pub(super) lease: Lease,
     pub(super) silence: Duration,
 }
 
@@ -64,21 +65,39 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 silence,
             } = *stream;
             record.answered(head.status.as_u16());
-            Response::from_parts(head, AnswerBody::streamed(body, record, lease, silence))
+            record.head_is_out();
+            let withheld = withheld(&head);
+            let streamed = AnswerBody::streamed(body, record, lease, silence);
+            Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
         }
         Answer::Tunnel(tunnel) => {
             let Tunnel {
                 head,
                 client,
                 upstream,
+                lease,
                 silence,
             } = *tunnel;
             record.answered(head.status.as_u16());
             let tasks = record.worker().tasks().clone();
-            tasks.start(tunnel::run(record, client, upstream, silence));
+            tasks.start(async move {
+                tunnel::run(record, client, upstream, silence).await;
+                // Until here the connection is one of those that the worker may open.
+                drop(lease);
+            });
             Response::from_parts(head, AnswerBody::written(Pieces::default()))
         }
     }
+}
+
+/// The length that a 304 tells of the body that it does not have.
+fn withheld(head: &response::Parts) -> Option<u64> {
+    if head.status != StatusCode::NOT_MODIFIED {
+        return None;
+    }
+    head.headers
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse().ok())
 }
 
 /// Renders a failure of a whole request on the face of its record.

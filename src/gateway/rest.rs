@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 
@@ -36,23 +36,13 @@ async fn call(
     request: Request<Incoming>,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
-    record.admit()?;
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let (mut head, body) = request.into_parts();
-    let caller = identify(plan, &head.headers);
-    record.names_client(caller.client);
+    let caller = identify(record, plan, &head.headers);
+    record.admit()?;
     let selected = select(plan, &head.method, &head.uri)?;
-    let decision = match selected {
-        Some(index) => plan
-            .rollout
-            .decide(caller, &plan.routes.route(index).name, Side::Rest),
-        None => Decision {
-            stage: Stage::Passthrough,
-            why: Why::Unrouted,
-        },
-    };
-    record.decided(selected, decision);
+    let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {
         (Stage::Retired, Some(index)) => Err(retired(plan, plan.routes.route(index))),
         (Stage::Translate, Some(index)) => {
@@ -86,11 +76,38 @@ pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
     matches!(select(plan, request.method(), request.uri()), Ok(Some(_)))
 }
 
-/// Tells who calls.
-pub(super) fn identify<'a>(plan: &'a Plan, headers: &'a http::HeaderMap) -> Caller<'a> {
-    plan.rollout
+/// Tells who calls, and notes it.
+pub(super) fn identify<'a>(
+    record: &mut Record,
+    plan: &'a Plan,
+    headers: &'a HeaderMap,
+) -> Caller<'a> {
+    let caller = plan
+        .rollout
         .clients
-        .identify(headers, |key| Sha256::digest(key).into())
+        .identify(headers, |key| Sha256::digest(key).into());
+    record.names_client(caller.client);
+    caller
+}
+
+/// Decides for a call, and notes it. What belongs to no route passes through.
+pub(super) fn decide(
+    record: &mut Record,
+    plan: &Plan,
+    caller: Caller<'_>,
+    selected: Option<usize>,
+) -> Decision {
+    let decision = match selected {
+        Some(index) => plan
+            .rollout
+            .decide(caller, &plan.routes.route(index).name, record.side()),
+        None => Decision {
+            stage: Stage::Passthrough,
+            why: Why::Unrouted,
+        },
+    };
+    record.decided(selected, decision);
+    decision
 }
 
 /// The route of a call; none where it passes by all of them.

@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::{Method, Request, Response, request};
+use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 
 use super::ask::{self, Reply};
 use super::forward::{Forwarded, at_upstream, forward};
 use super::record::Record;
 use super::render::{self, Answer, Whole};
-use super::rest::identify;
+use super::rest::{decide, identify};
 use super::translated::{self, belongs, no_response};
 use super::{AnswerBody, Arrival, Installed, Worker, intake};
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -19,7 +20,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId, parse_response};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::rollout::{Decision, Stage, Why};
+use crate::domain::rollout::{Caller, Stage};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
@@ -29,6 +30,8 @@ struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     head: request::Parts,
+    /// As it came; empty where it could not be read.
+    body: Bytes,
     arrival: Arrival,
 }
 
@@ -56,29 +59,41 @@ pub(super) async fn serve(
     request: Request<Incoming>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
+    let mut reading = Record::begin(worker, installed, Side::Rpc, &request);
     if request.method() != Method::POST {
-        return pass(
-            Record::begin(worker, installed, Side::Rpc, &request),
-            request,
-            arrival,
-        )
-        .await;
+        return pass(reading, request, arrival).await;
     }
-    let limits = &installed.plan.limits;
     let (head, body) = request.into_parts();
+    identify(&mut reading, &installed.plan, &head.headers);
+    let (body, incoming) = match read(&reading, &head.headers, body).await {
+        Ok(read) => read,
+        Err(failure) => return render::failure(reading, failure),
+    };
+    // From here on each message has a record of its own.
+    reading.discard();
     let letter = Letter {
         worker: worker.clone(),
         installed: installed.clone(),
         head,
+        body,
         arrival,
     };
-    let read = intake::bytes(&letter.head.headers, body, limits).await;
-    let read = read.and_then(|body| jsonrpc::parse(&body, limits.message()).map_err(unread));
-    match read {
-        Err(failure) => render::failure(letter.record(), failure),
-        Ok(jsonrpc::Incoming::Single(item)) => letter.alone(item).await,
-        Ok(jsonrpc::Incoming::Batch(items)) => letter.batch(items).await,
+    match incoming {
+        jsonrpc::Incoming::Single(item) => letter.alone(item).await,
+        jsonrpc::Incoming::Batch(items) => letter.batch(items).await,
     }
+}
+
+async fn read(
+    reading: &Record,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
+    reading.admit()?;
+    let limits = &reading.installed().plan.limits;
+    let body = intake::message(headers, body, limits).await?;
+    let incoming = jsonrpc::parse(&body, limits.message()).map_err(unread)?;
+    Ok((body, incoming))
 }
 
 fn unread(error: MessageError) -> Failure {
@@ -99,7 +114,7 @@ async fn pass(
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();
     let (mut head, body) = request.into_parts();
-    record.names_client(identify(&installed.plan, &head.headers).client);
+    identify(&mut record, &installed.plan, &head.headers);
     let passed = async {
         record.admit()?;
         let upstream = installed
@@ -137,9 +152,14 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
-        let mut record = Record::begin(&self.worker, &self.installed, Side::Rpc, &request);
-        record.names_client(identify(&self.installed.plan, &self.head.headers).client);
-        record
+        Record::begin(&self.worker, &self.installed, Side::Rpc, &request)
+    }
+
+    /// The answer to all messages at once, where none of them can have its own.
+    fn refuse(&self, failure: Failure) -> Response<AnswerBody> {
+        let mut record = self.record();
+        identify(&mut record, &self.installed.plan, &self.head.headers);
+        render::failure(record, failure)
     }
 
     fn silence(&self) -> Response<AnswerBody> {
@@ -177,10 +197,7 @@ impl Letter {
                 "the answers of this batch are longer than {} bytes; send fewer calls",
                 plan.limits.answer
             );
-            return render::failure(
-                self.record(),
-                Failure::new(Reason::UpstreamTooLarge, message),
-            );
+            return self.refuse(Failure::new(Reason::UpstreamTooLarge, message));
         }
         render::respond(render::rpc_message(jsonrpc::batch(messages)))
     }
@@ -188,6 +205,7 @@ impl Letter {
     /// One message, from its record to its answer.
     async fn item(&self, item: Item, company: Company) -> Said {
         let mut record = self.record();
+        let caller = identify(&mut record, &self.installed.plan, &self.head.headers);
         match item {
             Item::Invalid(Invalid { id, why }) => {
                 self.fail(record, Failure::new(Reason::InvalidRequest, why), Some(&id))
@@ -205,9 +223,9 @@ impl Letter {
             },
             Item::Call(call) => {
                 record.names_method(&call.method);
-                match self.call(&mut record, &call, company).await {
+                match self.call(&mut record, &call, (caller, company)).await {
                     Ok(Spoken::Answer(whole)) if call.id.is_some() => Said::Message(whole),
-                    Ok(Spoken::Answer(_)) => Said::Nothing,
+                    Ok(Spoken::Answer(_) | Spoken::Nothing) => Said::Nothing,
                     Ok(Spoken::Stream(answer)) => Said::Forwarded(render::answer(record, answer)),
                     Err(failure) => self.fail(record, failure, call.id.as_ref()),
                 }
@@ -245,22 +263,12 @@ impl Letter {
         &self,
         record: &mut Record,
         call: &Call,
-        company: Company,
+        (caller, company): (Caller<'_>, Company),
     ) -> Result<Spoken, Failure> {
         record.admit()?;
         let plan = &self.installed.plan;
-        let caller = identify(plan, &self.head.headers);
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
-        let decision = match selected {
-            Some(index) => plan
-                .rollout
-                .decide(caller, &plan.routes.route(index).name, Side::Rpc),
-            None => Decision {
-                stage: Stage::Passthrough,
-                why: Why::Unrouted,
-            },
-        };
-        record.decided(selected, decision);
+        let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
             (Stage::Retired, Some(index)) => Err(retired(plan.routes.route(index))),
             (Stage::Translate, Some(index)) => {
@@ -306,7 +314,7 @@ impl Letter {
         let travels = call.id.as_ref().is_none_or(RequestId::travels);
         if company == Company::Alone && travels {
             let answer = self
-                .forward(record, upstream, call.text.clone().into_bytes().into())
+                .forward(record, upstream, self.body.clone().into())
                 .await?;
             return Ok(match (&call.id, answer) {
                 (None, Answer::Stream(stream))
@@ -314,7 +322,7 @@ impl Letter {
                 {
                     // JSON-RPC 2.0 §4.1: a notification is not answered, whatever the server says to it.
                     record.answered(stream.head.status.as_u16());
-                    Spoken::Answer(Box::new(render::acknowledged(stream.head.status)))
+                    Spoken::Nothing
                 }
                 (_, answer) => Spoken::Stream(answer),
             });
@@ -323,7 +331,7 @@ impl Letter {
         let reply = self.exchange(record, upstream, call.with_id(id)).await?;
         if call.id.is_none() {
             record.answered(reply.status.as_u16());
-            return Ok(Spoken::Answer(Box::new(render::acknowledged(reply.status))));
+            return Ok(Spoken::Nothing);
         }
         let limits = &self.installed.plan.limits;
         let response = parse_response(&reply.body, limits.depth);
@@ -363,7 +371,7 @@ impl Letter {
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        body: bytes::Bytes,
+        body: Bytes,
     ) -> Result<Reply, Failure> {
         let mut headers = super::headers::translated(
             &self.head.headers,
@@ -387,6 +395,7 @@ impl Letter {
 enum Spoken {
     Answer(Box<Whole>),
     Stream(Answer),
+    Nothing,
 }
 
 fn is_empty(body: &Incoming) -> bool {

@@ -18,7 +18,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
 use crate::domain::pieces::Pieces;
-use crate::domain::route::{BindError, Route, Segments};
+use crate::domain::route::{BindError, Carries, Route, Segments};
 use crate::domain::side::Side;
 use crate::domain::translate;
 use crate::upstream::{Body, HttpUpstream, Repeat};
@@ -32,9 +32,14 @@ pub(super) async fn rest_call(
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
+    // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
+    let url = translate::read_rest(route, &Segments::split(head.uri.path()), head.uri.query())
+        .map_err(bind)?;
+    if route.carries() == Carries::Nothing && !hyper::body::Body::is_end_stream(&body) {
+        return Err(bind(translate::no_body(route)));
+    }
     let body = intake::json(&head.headers, body, limits).await?;
-    let segments = Segments::split(head.uri.path());
-    let call = translate::rest_to_rpc(route, &segments, head.uri.query(), body).map_err(bind)?;
+    let call = translate::rest_to_rpc(route, url, body).map_err(bind)?;
     record.dropped(call.dropped);
     let upstream = upstream(record, Side::Rpc)?;
     let id = record.worker().mint();

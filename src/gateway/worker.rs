@@ -21,6 +21,16 @@ pub struct Worker {
     next_id: Cell<u64>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
+    patience: Cell<Patience>,
+}
+
+/// Whether calls in progress may come to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// They may.
+    Waits,
+    /// The drain was longer than its limit: what is dropped now is dropped by the proxy.
+    Over,
 }
 
 /// A plan with what a worker needs to serve it.
@@ -129,6 +139,7 @@ impl Worker {
             next_id: Cell::new(1),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
+            patience: Cell::new(Patience::Waits),
         })
     }
 
@@ -223,6 +234,15 @@ impl Worker {
         {
             upstream.stop_pooling();
         }
+    }
+
+    /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
+    pub fn give_up(&self) {
+        self.patience.set(Patience::Over);
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        self.patience.get()
     }
 
     /// The metrics of this worker, as they are now.

@@ -126,6 +126,7 @@ pub async fn run(
             ?limit,
             "calls were still in progress at the end of the drain"
         );
+        worker.give_up();
     }
     Ok(())
 }

@@ -88,7 +88,15 @@ pub struct Lease {
     upstream: Rc<HttpUpstream>,
     sender: SendRequest<Body>,
     reused: Reused,
+    prospect: Prospect,
     _permit: OwnedSemaphorePermit,
+}
+
+/// Whether a connection may serve again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prospect {
+    Open,
+    Closed,
 }
 
 /// Whether a connection has served before.
@@ -99,9 +107,15 @@ enum Reused {
 }
 
 impl Lease {
+    /// Keeps the connection from serving again, because of what is left in it.
+    pub fn spoil(&mut self) {
+        self.prospect = Prospect::Closed;
+    }
+
     /// Gives the connection back, after a whole answer to a whole request.
     pub fn release(self) {
-        if !self.sender.is_closed() && self.upstream.pooling.get() == Pooling::On {
+        let wanted = self.prospect == Prospect::Open && self.upstream.pooling.get() == Pooling::On;
+        if wanted && !self.sender.is_closed() {
             let idle = Idle {
                 sender: self.sender,
                 since: clock::now(),
@@ -198,6 +212,7 @@ impl HttpUpstream {
                     upstream: self.clone(),
                     sender,
                     reused: Reused::Yes,
+                    prospect: Prospect::Open,
                     _permit: permit,
                 });
             }
@@ -253,6 +268,7 @@ impl HttpUpstream {
             upstream: self.clone(),
             sender,
             reused: Reused::No,
+            prospect: Prospect::Open,
             _permit: permit,
         })
     }

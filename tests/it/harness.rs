@@ -1,6 +1,6 @@
 //! The harness itself: what the other tests stand on.
 
-use crate::support::{Proxy, Upstream, rest_only, rpc_only};
+use crate::support::{Proxy, Upstream, Wire, both, rest_only, rpc_only};
 
 #[test]
 fn the_program_serves_and_ends_when_told_to() {
@@ -32,4 +32,20 @@ fn a_test_can_drive_the_upstream_itself() {
     assert_eq!(server.read_request().json()["method"], "m");
     server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(client.read_answer().text(), "");
+}
+
+#[test]
+fn a_test_can_say_flags_and_find_everything_again() {
+    let (old, new) = (Upstream::start(), Upstream::start());
+    let route =
+        "[[route]]\nname = \"items.read\"\nrest = \"GET /items/{id}\"\nrpc = \"items/read\"\n";
+    let flag =
+        "[[flag]]\nname = \"off\"\nroute = \"items.*\"\nside = \"rest\"\nstage = \"retired\"\n";
+    let proxy = Proxy::start_with_flags(&format!("{}{route}", both(&old, &new)), flag);
+    assert_eq!(proxy.rest("GET", "/items/7", &[], "").status(), 410);
+    proxy.log_line(&["route=items.read", "stage=retired"]);
+    assert!(proxy.folder().join("flags.toml").is_file());
+    for address in [proxy.address(), proxy.admin()] {
+        assert_eq!(Wire::connect(address).peer(), address);
+    }
 }

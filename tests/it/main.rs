@@ -9,16 +9,30 @@
 )]
 
 mod batch;
+mod connections;
+#[cfg(feature = "demo")]
+mod demo;
+mod expect;
+mod flags_at_run_time;
 mod harness;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
+mod lifecycle;
+mod metrics_and_log;
 mod quadrant;
+mod rest_answers;
 mod rest_refused;
+mod rest_requests;
 mod rest_to_rpc;
+mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
 mod stages;
+mod streaming;
 mod support;
 mod there_and_back;
+mod timeouts;
+mod two_servers;
+mod upgrade;
 mod upstream_failures;

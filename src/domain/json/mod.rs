@@ -5,6 +5,7 @@
 //! order, duplicate keys. Laws: a text is accepted exactly when `serde_json` accepts its grammar (checked
 //! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
 
+mod open;
 mod scan;
 mod string;
 
@@ -13,10 +14,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+pub use open::{Member, OpenFault, same_ignoring_case};
 pub use scan::{
-    Fault, FaultKind, Member, is_integer, is_number, scan_array, scan_object, scan_value,
+    Fault, FaultKind, Found, is_integer, is_number, scan_array, scan_object, scan_value,
 };
-pub use string::{LoneSurrogate, decode, encode, same_ignoring_case};
+pub use string::{LoneSurrogate, decode, encode};
 
 /// What kind of value a JSON text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

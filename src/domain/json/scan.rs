@@ -78,9 +78,9 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// One member of an object, as places in the scanned text.
+/// One member of an object, as places in the scanned text, unopened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct Found {
     /// The name, without its quotes, escapes untouched.
     pub name: Range<usize>,
     /// The value, without white space around it.
@@ -105,7 +105,7 @@ pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, Fault> {
 pub fn scan_object(
     text: &[u8],
     depth: u16,
-    visit: impl FnMut(Member),
+    visit: impl FnMut(Found),
 ) -> Result<Range<usize>, Fault> {
     let mut scanner = Scanner::new(text, depth)?;
     let start = scanner.at;
@@ -265,7 +265,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn object(&mut self, mut visit: impl FnMut(Member)) -> Result<(), Fault> {
+    fn object(&mut self, mut visit: impl FnMut(Found)) -> Result<(), Fault> {
         self.deeper()?;
         if self.peek() != Some(b'}') {
             loop {
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
                 self.white();
                 let value = self.at;
                 self.value()?;
-                visit(Member {
+                visit(Found {
                     name,
                     value: value..self.at,
                 });

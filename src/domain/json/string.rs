@@ -96,14 +96,3 @@ pub fn encode(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[written..]);
     out.push(b'"');
 }
-
-/// Whether two names differ at most in letter case, as lenient parsers compare them.
-#[must_use]
-pub fn same_ignoring_case(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        return one.eq_ignore_ascii_case(other);
-    }
-    // Upper and lower in turn folds what has no single partner, such as `ſ` and the Kelvin sign.
-    let fold = |text: &str| text.to_uppercase().to_lowercase();
-    fold(one) == fold(other)
-}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::domain::json::{
-    Fault, Json, Kind, Member, decode, kind_of, same_ignoring_case, scan_array, scan_object,
+    Fault, Found, Json, Kind, decode, kind_of, same_ignoring_case, scan_array, scan_object,
     scan_value,
 };
 
@@ -196,7 +196,7 @@ pub(super) const ERROR: usize = 5;
 const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
 impl Envelope {
-    pub(super) fn note(&mut self, text: &[u8], member: Member) {
+    pub(super) fn note(&mut self, text: &[u8], member: Found) {
         let raw = &text[member.name];
         if let Some(index) = NAMES.iter().position(|name| name.as_bytes() == raw) {
             return self.put(index, member.value);

@@ -2,13 +2,12 @@
 
 use http::StatusCode;
 
-use super::problem::{member, read_problem, write_problem};
+use super::problem::{read_problem, write_problem};
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pieces::Pieces;
-use crate::domain::translate::opened_members;
 
 /// What bounds the reading of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +186,8 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     if data.kind() != Kind::Object {
         return None;
     }
-    let names: Vec<String> = opened_members(data)
+    let names: Vec<String> = data
+        .open()
         .ok()?
         .into_iter()
         .map(|member| member.name)
@@ -195,18 +195,18 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     if names != ["status", "type", "body"] {
         return None;
     }
-    let status = std::str::from_utf8(member(data, "status")?.as_bytes())
+    let status = std::str::from_utf8(data.member("status")?.as_bytes())
         .ok()?
         .parse::<u16>()
         .ok()?;
     if !(400..=599).contains(&status) || code_of(status) != code {
         return None;
     }
-    let content_type = match member(data, "type")?.text() {
+    let content_type = match data.member("type")?.text() {
         Some(text) => Some(text.ok()?),
         None => None,
     };
-    let body = member(data, "body")?;
+    let body = data.member("body")?;
     let body: Pieces = match (content_type.as_deref(), body.kind()) {
         (Some(kind), _) if is_json(kind) => body.into_bytes().into(),
         (_, Kind::String) => bytes::Bytes::from(body.text()?.ok()?).into(),

@@ -7,7 +7,6 @@ use crate::domain::failure::{Advice, Failure};
 use crate::domain::json::{Json, Kind, is_integer};
 use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::pieces::PiecesWriter;
-use crate::domain::translate::opened_members;
 
 /// The content type of a problem document.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -80,25 +79,17 @@ pub(super) fn read_problem(content_type: &str, body: &Json) -> Option<ErrorObjec
     if !content_type.eq_ignore_ascii_case(PROBLEM) {
         return None;
     }
-    let rpc = member(body, "rpc")?;
-    let code = member(&rpc, "code").filter(|code| is_integer(code.as_bytes()))?;
+    let rpc = body.member("rpc")?;
+    let code = rpc
+        .member("code")
+        .filter(|code| is_integer(code.as_bytes()))?;
     let code = std::str::from_utf8(code.as_bytes()).ok()?.parse().ok()?;
-    let message = member(&rpc, "message").filter(|message| message.kind() == Kind::String)?;
+    let message = rpc
+        .member("message")
+        .filter(|message| message.kind() == Kind::String)?;
     Some(ErrorObject {
         code,
         message,
-        data: member(&rpc, "data"),
+        data: rpc.member("data"),
     })
-}
-
-/// A member of an object, if it is one and has it once.
-pub(super) fn member(object: &Json, name: &str) -> Option<Json> {
-    if object.kind() != Kind::Object {
-        return None;
-    }
-    let members = opened_members(object).ok()?;
-    members
-        .into_iter()
-        .find(|member| member.name == name)
-        .map(|member| object.piece(member.value))
 }

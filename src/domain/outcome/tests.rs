@@ -263,3 +263,20 @@ proptest! {
         prop_assert_eq!(result.into_bytes(), text.as_bytes());
     }
 }
+
+#[test]
+fn the_docs_have_every_failure_as_it_is() {
+    let docs = include_str!("../../../docs/behaviour.md");
+    for reason in Reason::ALL {
+        let row = reason.row();
+        let (blame, face) = (row.blame.as_str(), reason.rpc_face_status());
+        let line = format!(
+            "| `{}` | {blame} | {} | {} | {face} | ",
+            row.label, row.status, row.code
+        );
+        assert!(
+            docs.contains(&line),
+            "docs/behaviour.md lacks the line `{line}…`"
+        );
+    }
+}

@@ -8,9 +8,8 @@ use super::path::{Found, Tree};
 use super::specificity::{refines, share, slots};
 use super::url::{self, Query};
 use super::{PathError, Route, Segments};
-use crate::domain::json::Json;
+use crate::domain::json::{Json, Member};
 use crate::domain::side::Side;
-use crate::domain::translate;
 
 /// Why routes cannot stand in one table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,12 +125,16 @@ impl RouteTable {
         match self.by_rpc.get(method)?.as_slice() {
             [route] => Some(*route),
             group => {
+                let text = params.map_or(&b""[..], Json::as_bytes);
+                let members = params
+                    .and_then(|params| params.open().ok())
+                    .unwrap_or_default();
                 let fits =
-                    |route: &&usize| translate::rpc_to_rest(&self.routes[**route], params).is_ok();
+                    |route: &&usize| url::write(&self.routes[**route], text, &members).is_ok();
                 group
                     .iter()
                     .find(fits)
-                    .or_else(|| self.nearest_rpc(group, params))
+                    .or_else(|| self.nearest_rpc(group, &members))
                     .copied()
             }
         }
@@ -157,10 +160,7 @@ impl RouteTable {
             .unwrap_or(group[0])
     }
 
-    fn nearest_rpc<'g>(&self, group: &'g [usize], params: Option<&Json>) -> Option<&'g usize> {
-        let members = params
-            .and_then(|params| translate::opened_members(params).ok())
-            .unwrap_or_default();
+    fn nearest_rpc<'g>(&self, group: &'g [usize], members: &[Member]) -> Option<&'g usize> {
         let named = |route: &&usize| {
             let holes = self.routes[**route].holes();
             holes

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::json::Json;
 
 fn source(name: &str, rest: &str, rpc: &str) -> RouteSource {
     RouteSource {
@@ -44,15 +45,20 @@ fn read(rest: &str, url: &str) -> Result<String, String> {
     Ok(String::from_utf8(values.members).unwrap())
 }
 
-fn write(rest: &str, members: &[(&str, &'static str)]) -> Result<String, String> {
+fn write(rest: &str, members: &[(&str, &str)]) -> Result<String, String> {
     let route = parse_route(source("r", rest, "m")).unwrap();
-    let value = |name: &str| {
-        members
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, json)| json.as_bytes())
-    };
-    write_url(&route, value).map_err(|error| error.to_string())
+    let members = members
+        .iter()
+        .map(|(name, value)| format!("\"{name}\":{value}"));
+    written(
+        &route,
+        &format!("{{{}}}", members.collect::<Vec<_>>().join(",")),
+    )
+}
+
+fn written(route: &Route, params: &str) -> Result<String, String> {
+    let params = Json::parse(params.to_owned().into(), 8).unwrap();
+    write_url(route, params.as_bytes(), &params.open().unwrap()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -402,8 +408,7 @@ proptest! {
         let route = parse_route(source("r", rest, "m")).unwrap();
         let (x, n) = (serde_json::to_string(&x).unwrap(), n);
         let tags = serde_json::to_string(&tags).unwrap();
-        let value = |name: &str| Some(match name { "x" => x.as_bytes(), "n" => n.as_bytes(), _ => tags.as_bytes() });
-        let target = write_url(&route, value).unwrap();
+        let target = written(&route, &format!(r#"{{"t":{tags},"n":{n},"x":{x}}}"#)).unwrap();
         prop_assert_eq!(read(rest, &target).unwrap(), format!(r#""x":{x},"n":{n},"t":{tags}"#));
         prop_assert!(target.parse::<http::Uri>().is_ok());
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{PlacedHole, QueryValue, Route, SegmentPattern, Segments};
+use crate::domain::json::{Member, OpenFault, same_ignoring_case};
 use crate::domain::pattern::{Hole, Presence};
 use crate::domain::percent::{self, Keep, Plus};
 
@@ -22,6 +23,15 @@ impl BindError {
             place: place.into(),
             what: what.to_string(),
         }
+    }
+}
+
+impl From<OpenFault> for BindError {
+    fn from(fault: OpenFault) -> Self {
+        // The fault's own words begin with its place.
+        let words = fault.to_string();
+        let (place, what) = words.split_once(": ").unwrap_or(("params", &words));
+        BindError::new(place, what)
     }
 }
 
@@ -208,16 +218,18 @@ fn safe_in_path(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the target of a route; `value` gives the JSON text of a hole, by name.
+/// Writes the target of a route from the members of params, which are places in `text`.
 ///
 /// # Errors
-/// [`BindError`] names the member of params that does not fit.
-pub fn write<'v>(
-    route: &Route,
-    value: impl Fn(&str) -> Option<&'v [u8]>,
-) -> Result<String, BindError> {
+/// [`BindError`] names the member that does not fit.
+pub fn write(route: &Route, text: &[u8], members: &[Member]) -> Result<String, BindError> {
+    for member in members {
+        refuse_strange(route, &member.name)?;
+    }
     let texts = |hole: &Hole| {
-        hole.write(value(&hole.name))
+        let member = members.iter().find(|member| member.name == hole.name);
+        let value = member.map(|member| &text[member.value.clone()]);
+        hole.write(value)
             .map_err(|what| BindError::new(format!("params/{}", hole.name), what))
     };
     let mut target = String::with_capacity(64);
@@ -237,6 +249,27 @@ pub fn write<'v>(
         }
     }
     Ok(target)
+}
+
+/// Refuses a member that only a sibling of the route takes, or that a lenient server may take for a hole.
+fn refuse_strange(route: &Route, name: &str) -> Result<(), BindError> {
+    let place = || format!("params/{name}");
+    if route.foreign.members.iter().any(|foreign| foreign == name) {
+        return Err(BindError::new(
+            place(),
+            format!("the route `{}` does not take it", route.name),
+        ));
+    }
+    match route
+        .holes()
+        .find(|hole| hole.name != name && same_ignoring_case(&hole.name, name))
+    {
+        Some(hole) => Err(BindError::new(
+            place(),
+            format!("it differs from `{}` only in letter case", hole.name),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn write_path(

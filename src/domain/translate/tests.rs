@@ -22,8 +22,10 @@ fn to_rpc(rest: &str, url: &str, body: Option<&str>) -> Result<String, String> {
     let (path, query) = url
         .split_once('?')
         .map_or((url, None), |(path, query)| (path, Some(query)));
-    let translated = rest_to_rpc(&route(rest), &Segments::split(path), query, body.map(json));
-    let translated = translated.map_err(|error| error.to_string())?;
+    let route = route(rest);
+    let url =
+        read_rest(&route, &Segments::split(path), query).map_err(|error| error.to_string())?;
+    let translated = rest_to_rpc(&route, url, body.map(json)).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(translated.params.into_bytes().to_vec()).unwrap())
 }
 

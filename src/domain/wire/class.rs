@@ -2,7 +2,8 @@
 
 /// A byte of a token (RFC 9110 §5.6.2).
 pub(super) const TOKEN: u8 = 1;
-/// A byte of a path, as `http::Uri` takes it: the grammar, and what real clients leave unencoded.
+/// A byte of a path, as `http::Uri` takes it: the grammar, and what real clients leave unencoded; beyond ASCII
+/// only where the whole target is UTF-8.
 pub(super) const PATH: u8 = 1 << 1;
 /// A byte of a query, as `http::Uri` takes it.
 pub(super) const QUERY: u8 = 1 << 2;
@@ -34,15 +35,16 @@ const fn classes_of(byte: u8) -> u8 {
     {
         found |= TOKEN;
     }
-    let path = matches!(byte, 0x21 | 0x22 | 0x24..=0x3B | 0x3D | 0x40..=0x5F | 0x61..=0x7E);
-    let query = matches!(byte, 0x21 | 0x24..=0x3B | 0x3D | 0x3F..=0x7E);
+    let path =
+        matches!(byte, 0x21 | 0x22 | 0x24..=0x3B | 0x3D | 0x40..=0x5F | 0x61..=0x7E | 0x80..);
+    let query = matches!(byte, 0x21 | 0x24..=0x3B | 0x3D | 0x3F..=0x7E | 0x80..);
     if path {
         found |= PATH;
     }
     if query {
         found |= QUERY;
     }
-    if (path && query) || byte == b'?' {
+    if byte.is_ascii() && ((path && query) || byte == b'?') {
         found |= TARGET;
     }
     if byte.is_ascii_alphanumeric()

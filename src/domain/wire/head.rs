@@ -268,7 +268,8 @@ fn path_and_query(target: &[u8]) -> Result<(), Violation> {
     }
     let question = target.iter().position(|byte| *byte == b'?');
     let (path, query) = target.split_at(question.unwrap_or(target.len()));
-    if class::all(path, PATH) && class::all(query, QUERY) {
+    let text = std::str::from_utf8(target).is_ok();
+    if text && class::all(path, PATH) && class::all(query, QUERY) {
         return Ok(());
     }
     Err(target_fault(target))

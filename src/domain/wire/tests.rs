@@ -20,6 +20,7 @@ const SHOULD_PASS: &[(&str, &str)] = &[
     ("empty values", "GET / HTTP/1.1\r\nHost:\r\nA:\r\nB: \r\n\r\n"),
     ("white space around a value", "GET / HTTP/1.1\r\nhost: \t a:80\t \r\n\r\n"),
     ("an IPv6 host", "GET / HTTP/1.1\r\nHost: [::ffff:10.0.0.1]:8080\r\n\r\n"),
+    ("UTF-8 in a target, which real clients leave unencoded", "GET /caf\u{e9}?\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n"),
     ("obs-text in a value", "GET / HTTP/1.1\r\nHost: a\r\nX: caf\u{e9}\r\n\r\n"),
     ("any token is a method", "M-SEARCH! / HTTP/1.1\r\nHost: a\r\n\r\n"),
     ("a query has more bytes than a path", "GET /a{|}?b=`{|}^?/ HTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -49,6 +50,16 @@ fn should_pass() {
     }
 }
 
+#[test]
+fn a_target_that_is_no_text_is_refused() {
+    let trace = whole(b"GET /caf\xe9 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(
+        trace.refused,
+        Some((Place::BeforeMessage, Violation::Target))
+    );
+    assert_eq!(trace.passed, 0);
+}
+
 type Rows = &'static [(Violation, &'static [&'static str])];
 
 /// In each input, what stands before `¦` is passed on, and nothing after it.
@@ -62,7 +73,7 @@ const REQUEST_LINES: Rows = &[
     (Violation::Method, &["¦\x16\x03\x01", "¦ GET / HTTP/1.1\r\n", "¦G(T / HTTP/1.1\r\n", "¦GET\t/ HTTP/1.1\r\n", "¦G\0T / HTTP/1.1\r\n", "¦:"]),
     (Violation::Connect, &["¦CONNECT a:443 HTTP/1.1\r\n", "¦CONNECT / HTTP/1.1\r\n"]),
     (Violation::Version, &["¦GET / HTTP/1.2\r\n", "¦GET / HTTP/2.0\r\n", "¦GET / HTTP/0.9\r\n", "¦GET / HTTP/11\r\n"]),
-    (Violation::Target, &["¦GET * HTTP/1.1\r\n", "¦GET a HTTP/1.1\r\n", "¦GET /\0 HTTP/1.1\r\n", "¦GET /\t HTTP/1.1\r\n", "¦GET /\u{e9} HTTP/1.1\r\n", "¦GET /< HTTP/1.1\r\n", "¦GET /?\" HTTP/1.1\r\n", "¦GET a:80 HTTP/1.1\r\n", "¦GET ftp://a/ HTTP/1.1\r\n", "¦GET http:/a HTTP/1.1\r\n", "¦GET http:///a HTTP/1.1\r\n", "¦GET http://u@a/ HTTP/1.1\r\n", "¦GET http://%61/ HTTP/1.1\r\n", "¦GET http://a:b/ HTTP/1.1\r\n"]),
+    (Violation::Target, &["¦GET * HTTP/1.1\r\n", "¦GET a HTTP/1.1\r\n", "¦GET /\0 HTTP/1.1\r\n", "¦GET /\t HTTP/1.1\r\n", "¦GET /< HTTP/1.1\r\n", "¦GET /?\" HTTP/1.1\r\n", "¦GET a:80 HTTP/1.1\r\n", "¦GET ftp://a/ HTTP/1.1\r\n", "¦GET http:/a HTTP/1.1\r\n", "¦GET http:///a HTTP/1.1\r\n", "¦GET http://u@a/ HTTP/1.1\r\n", "¦GET http://%61/ HTTP/1.1\r\n", "¦GET http://a:b/ HTTP/1.1\r\n"]),
     (Violation::Fragment, &["¦GET /a#b HTTP/1.1\r\n", "¦GET /?a#b HTTP/1.1\r\n", "¦GET http://a#b HTTP/1.1\r\n", "¦GET # HTTP/1.1\r\n"]),
 ];
 

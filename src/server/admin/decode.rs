@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::config::problem::nearest;
-use crate::domain::json::{Fault, Json, Kind, Member, decode, kind_of, scan_object};
+use crate::domain::json::{Fault, Found, Json, Kind, decode, kind_of, scan_object};
 use crate::domain::rollout::{Percent, Stage};
 use crate::server::admin::Change;
 
@@ -82,7 +82,7 @@ impl<'b> Object<'b> {
             members: Vec::with_capacity(places.len()),
             problems: Vec::new(),
         };
-        for Member { name, value } in places {
+        for Found { name, value } in places {
             let name = decode(&body[name]).unwrap_or(Cow::Borrowed("\u{fffd}"));
             if !known.contains(&name.as_ref()) {
                 object.problems.push(unknown(&name, known));

@@ -38,7 +38,8 @@ pub(super) const OVERHEAD: Family = Family {
     name: "dualgauge_overhead_seconds",
     kind: MetricType::HISTOGRAM,
     labels: &["side", "stage"],
-    help: "The part of a call that was not spent on its upstream; only calls that reached one.",
+    help: "The part of the time to the head of the answer that was not spent on the upstream; only calls that \
+           reached one.",
 };
 
 pub(super) const FAILURES: Family = Family {

@@ -18,6 +18,8 @@ pub struct Timing {
     pub total: Duration,
     /// The part of it that was spent on the upstream; absent where the call reached none.
     pub upstream: Option<Duration>,
+    /// From the head of the call to the head of its answer.
+    pub head: Duration,
 }
 
 /// What a worker has open at the moment. The worker counts up and down; the shard only reports it.
@@ -74,7 +76,7 @@ impl Shard {
         if let Some(upstream) = timing.upstream {
             call.upstream.observe(upstream);
             counts.overhead[labels.side as usize][labels.stage as usize]
-                .observe(timing.total.saturating_sub(upstream));
+                .observe(timing.head.saturating_sub(upstream));
         }
         if let Some(reason) = failure {
             counts.failures[labels.side as usize][reason as usize] += 1;

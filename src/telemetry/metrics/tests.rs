@@ -42,6 +42,7 @@ fn took(total_us: u64, upstream_us: Option<u64>) -> Timing {
     Timing {
         total: Duration::from_micros(total_us),
         upstream: upstream_us.map(Duration::from_micros),
+        head: Duration::from_micros(total_us),
     }
 }
 
@@ -242,6 +243,7 @@ fn event() -> impl Strategy<Value = Event> {
         (nanoseconds(), prop::option::of(nanoseconds())).prop_map(|(total, upstream)| Timing {
             total: Duration::from_nanos(total),
             upstream: upstream.map(Duration::from_nanos),
+            head: Duration::from_nanos(total),
         });
     let reason = prop::option::of(prop::sample::select(&Reason::ALL[..]));
     prop_oneof![
@@ -329,5 +331,22 @@ proptest! {
             }
         }
         prop_assert!(histograms > 0 || !page.contains("_bucket"));
+    }
+}
+
+#[test]
+fn the_docs_have_every_metric_as_it_is() {
+    let docs = include_str!("../../../docs/operation.md");
+    for family in super::family::ALL {
+        let line = format!(
+            "| `{}` | {} | {} |",
+            family.name,
+            family.labels.join(", "),
+            family.help
+        );
+        assert!(
+            docs.contains(&line),
+            "docs/operation.md lacks the line `{line}`"
+        );
     }
 }

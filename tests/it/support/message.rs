@@ -92,14 +92,7 @@ impl Head {
         values.first().copied()
     }
 
-    /// The fields sorted by their names as sent; fields of one name keep their order.
-    pub(crate) fn sorted(&self) -> Vec<(String, String)> {
-        let mut sorted = self.fields.clone();
-        sorted.sort_by(|a, b| a.0.cmp(&b.0));
-        sorted
-    }
-
-    /// Where this head ends, and how its body is framed.
+    /// How the body behind this head is framed.
     pub(crate) fn framing(&self, asked: Asked) -> Framing {
         if self.has_no_body(asked) {
             return Framing::None;

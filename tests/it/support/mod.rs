@@ -5,19 +5,25 @@
 //!   that it reads as a transcript, or lets it answer alone ([`Upstream::answering`]).
 //! - [`Wire`] is one end of a connection, a client's or an upstream's: raw bytes out, whole messages in.
 //!
+//! - [`eventually`] and [`becomes`] look again until something is there.
+//!
 //! Nothing sleeps and no port is fixed: whatever a test waits for comes within [`WITHIN`], or fails it.
 
+mod admin;
 mod config;
 mod message;
 mod proxy;
+mod track;
 mod upstream;
 mod wire;
 
 use std::time::Duration;
 
+pub(crate) use admin::{becomes, eventually};
 pub(crate) use config::{both, rest_only, rpc_only};
 pub(crate) use message::{Head, Message, chunked, fields};
-pub(crate) use proxy::Proxy;
+pub(crate) use proxy::{Ended, Proxy, program, run_to_end};
+pub(crate) use track::{Carried, Open, Track, carry};
 pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};
 

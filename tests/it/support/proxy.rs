@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ use super::{Message, WITHIN, Wire};
 pub(crate) struct Proxy {
     address: SocketAddr,
     admin: SocketAddr,
-    folder: TempDir,
+    folder: Arc<TempDir>,
     child: Child,
     output: Lines,
     log: Lines,
@@ -56,31 +56,45 @@ impl Proxy {
         for (name, text) in files.iter().chain([&("dualgauge.toml", config)]) {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
-            .args(["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+        Proxy::run(folder)
+    }
+
+    /// Runs the program with the files that are in a folder.
+    pub(crate) fn run(folder: impl Into<Arc<TempDir>>) -> Proxy {
+        let folder = folder.into();
+        let mut command = program(&["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command
             .arg("--config")
-            .arg(folder.path().join("dualgauge.toml"))
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .arg(folder.path().join("dualgauge.toml"));
+        Proxy::launch(command, folder)
+    }
+
+    /// Runs a command of the program that serves.
+    pub(crate) fn launch(mut command: Command, folder: impl Into<Arc<TempDir>>) -> Proxy {
+        let mut child = command.spawn().unwrap();
         let output = Lines::of(child.stdout.take().unwrap());
         let log = Lines::of(child.stderr.take().unwrap());
         let (address, admin) = match output.wait(|line| line.starts_with("serving ")) {
             Some(line) => addresses(&line),
-            None => panic!("the proxy did not start:\n{}\n{config}", log.all()),
+            None => panic!("the proxy did not start:\n{}\n{command:?}", log.all()),
         };
         Proxy {
             address,
             admin,
-            folder,
+            folder: folder.into(),
             child,
             output,
             log,
             state: State::Running,
         }
+    }
+
+    /// Stops the program and runs it again in the same folder.
+    pub(crate) fn restart(self) -> Proxy {
+        let folder = self.folder.clone();
+        let stopped = self.stop();
+        assert!(stopped.status.success(), "{stopped:?}");
+        Proxy::run(folder)
     }
 
     /// Where calls come in.
@@ -96,6 +110,11 @@ impl Proxy {
     /// Where its files are.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Keeps its folder for after its end.
+    pub(crate) fn keep_folder(&self) -> Arc<TempDir> {
+        self.folder.clone()
     }
 
     /// A client's connection.
@@ -137,6 +156,13 @@ impl Proxy {
             .log
             .wait(|line| pieces.iter().all(|piece| line.contains(piece)));
         found.unwrap_or_else(|| panic!("no line with {pieces:?} in the log:\n{}", self.log.all()))
+    }
+
+    /// What it has printed, up to a line with this text.
+    pub(crate) fn printed(&self, last: &str) -> String {
+        let found = self.output.wait(|line| line.contains(last));
+        assert!(found.is_some(), "no {last:?} in {}", self.output.all());
+        self.output.all()
     }
 
     /// The log so far.
@@ -186,6 +212,45 @@ impl Drop for Proxy {
         if self.state == State::Running {
             assert_eq!(ended, None, "the proxy ended by itself:\n{log}");
         }
+    }
+}
+
+/// The program with arguments, and with nothing in its environment.
+pub(crate) fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
+    command
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What a command that serves nothing left behind.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// Runs a command that ends by itself.
+pub(crate) fn run_to_end(mut command: Command) -> Ended {
+    let mut child = command.spawn().unwrap();
+    let output = Lines::of(child.stdout.take().unwrap());
+    let errors = Lines::of(child.stderr.take().unwrap());
+    let ended = output.end();
+    if !ended {
+        let _ = child.kill();
+    }
+    let code = child.wait().unwrap().code();
+    assert!(errors.end());
+    assert!(ended, "{command:?} did not end:\n{}", output.all());
+    Ended {
+        code,
+        output: output.all(),
+        errors: errors.all(),
     }
 }
 

@@ -42,12 +42,6 @@ impl Wire {
         }
     }
 
-    /// A wire that waits longer than [`WITHIN`].
-    pub(crate) fn patient(self, limit: Duration) -> Wire {
-        self.stream.set_read_timeout(Some(limit)).unwrap();
-        self
-    }
-
     /// The address of this end.
     pub(crate) fn address(&self) -> SocketAddr {
         self.stream.local_addr().unwrap()

@@ -1,0 +1,313 @@
+//! The beginning and the end of a run: arguments and variables, workers, and the drain.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::support::{Proxy, Upstream, Wire, becomes, eventually, program, rest_only, run_to_end};
+use crate::two_servers::{MOVER, Servers};
+
+const CALL: &str = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+
+const ROUTE: &str = "[[route]]\nname = \"a\"\nrest = \"GET /a\"\nrpc = \"a\"\n";
+
+/// A call that the upstream has read and not answered: the client's end, and the upstream's.
+fn open_call(proxy: &Proxy, upstream: &Upstream) -> (Wire, Wire) {
+    let mut client = proxy.connect();
+    client.send(CALL);
+    let mut server = upstream.accept();
+    server.read_request();
+    (client, server)
+}
+
+/// Waits until nobody listens at an address.
+fn refuses_connections(address: SocketAddr) {
+    eventually("the listener to be closed", || {
+        TcpStream::connect(address).err()
+    });
+}
+
+fn with_drain(upstream: &Upstream, drain: &str) -> String {
+    format!("{}[limits]\ndrain = \"{drain}\"\n", rest_only(upstream))
+}
+
+fn folder(config: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("dualgauge.toml"), config).unwrap();
+    folder
+}
+
+/// `run` with the configuration of a folder, and with what a test adds.
+fn run_in(folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = program(&["run"]);
+    command
+        .arg("--config")
+        .arg(folder.path().join("dualgauge.toml"))
+        .args(arguments);
+    command
+}
+
+#[test]
+fn a_call_in_progress_gets_its_answer_after_sigterm() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let (mut client, mut server) = open_call(&proxy, &upstream);
+    proxy.signal("TERM");
+    refuses_connections(proxy.address());
+    let ready = proxy.ask("GET", "/readyz", "");
+    assert_eq!(
+        (ready.status(), ready.text()),
+        (503, "not ready\ndraining\n")
+    );
+    assert_eq!(proxy.ask("GET", "/healthz", "").status(), 200);
+
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
+    let answer = client.read_answer();
+    assert_eq!((answer.status(), answer.text()), (200, "late"));
+    client.expect_closed();
+    let stopped = proxy.wait();
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    assert!(stopped.log.contains("path=/slow"), "{stopped:?}");
+    assert!(stopped.log.contains("outcome=success"), "{stopped:?}");
+    assert!(stopped.log.contains("drained"), "{stopped:?}");
+}
+
+#[test]
+fn a_streamed_answer_goes_to_its_end_after_sigterm() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let (mut client, mut server) = open_call(&proxy, &upstream);
+    server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    client.read_head();
+    assert_eq!(client.read_chunk().unwrap(), b"first");
+    proxy.signal("TERM");
+    refuses_connections(proxy.address());
+    server.send("4\r\nlast\r\n0\r\n\r\n");
+    assert_eq!(client.read_chunk().unwrap(), b"last");
+    assert_eq!(client.read_chunk(), None);
+    assert_eq!(proxy.wait().status.code(), Some(0));
+}
+
+#[test]
+fn an_idle_connection_is_closed_by_the_drain() {
+    let upstream = Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let mut client = proxy.connect();
+    client.send(CALL);
+    assert_eq!(client.read_answer().status(), 204);
+    let mut silent = proxy.connect();
+    // The silent connection is accepted before the drain begins.
+    let open = || proxy.metrics().value("dualgauge_client_connections");
+    becomes(open, &2.0);
+    proxy.signal("INT");
+    client.expect_closed();
+    silent.expect_closed();
+    assert_eq!(proxy.wait().status.code(), Some(0));
+}
+
+#[test]
+fn the_drain_ends_at_its_limit() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&with_drain(&upstream, "300ms"));
+    let (mut client, _server) = open_call(&proxy, &upstream);
+    let stopped = proxy.stop();
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    client.expect_gone();
+    let said = "calls were still in progress at the end of the drain";
+    assert!(stopped.log.contains(said), "{stopped:?}");
+    assert!(stopped.log.contains("limit=300ms"), "{stopped:?}");
+}
+
+#[test]
+fn a_call_that_the_end_of_the_drain_cuts_is_blamed_on_the_proxy() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&with_drain(&upstream, "100ms"));
+    let (_client, _server) = open_call(&proxy, &upstream);
+    let stopped = proxy.stop();
+    let mut lines = stopped.log.lines();
+    let line = lines.find(|line| line.contains("path=/slow"));
+    let line = line.unwrap_or_else(|| panic!("no line of the call: {stopped:?}"));
+    assert!(line.contains("outcome=cut blame=proxy"), "{line}");
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&with_drain(&upstream, "5m"));
+    let (_client, _server) = open_call(&proxy, &upstream);
+    proxy.signal("TERM");
+    proxy.log_line(&["draining; a second signal ends the program at once"]);
+    proxy.signal("TERM");
+    let stopped = proxy.wait();
+    let said = "ended before the drain was over";
+    assert!(stopped.log.contains(said), "{stopped:?}");
+}
+
+#[test]
+fn every_problem_of_a_bad_configuration_is_printed_and_nothing_is_served() {
+    let config = r#"
+colour = "red"
+[upstream.old]
+side = "rset"
+[[route]]
+name = "a"
+rest = "GET /a/{"
+rpc = "a"
+[rollout]
+flags = "flags.toml"
+"#;
+    let folder = folder(config);
+    fs::write(folder.path().join("flags.toml"), "[[flag]]\nname = \"x\"\n").unwrap();
+    let ended = run_to_end(run_in(&folder, &["--listen", "here"]));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    let printed = [
+        "dualgauge.toml:2: colour: ",
+        "dualgauge.toml:3: upstream.old: `url` is missing",
+        "dualgauge.toml:4: upstream.old.side: ",
+        "hint: did you mean `rest`?",
+        "--listen: listen.address: ",
+    ];
+    for text in printed {
+        assert!(
+            ended.errors.contains(text),
+            "no {text:?} in {}",
+            ended.errors
+        );
+    }
+}
+
+#[test]
+fn the_problems_of_the_flags_file_are_printed_as_well() {
+    let upstream = Upstream::nowhere();
+    let config = format!(
+        "{}[rollout]\nflags = \"flags.toml\"\ndefault = {{ rest = \"translate\" }}\n{ROUTE}",
+        rest_only(&upstream)
+    );
+    let folder = folder(&config);
+    fs::write(folder.path().join("flags.toml"), "[[flag]]\nname = \"x\"\n").unwrap();
+    let ended = run_to_end(run_in(&folder, &[]));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    for text in [
+        "flags.toml:1: flag[0]: `stage` is missing",
+        "rollout.default.rest: ",
+    ] {
+        assert!(
+            ended.errors.contains(text),
+            "no {text:?} in {}",
+            ended.errors
+        );
+    }
+}
+
+#[test]
+fn a_variable_is_over_the_file_and_an_argument_over_the_variable() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let upstream = Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    let config = format!("{}[admin]\naddress = \"{taken}\"\n", rest_only(&upstream));
+    let config = config.replace("[listen]\n", &format!("[listen]\naddress = \"{taken}\"\n"));
+
+    let places = folder(&config);
+    let mut command = run_in(&places, &[]);
+    command
+        .env("DUALGAUGE_LISTEN__ADDRESS", "127.0.0.1:0")
+        .env("DUALGAUGE_ADMIN__ADDRESS", "127.0.0.1:0");
+    let proxy = Proxy::launch(command, places);
+    assert_eq!(proxy.rest("GET", "/", &[], "").status(), 204);
+
+    let places = folder(&config);
+    let mut command = run_in(
+        &places,
+        &["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+    );
+    command
+        .env("DUALGAUGE_LISTEN__ADDRESS", &taken)
+        .env("DUALGAUGE_ADMIN__ADDRESS", &taken);
+    let proxy = Proxy::launch(command, places);
+    assert_eq!(proxy.rest("GET", "/", &[], "").status(), 204);
+}
+
+#[test]
+fn an_address_that_is_taken_is_named_with_its_key() {
+    let upstream = Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    let first = Proxy::start(&rest_only(&upstream));
+    let (listen, admin) = (first.address().to_string(), first.admin().to_string());
+    let free = "127.0.0.1:0";
+    let cases = [
+        ("listen.address", &*listen, free, &listen),
+        ("admin.address", free, &*admin, &admin),
+    ];
+    for (key, listen, admin, taken) in cases {
+        let folder = folder(&rest_only(&upstream));
+        let ended = run_to_end(run_in(&folder, &["--listen", listen, "--admin", admin]));
+        assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+        let said = format!("cannot listen on {taken} (`{key}`)");
+        assert!(ended.errors.contains(&said), "{}", ended.errors);
+        assert!(ended.errors.contains("in use"), "{}", ended.errors);
+    }
+    assert_eq!(first.rest("GET", "/", &[], "").status(), 204);
+}
+
+#[test]
+fn a_state_folder_has_one_process() {
+    let upstream = Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    let first = Proxy::start(&rest_only(&upstream));
+    let mut second = program(&["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    second
+        .arg("--config")
+        .arg(first.folder().join("dualgauge.toml"));
+    let ended = run_to_end(second);
+    assert_eq!(ended.code, Some(1));
+    let said = "is in use by another process; give each its own with `rollout.state`";
+    assert!(ended.errors.contains(said), "{}", ended.errors);
+}
+
+/// Two workers, and so many connections that each of them has some.
+const CONNECTIONS: usize = 40;
+
+fn two_workers(config: &str) -> String {
+    config.replace("workers = 1", "workers = 2")
+}
+
+#[test]
+fn two_workers_both_serve() {
+    let servers = Servers::start();
+    let proxy = Proxy::start(&two_workers(&servers.config()));
+    for _ in 0..CONNECTIONS {
+        let answer = proxy.rest("GET", "/things/7", &[], "");
+        assert_eq!(answer.status(), 200);
+    }
+    // Call by call, each worker needs one connection to the upstream, and has its own.
+    let open = r#"dualgauge_upstream_connections{side="rest"}"#;
+    assert_eq!(proxy.metrics().value(open), 2.0);
+    let calls = || proxy.metrics().table("dualgauge_calls_total", &LABELS);
+    let row = "things.read other rest passthrough success none".to_owned();
+    becomes(calls, &[(row, CONNECTIONS as f64)].into());
+}
+
+const LABELS: [&str; 6] = ["route", "client", "side", "stage", "outcome", "blame"];
+
+#[test]
+fn a_flip_reaches_every_worker_before_it_is_answered() {
+    let servers = Servers::start();
+    let proxy = Proxy::start_with_flags(&two_workers(&servers.config()), MOVER);
+    let mut clients: Vec<Wire> = (0..CONNECTIONS).map(|_| proxy.connect()).collect();
+    let mut all_answered_by = |side: &str| {
+        for client in &mut clients {
+            client.send("GET /things/7 HTTP/1.1\r\nHost: a\r\nx-client-id: mover\r\n\r\n");
+            assert_eq!(client.read_answer().json()["by"], side);
+        }
+    };
+    for (stage, side) in [
+        ("passthrough", "rest"),
+        ("translate", "rpc"),
+        ("passthrough", "rest"),
+    ] {
+        let flip = format!(r#"{{"stage":"{stage}","percent":100}}"#);
+        let answer = proxy.ask("PUT", "/api/v1/flags/mover", &flip);
+        assert_eq!(answer.status(), 200, "{answer:?}");
+        all_answered_by(side);
+    }
+}
