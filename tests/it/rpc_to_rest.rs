@@ -1,7 +1,7 @@
 //! RPC clients before a REST upstream: what is sent there, and what comes back.
 
 use crate::rest_to_rpc::ROUTES as COMMON;
-use crate::scene::{answer, before_rest, json, json_with, rpc_failure};
+use crate::scene::{answer, before_rest, json, json_with, lower_sorted, rpc_failure};
 use crate::support::{Message, Proxy, Upstream};
 
 const MORE: &str = r#"
@@ -514,5 +514,5 @@ fn a_call_takes_along_who_asks_and_brings_back_what_still_holds() {
         ("via", "1.1 dualgauge"),
         ("x-request-id", "r-1"),
     ]);
-    assert_eq!(seen.head.sorted(), expected);
+    assert_eq!(lower_sorted(&seen), expected);
 }
