@@ -9,6 +9,7 @@
 )]
 
 mod batch;
+mod coded;
 mod connections;
 #[cfg(feature = "demo")]
 mod demo;
