@@ -119,6 +119,14 @@ impl Head {
     }
 
     /// The status of an answer.
+    /// The fields by name, in lower case, for a comparison that does not depend on their order.
+    pub(crate) fn sorted(&self) -> Vec<(String, String)> {
+        let lower = |(name, value): &(String, String)| (name.to_ascii_lowercase(), value.clone());
+        let mut fields: Vec<_> = self.fields.iter().map(lower).collect();
+        fields.sort();
+        fields
+    }
+
     pub(crate) fn status(&self) -> u16 {
         let code = self.start.split(' ').nth(1).unwrap_or_default();
         code.parse()
