@@ -228,34 +228,10 @@ fn success_is_a_result() {
                 .to_vec(),
             "[1]",
         ),
-        (b"HTTP/1.0 200 OK\r\n\r\n[1]".to_vec(), "[1]"),
     ];
     for (scripted, result) in rows {
-        let closes = scripted.starts_with(b"HTTP/1.0");
-        if closes {
-            // Only the end of the connection ends this one.
-            expect_until_close(&scripted, result);
-        } else {
-            expect(scripted, &format!(r#""result":{result}"#));
-        }
+        expect(scripted, &format!(r#""result":{result}"#));
     }
-}
-
-fn expect_until_close(scripted: &[u8], result: &str) {
-    let upstream = Upstream::start();
-    let proxy = before_rest(&upstream, &routes());
-    let mut client = proxy.connect();
-    let call = r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#;
-    client.send(format!(
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{call}",
-        call.len()
-    ));
-    let mut server = upstream.accept();
-    server.read_request();
-    server.send(scripted);
-    drop(server);
-    let answer = client.read_answer();
-    assert_eq!(said(&answer), format!(r#""result":{result}"#));
 }
 
 #[test]

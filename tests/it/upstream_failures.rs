@@ -404,16 +404,15 @@ fn a_route_says_itself_whether_its_calls_may_be_repeated() {
 }
 
 #[test]
-fn a_whole_answer_ends_a_connection_in_order() {
-    let upstream = Upstream::start();
-    let proxy = RestPassed.start(&upstream, "");
-    let mut client = proxy.connect();
-    RestPassed.send(&mut client);
-    let mut server = upstream.accept();
-    server.read_request();
-    // Without a length, the end of the connection is the end of the body.
-    server.send("HTTP/1.1 200 OK\r\n\r\n[7]");
-    drop(server);
-    let answer = client.read_answer();
-    assert_eq!((answer.status(), answer.text()), (200, "[7]"));
+fn the_end_of_a_connection_is_the_end_of_an_answer_without_a_length() {
+    for quadrant in [RestPassed, RpcTranslated] {
+        for version in ["1.0", "1.1"] {
+            let mut scene = Scene::of(quadrant, "");
+            scene
+                .server
+                .send(format!("HTTP/{version} 200 OK\r\n\r\n[7]"));
+            drop(std::mem::replace(&mut scene.server, scene.proxy.connect()));
+            quadrant.expect_answer(&scene.client.read_answer());
+        }
+    }
 }
