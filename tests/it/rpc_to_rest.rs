@@ -490,5 +490,5 @@ fn a_call_takes_along_who_asks_and_brings_back_what_still_holds() {
         ("via", "1.1 dualgauge"),
         ("x-request-id", "r-1"),
     ]);
-    assert_eq!(lower_sorted(&seen), expected);
+    assert_eq!(seen.head.sorted(), expected);
 }
