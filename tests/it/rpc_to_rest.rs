@@ -1,7 +1,7 @@
 //! RPC clients before a REST upstream: what is sent there, and what comes back.
 
 use crate::rest_to_rpc::ROUTES as COMMON;
-use crate::scene::{answer, before_rest, json, json_with, lower_sorted, rpc_failure};
+use crate::scene::{answer, before_rest, json, json_with, rpc_failure};
 use crate::support::{Message, Proxy, Upstream};
 
 const MORE: &str = r#"
