@@ -51,10 +51,13 @@ pub(super) async fn message(
 }
 
 fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
-    let Some(coding) = headers.get(CONTENT_ENCODING) else {
-        return Ok(Coding::Identity);
-    };
-    let name = String::from_utf8_lossy(coding.as_bytes());
+    // Several lines are one list (RFC 9110 §5.3).
+    let lines: Vec<_> = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .map(|line| String::from_utf8_lossy(line.as_bytes()))
+        .collect();
+    let name = lines.join(", ");
     Coding::parse(&name).ok_or_else(|| {
         let message = format!(
             "the content coding `{}` is not read; send gzip, br, or the body as it is",

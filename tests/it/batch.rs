@@ -136,6 +136,17 @@ stage = "retired"
 side = "rpc"
 "#;
 
+const MESSAGES: [&str; 8] = [
+    r#"{"jsonrpc":"2.0","id":"a","method":"passed"}"#,
+    r#"{"jsonrpc":"2.0","id":"b","method":"translated","params":{"id":1}}"#,
+    r#"{"jsonrpc":"2.0","id":"c","method":"gone"}"#,
+    r#"{"jsonrpc":"2.0","id":"d","method":"unknown"}"#,
+    r#"{"jsonrpc":"2.0","method":"translated","params":{"id":2}}"#,
+    r#"{"jsonrpc":"2.0","id":"e"}"#,
+    r#"{"jsonrpc":"2.0","id":"f","method":"translated","params":{"id":"x"}}"#,
+    "[]",
+];
+
 #[test]
 fn each_message_of_a_batch_has_its_own_route_flag_and_stage() {
     let rest = Upstream::answering(json(r#"{"from":"rest"}"#));
@@ -150,17 +161,7 @@ fn each_message_of_a_batch_has_its_own_route_flag_and_stage() {
         })
     });
     let proxy = Proxy::start_with_flags(&format!("{}{ROUTES}", both(&rest, &rpc)), FLAGS);
-    let messages = [
-        r#"{"jsonrpc":"2.0","id":"a","method":"passed"}"#,
-        r#"{"jsonrpc":"2.0","id":"b","method":"translated","params":{"id":1}}"#,
-        r#"{"jsonrpc":"2.0","id":"c","method":"gone"}"#,
-        r#"{"jsonrpc":"2.0","id":"d","method":"unknown"}"#,
-        r#"{"jsonrpc":"2.0","method":"translated","params":{"id":2}}"#,
-        r#"{"jsonrpc":"2.0","id":"e"}"#,
-        r#"{"jsonrpc":"2.0","id":"f","method":"translated","params":{"id":"x"}}"#,
-        "[]",
-    ];
-    let answer = proxy.rpc(format!("[{}]", messages.join(",")));
+    let answer = proxy.rpc(format!("[{}]", MESSAGES.join(",")));
     let answer = answer.json();
     let ids: Vec<&Value> = (0..7).map(|place| &answer[place]["id"]).collect();
     assert_eq!(

@@ -158,69 +158,75 @@ fn an_id_given_twice_or_in_another_case_cannot_be_trusted() {
     upstream.expect_no_connection();
 }
 
-/// What servers say in place of a response to the one call of an exchange: the answer, in which `$id` is the id
-/// that was asked with, and the reason that the caller reads.
+/// What servers say with 200 in place of a response to the one call of an exchange: the text, in which `$id` is
+/// the id that was asked with, and the reason that the caller reads.
+const NO_RESPONSES: [(&str, &str, &str); 11] = [
+    (
+        "another id",
+        r#"{"jsonrpc":"2.0","id":"other","result":1}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "no id",
+        r#"{"jsonrpc":"2.0","result":1}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "the id as a string",
+        r#"{"jsonrpc":"2.0","id":"$id","result":1}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "the id as a float",
+        r#"{"jsonrpc":"2.0","id":$id.0,"result":1}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "a null id",
+        r#"{"jsonrpc":"2.0","id":null,"result":1}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "an error for another",
+        r#"{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":""}}"#,
+        "upstream_wrong_id",
+    ),
+    (
+        "two answers",
+        r#"[{"jsonrpc":"2.0","id":$id,"result":1},{"jsonrpc":"2.0","id":$id,"result":2}]"#,
+        "upstream_not_protocol",
+    ),
+    (
+        "neither result nor error",
+        r#"{"jsonrpc":"2.0","id":$id}"#,
+        "upstream_not_protocol",
+    ),
+    (
+        "result and error",
+        r#"{"jsonrpc":"2.0","id":$id,"result":1,"error":{"code":1,"message":""}}"#,
+        "upstream_not_protocol",
+    ),
+    (
+        "a result twice",
+        r#"{"jsonrpc":"2.0","id":$id,"result":1,"result":2}"#,
+        "upstream_not_protocol",
+    ),
+    (
+        "a request",
+        r#"{"jsonrpc":"2.0","id":$id,"method":"ping"}"#,
+        "upstream_not_protocol",
+    ),
+];
+
+/// What servers say in place of a response: [`NO_RESPONSES`], and what has another form.
 fn no_responses() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let html = [("Content-Type", "text/html")];
     let text = [("Content-Type", "text/plain")];
-    vec![
-        (
-            "another id",
-            json(r#"{"jsonrpc":"2.0","id":"other","result":1}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "no id",
-            json(r#"{"jsonrpc":"2.0","result":1}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "the id as a string",
-            json(r#"{"jsonrpc":"2.0","id":"$id","result":1}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "the id as a float",
-            json(r#"{"jsonrpc":"2.0","id":$id.0,"result":1}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "a null id",
-            json(r#"{"jsonrpc":"2.0","id":null,"result":1}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "an error for another",
-            json(r#"{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":""}}"#),
-            "upstream_wrong_id",
-        ),
-        (
-            "two answers",
-            json(
-                r#"[{"jsonrpc":"2.0","id":$id,"result":1},{"jsonrpc":"2.0","id":$id,"result":2}]"#,
-            ),
-            "upstream_not_protocol",
-        ),
-        (
-            "neither result nor error",
-            json(r#"{"jsonrpc":"2.0","id":$id}"#),
-            "upstream_not_protocol",
-        ),
-        (
-            "result and error",
-            json(r#"{"jsonrpc":"2.0","id":$id,"result":1,"error":{"code":1,"message":""}}"#),
-            "upstream_not_protocol",
-        ),
-        (
-            "a result twice",
-            json(r#"{"jsonrpc":"2.0","id":$id,"result":1,"result":2}"#),
-            "upstream_not_protocol",
-        ),
-        (
-            "a request",
-            json(r#"{"jsonrpc":"2.0","id":$id,"method":"ping"}"#),
-            "upstream_not_protocol",
-        ),
+    let mut all: Vec<_> = NO_RESPONSES
+        .into_iter()
+        .map(|(what, said, reason)| (what, json(said), reason))
+        .collect();
+    all.extend([
         (
             "a 422 of a framework",
             json_with("422 Unprocessable Entity", r#"{"detail":"no"}"#),
@@ -257,7 +263,8 @@ fn no_responses() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             answer("202 Accepted", &[], ""),
             "upstream_empty",
         ),
-    ]
+    ]);
+    all
 }
 
 /// An upstream that says this, with the id of the call for `$id`.

@@ -31,9 +31,10 @@ fn example_server() -> Upstream {
 }
 
 fn subtract(params: &Value) -> i64 {
-    let [minuend, subtrahend] = match params {
-        Value::Array(_) => [&params[0], &params[1]],
-        _ => [&params["minuend"], &params["subtrahend"]],
+    let [minuend, subtrahend] = if params.is_array() {
+        [&params[0], &params[1]]
+    } else {
+        [&params["minuend"], &params["subtrahend"]]
     };
     minuend.as_i64().unwrap() - subtrahend.as_i64().unwrap()
 }
@@ -92,9 +93,9 @@ fn expect(proxy: &Proxy, request: &str, expected: &Value) {
 /// An answer without what the specification leaves open: the text and the data of errors.
 fn told(answer: &Value) -> Value {
     let mut answer = answer.clone();
-    let errors = match &mut answer {
-        Value::Array(answers) => answers.iter_mut().collect(),
-        single => vec![single],
+    let errors = match answer.as_array_mut() {
+        Some(answers) => answers.iter_mut().collect(),
+        None => vec![&mut answer],
     };
     for single in errors {
         if let Some(error) = single.get_mut("error") {

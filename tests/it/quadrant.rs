@@ -69,7 +69,7 @@ impl Quadrant {
     fn id(self) -> &'static str {
         match self {
             RpcRenumbered => "1.50",
-            _ => r#""c""#,
+            RestPassed | RpcPassed | RestTranslated | RpcTranslated => r#""c""#,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use serde_json::json as value;
 
-use crate::scene::{Called, answer, before_rpc, body_of, json, json_with, problem, saying};
-use crate::support::{Message, Proxy, Upstream, fields};
+use crate::scene::{Called, answer, before_rpc, body_of, json_with, lower_sorted, problem, saying};
+use crate::support::{Proxy, Upstream, fields};
 
 pub(crate) const ROUTES: &str = r#"
 [[route]]
@@ -388,17 +388,6 @@ fn taken_along(upstream: &Upstream, length: usize) -> Vec<(String, String)> {
         ("x-request-id", "r-1"),
         ("x-tenant", "t"),
     ])
-}
-
-fn lower_sorted(sent: &Message) -> Vec<(String, String)> {
-    let mut fields: Vec<(String, String)> = sent
-        .head
-        .fields
-        .iter()
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-        .collect();
-    fields.sort_by(|one, other| one.0.cmp(&other.0));
-    fields
 }
 
 #[test]

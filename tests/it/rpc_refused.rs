@@ -15,141 +15,147 @@ fn expect_error(answer: &Value, id: &Value, failure: (i64, &str), words: &str) {
     assert_eq!(answer["error"]["data"]["blame"], "client");
 }
 
+/// A method, params that do not fit it, and the words that say so.
+const UNFIT: &[(&str, &str, &str)] = &[
+    ("things/put", "{}", "params/id: it is required"),
+    (
+        "things/put",
+        r#"{"id":""}"#,
+        "params/id: it must not be empty",
+    ),
+    (
+        "things/put",
+        r#"{"id":7}"#,
+        "params/id: it must be a string, not a number",
+    ),
+    (
+        "things/put",
+        r#"{"id":["7"]}"#,
+        "params/id: it must be a string, not an array",
+    ),
+    ("things/put", r#"{"id":null}"#, "params/id"),
+    (
+        "things/put",
+        r#"{"ID":"7"}"#,
+        "params/ID: it differs from `id` only in letter case",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","Id":"8"}"#,
+        "only in letter case",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","id":"8"}"#,
+        "member `id`: it is given twice",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","\u0069d":"8"}"#,
+        "it is given twice",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","a":1,"a":2}"#,
+        "member `a`: it is given twice",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","Limit":3}"#,
+        "params/Limit: it differs from `limit` only in letter case",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","limit":"5"}"#,
+        "params/limit: it must be an integer, not a string",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","limit":1.5}"#,
+        "params/limit: `1.5` is not an integer",
+    ),
+    ("things/put", r#"{"id":"7","deep":"true"}"#, "params/deep"),
+    (
+        "things/put",
+        r#"{"id":"7","order":"up"}"#,
+        "one of `asc`, `desc`",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","tags":"a"}"#,
+        "params/tags: it must be an array, not a string",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","tags":["a,b"]}"#,
+        "params/tags: element 0: it contains a comma",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","tags":[""]}"#,
+        "params/tags: element 0",
+    ),
+    (
+        "things/put",
+        r#"{"id":"7","ids":[1,"2"]}"#,
+        "params/ids: element 1",
+    ),
+    (
+        "things/get",
+        r#"{"id":"."}"#,
+        "params/id: `.` and `..` are refused",
+    ),
+    ("things/get", r#"{"id":".."}"#, "params/id"),
+    ("things/get", r#"{"id":"../x"}"#, "params/id"),
+    (
+        "things/get",
+        r#"{"id":"a\u0000"}"#,
+        "params/id: `\\u{0}` is refused",
+    ),
+    ("things/get", r#"{"id":"a\nb"}"#, "params/id"),
+    ("things/get", r#"{"id":"a\\b"}"#, "params/id"),
+    (
+        "things/get",
+        r#"{"id":"\ud800"}"#,
+        "params/id: a lone surrogate",
+    ),
+    ("things/get", r#"{"\ud800":1}"#, "lone surrogate"),
+    (
+        "files/get",
+        r#"{"path":"a//b"}"#,
+        "params/path: an empty segment",
+    ),
+    ("files/get", r#"{"path":"/a"}"#, "params/path"),
+    ("files/get", r#"{"path":"a/"}"#, "params/path"),
+    ("files/get", r#"{"path":"a/../b"}"#, "params/path"),
+    (
+        "files/get",
+        r#"{"path":""}"#,
+        "params/path: it must not be empty",
+    ),
+    (
+        "items/get",
+        r#"{"name":"items"}"#,
+        "it must have the form `items/*`",
+    ),
+    ("items/get", r#"{"name":"items/7/8"}"#, "`items/*`"),
+    ("items/get", r#"{"name":"things/7"}"#, "`items/*`"),
+    (
+        "things/do",
+        "[1]",
+        "params: it must be an object, not an array",
+    ),
+    ("ping", "[]", "params"),
+];
+
 #[test]
 fn params_that_fit_no_url_and_body_are_refused_by_their_names() {
     let upstream = Upstream::start();
     let more = format!("{}[limits]\ntarget = 300\n", routes());
     let proxy = before_rest(&upstream, &more);
     let long = format!(r#"{{"q":"{}"}}"#, "x".repeat(300));
-    let rows = [
-        ("things/put", "{}", "params/id: it is required"),
-        (
-            "things/put",
-            r#"{"id":""}"#,
-            "params/id: it must not be empty",
-        ),
-        (
-            "things/put",
-            r#"{"id":7}"#,
-            "params/id: it must be a string, not a number",
-        ),
-        (
-            "things/put",
-            r#"{"id":["7"]}"#,
-            "params/id: it must be a string, not an array",
-        ),
-        ("things/put", r#"{"id":null}"#, "params/id"),
-        ("things/put", r#"{"ID":"7"}"#, "params/id: it is required"),
-        (
-            "things/put",
-            r#"{"id":"7","Id":"8"}"#,
-            "only in letter case",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","id":"8"}"#,
-            "member `id`: it is given twice",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","\u0069d":"8"}"#,
-            "it is given twice",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","a":1,"a":2}"#,
-            "member `a`: it is given twice",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","Limit":3}"#,
-            "params/Limit: it differs from `limit` only in letter case",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","limit":"5"}"#,
-            "params/limit: it must be an integer, not a string",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","limit":1.5}"#,
-            "params/limit: `1.5` is not an integer",
-        ),
-        ("things/put", r#"{"id":"7","deep":"true"}"#, "params/deep"),
-        (
-            "things/put",
-            r#"{"id":"7","order":"up"}"#,
-            "one of `asc`, `desc`",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","tags":"a"}"#,
-            "params/tags: it must be an array, not a string",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","tags":["a,b"]}"#,
-            "params/tags: element 0: it contains a comma",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","tags":[""]}"#,
-            "params/tags: element 0",
-        ),
-        (
-            "things/put",
-            r#"{"id":"7","ids":[1,"2"]}"#,
-            "params/ids: element 1",
-        ),
-        (
-            "things/get",
-            r#"{"id":"."}"#,
-            "params/id: `.` and `..` are refused",
-        ),
-        ("things/get", r#"{"id":".."}"#, "params/id"),
-        ("things/get", r#"{"id":"../x"}"#, "params/id"),
-        (
-            "things/get",
-            r#"{"id":"a\u0000"}"#,
-            "params/id: `\\u{0}` is refused",
-        ),
-        ("things/get", r#"{"id":"a\nb"}"#, "params/id"),
-        ("things/get", r#"{"id":"a\\b"}"#, "params/id"),
-        (
-            "things/get",
-            r#"{"id":"\ud800"}"#,
-            "params/id: a lone surrogate",
-        ),
-        ("things/get", r#"{"\ud800":1}"#, "lone surrogate"),
-        (
-            "files/get",
-            r#"{"path":"a//b"}"#,
-            "params/path: an empty segment",
-        ),
-        ("files/get", r#"{"path":"/a"}"#, "params/path"),
-        ("files/get", r#"{"path":"a/"}"#, "params/path"),
-        ("files/get", r#"{"path":"a/../b"}"#, "params/path"),
-        (
-            "files/get",
-            r#"{"path":""}"#,
-            "params/path: it must not be empty",
-        ),
-        (
-            "items/get",
-            r#"{"name":"items"}"#,
-            "it must have the form `items/*`",
-        ),
-        ("items/get", r#"{"name":"items/7/8"}"#, "`items/*`"),
-        ("items/get", r#"{"name":"things/7"}"#, "`items/*`"),
-        ("search", &long, "longer than 300 bytes"),
-        (
-            "things/do",
-            "[1]",
-            "params: it must be an object, not an array",
-        ),
-        ("ping", "[]", "params"),
-    ];
-    for (method, params, words) in rows {
+    let long = ("search", long.as_str(), "longer than 300 bytes");
+    for (method, params, words) in UNFIT.iter().copied().chain([long]) {
         let call = format!(r#"{{"jsonrpc":"2.0","id":"c","method":"{method}","params":{params}}}"#);
         let answer = proxy.rpc(call);
         assert_eq!(answer.status(), 200, "{params}");
@@ -159,78 +165,81 @@ fn params_that_fit_no_url_and_body_are_refused_by_their_names() {
     upstream.expect_no_connection();
 }
 
+/// Bodies that are no message, whether their id can be read, and the words that say what is wrong.
+const NO_MESSAGES: &[(&str, Option<u32>, &str)] = &[
+    (r#"{"id":7,"method":"m"}"#, Some(7), "`jsonrpc` is missing"),
+    (
+        r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
+        Some(7),
+        "`jsonrpc`",
+    ),
+    (
+        r#"{"jsonrpc":2.0,"id":7,"method":"m"}"#,
+        Some(7),
+        "`jsonrpc`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7}"#,
+        Some(7),
+        "`method` is missing",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":null}"#,
+        Some(7),
+        "`method` must be a string",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":["m"]}"#,
+        Some(7),
+        "`method`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"x"}"#,
+        Some(7),
+        "`params`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","params":null}"#,
+        Some(7),
+        "not null",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","result":1}"#,
+        Some(7),
+        "neither `result`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","method":"m","params":1}"#,
+        None,
+        "`params`",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"n"}"#,
+        None,
+        "`method` is given twice",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","Method":"n"}"#,
+        None,
+        "only in letter case",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{},"\u0070arams":{}}"#,
+        None,
+        "`params` is given twice",
+    ),
+    ("\"x\"", None, "must be an object, not a string"),
+    ("null", None, "not null"),
+    ("7", None, "not a number"),
+    ("{}", None, "`jsonrpc` is missing"),
+];
+
 #[test]
 fn what_is_no_message_is_refused_by_the_member_that_is_wrong() {
     let upstream = Upstream::start();
     let proxy = before_rpc(&upstream, "");
-    let rows = [
-        (r#"{"id":7,"method":"m"}"#, json!(7), "`jsonrpc` is missing"),
-        (
-            r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
-            json!(7),
-            "`jsonrpc`",
-        ),
-        (
-            r#"{"jsonrpc":2.0,"id":7,"method":"m"}"#,
-            json!(7),
-            "`jsonrpc`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7}"#,
-            json!(7),
-            "`method` is missing",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":null}"#,
-            json!(7),
-            "`method` must be a string",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":["m"]}"#,
-            json!(7),
-            "`method`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"x"}"#,
-            json!(7),
-            "`params`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","params":null}"#,
-            json!(7),
-            "not null",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","result":1}"#,
-            json!(7),
-            "neither `result`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","method":"m","params":1}"#,
-            Value::Null,
-            "`params`",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"n"}"#,
-            Value::Null,
-            "`method` is given twice",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","Method":"n"}"#,
-            Value::Null,
-            "only in letter case",
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{},"\u0070arams":{}}"#,
-            Value::Null,
-            "`params` is given twice",
-        ),
-        ("\"x\"", Value::Null, "must be an object, not a string"),
-        ("null", Value::Null, "not null"),
-        ("7", Value::Null, "not a number"),
-        ("{}", Value::Null, "`jsonrpc` is missing"),
-    ];
-    for (body, id, words) in rows {
+    for (body, id, words) in NO_MESSAGES {
+        let id = json!(id);
         let answer = proxy.rpc(body);
         assert_eq!(answer.status(), 200, "{body}");
         expect_error(&answer.json(), &id, (-32600, "invalid_request"), words);
@@ -310,7 +319,8 @@ fn other_content_types_charsets_and_codings_are_refused() {
             "application/json; charset=latin1",
             "`latin1`",
         ),
-        ("Content-Encoding", "gzip", "`gzip`"),
+        ("Content-Encoding", "gzip", "not read on an RPC path"),
+        ("Content-Encoding", "zstd", "`zstd`"),
     ];
     for (name, value, words) in rows {
         let answer = proxy.rest("POST", "/rpc", &[(name, value)], CALL);

@@ -117,3 +117,15 @@ pub(crate) fn body_of(answer: &Message, status: u16) -> &str {
     assert_eq!(answer.status(), status, "{answer:?}");
     answer.text()
 }
+
+/// The fields of a head by their names in lower case; fields of one name keep their order.
+pub(crate) fn lower_sorted(sent: &Message) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = sent
+        .head
+        .fields
+        .iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
+        .collect();
+    fields.sort_by(|one, other| one.0.cmp(&other.0));
+    fields
+}

@@ -1,8 +1,6 @@
 //! Servers that do not answer as they should: a clear failure for the caller, a line in the log, and a proxy that
 //! serves the next call.
 
-use std::time::{Duration, Instant};
-
 use crate::quadrant::{
     ALL, Quadrant, RestPassed, RestTranslated, RpcPassed, RpcTranslated, STREAMED, WHOLE,
 };
@@ -137,17 +135,19 @@ fn bytes_that_are_no_http_are_told_as_such() {
     }
 }
 
-/// Well under [`crate::support::WITHIN`], and well over what a busy machine needs.
-const SOON: Duration = Duration::from_secs(5);
+/// Checks the duration that a line of the log tells: 300 ms, and no more than a busy machine adds.
+fn expect_limit(line: &str) {
+    let (_, behind) = line.split_once("duration_ms=").unwrap();
+    let took: f64 = behind.split(' ').next().unwrap().parse().unwrap();
+    assert!((300.0..5000.0).contains(&took), "{line}");
+}
 
 #[test]
 fn a_server_that_never_answers_is_waited_for_no_longer_than_configured() {
     for quadrant in ALL {
-        let since = Instant::now();
         let mut scene = Scene::of(quadrant, "timeout = \"300ms\"\n");
         scene.expect_failure(TIMEOUT);
-        assert!(since.elapsed() >= Duration::from_millis(300));
-        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+        expect_limit(&scene.proxy.log_line(&["outcome=failed"]));
         // A late answer would reach nobody.
         scene.server.expect_gone();
         scene.expect_health();
@@ -213,13 +213,12 @@ fn a_body_that_breaks_off_breaks_the_client_off_where_it_streams() {
 #[test]
 fn a_body_that_is_too_slow_is_a_timeout_where_it_is_read_whole() {
     for quadrant in WHOLE {
-        let since = Instant::now();
         let mut scene = Scene::of(quadrant, "timeout = \"300ms\"\n");
         scene
             .server
             .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
         scene.expect_failure(TIMEOUT);
-        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+        expect_limit(&scene.proxy.log_line(&["outcome=failed"]));
         scene.server.expect_gone();
         scene.expect_health();
     }
@@ -228,7 +227,6 @@ fn a_body_that_is_too_slow_is_a_timeout_where_it_is_read_whole() {
 #[test]
 fn a_body_that_falls_silent_breaks_off_where_it_streams() {
     for quadrant in STREAMED {
-        let since = Instant::now();
         let mut scene = Scene::of(quadrant, "idle_timeout = \"300ms\"\n");
         scene
             .server
@@ -236,11 +234,10 @@ fn a_body_that_falls_silent_breaks_off_where_it_streams() {
         scene.client.read_until("[7]");
         let (rest, _) = scene.client.read_rest();
         assert!(rest.is_empty());
-        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
         scene.server.expect_gone();
-        scene
-            .proxy
-            .log_line(&["outcome=cut", "sent nothing for 300ms"]);
+        let line = scene.proxy.log_line(&["outcome=cut"]);
+        assert!(line.contains("sent nothing for 300ms"), "{line}");
+        expect_limit(&line);
         scene.expect_health();
     }
 }
@@ -407,16 +404,15 @@ fn a_route_says_itself_whether_its_calls_may_be_repeated() {
 }
 
 #[test]
-fn a_whole_answer_ends_a_connection_in_order() {
-    let upstream = Upstream::start();
-    let proxy = RestPassed.start(&upstream, "");
-    let mut client = proxy.connect();
-    RestPassed.send(&mut client);
-    let mut server = upstream.accept();
-    server.read_request();
-    // Without a length, the end of the connection is the end of the body.
-    server.send("HTTP/1.1 200 OK\r\n\r\n[7]");
-    drop(server);
-    let answer = client.read_answer();
-    assert_eq!((answer.status(), answer.text()), (200, "[7]"));
+fn the_end_of_a_connection_is_the_end_of_an_answer_without_a_length() {
+    for quadrant in [RestPassed, RpcTranslated] {
+        for version in ["1.0", "1.1"] {
+            let mut scene = Scene::of(quadrant, "");
+            scene
+                .server
+                .send(format!("HTTP/{version} 200 OK\r\n\r\n[7]"));
+            drop(std::mem::replace(&mut scene.server, scene.proxy.connect()));
+            quadrant.expect_answer(&scene.client.read_answer());
+        }
+    }
 }
