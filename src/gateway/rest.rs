@@ -148,8 +148,12 @@ fn no_route(method: &Method, path: &str) -> Failure {
 
 fn retired(plan: &Plan, route: &Route) -> Failure {
     let name = route.successor.clone().unwrap_or_else(|| route.rpc.clone());
+    let what = match &route.successor {
+        Some(successor) => successor.clone(),
+        None => format!("the JSON-RPC method `{name}`"),
+    };
     let message = format!(
-        "the REST way of the route `{}` is retired; use `{name}`",
+        "the REST way of the route `{}` is retired; use {what}",
         route.name
     );
     let failure = Failure::new(Reason::Retired, message);

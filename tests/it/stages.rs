@@ -275,9 +275,11 @@ fn a_retired_route_names_its_successor_and_asks_nobody() {
     assert_eq!(rpc_failure(&answer.json()), (-32009, "retired"));
     let message = answer.json()["error"]["message"].to_string();
     assert!(
-        message.contains("REST") && message.contains("agent.get"),
+        message.contains("`GET /agents/{id}` over REST") && message.contains("agent.get"),
         "{message}"
     );
+    let successor = &answer.json()["error"]["data"]["successor"];
+    assert_eq!(successor, "GET /agents/{id}");
     assert_eq!(scene.rest.requests().len() + scene.rpc.requests().len(), 0);
     // What belongs to no route has no stage.
     assert_eq!(scene.served("GET", "/elsewhere", &[]), "rest");

@@ -223,8 +223,11 @@ fn a_tunnel_is_one_of_the_connections_that_a_worker_may_open() {
         upstream,
     };
     let mut open = tunnel(&track);
-    // No place is free within the timeout.
-    assert_eq!(track.proxy.rest("GET", "/x", &[], "").status(), 504);
+    // No place is free within the timeout: nothing was asked of the upstream, so it is not to blame.
+    let refused = track.proxy.rest("GET", "/x", &[], "");
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.json()["reason"], "upstream_busy");
+    assert_eq!(refused.json()["blame"], "proxy");
     track.upstream.expect_no_connection();
     open.client.send("still here");
     open.server.expect("still here");

@@ -337,8 +337,12 @@ fn retired(route: &Route) -> Failure {
         .successor
         .clone()
         .unwrap_or_else(|| route.rest.clone());
+    let what = match &route.successor {
+        Some(successor) => successor.clone(),
+        None => format!("`{name}` over REST"),
+    };
     let message = format!(
-        "the JSON-RPC way of the route `{}` is retired; use `{name}`",
+        "the JSON-RPC way of the route `{}` is retired; use {what}",
         route.name
     );
     Failure::new(Reason::Retired, message).advise(successor(route, name))
