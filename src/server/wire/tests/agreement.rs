@@ -30,14 +30,34 @@ fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// The heads that came whole. hyper forgets what it could not write yet when a connection ends on which an
+/// upgrade was declined before, so that the last one may be cut; it is still no answer of hyper's own.
+fn complete_heads(output: &str) -> Vec<&str> {
+    let answers = [" 200 OK\r\n", " 400 Bad Request\r\n", " 414 ", " 431 "];
+    let begins = |at: &usize| {
+        let rest = &output[*at..];
+        let status = rest
+            .strip_prefix("HTTP/1.1")
+            .or_else(|| rest.strip_prefix("HTTP/1.0"));
+        status.is_some_and(|status| answers.iter().any(|answer| status.starts_with(answer)))
+    };
+    let starts = output
+        .match_indices("HTTP/1.")
+        .map(|(at, _)| at)
+        .filter(begins);
+    starts
+        .filter_map(|at| output[at..].split_once("\r\n\r\n").map(|(head, _)| head))
+        .collect()
+}
+
 proptest! {
     #[test]
     fn every_answer_is_the_services(input in spoiled(), width in select(WIDTHS.to_vec())) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let output = runtime.block_on(exchange_until(width, &input, End::Closed));
-        let told = output.matches("\r\nserver: service\r\n").count();
-        let answers = [" 200 OK\r\n", " 400 Bad Request\r\n", " 414 ", " 431 "]
-            .map(|status| output.matches(&format!("HTTP/1.1{status}")).count() + output.matches(&format!("HTTP/1.0{status}")).count());
-        prop_assert_eq!(answers.iter().sum::<usize>(), told, "{:?}", output);
+        let heads = complete_heads(&output);
+        let told = heads.iter().filter(|head| head.contains("\r\nserver: service")).count();
+        let answers = heads.len();
+        prop_assert_eq!(answers, told, "{:?}", output);
     }
 }
