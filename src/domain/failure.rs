@@ -275,8 +275,8 @@ impl Reason {
     /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
-        // What is no HTTP request is no JSON-RPC message either, whatever its target looks like.
-        if matches!(self, Reason::MalformedHttp) {
+        // What is no HTTP request, or has no RPC path, is no JSON-RPC message either.
+        if matches!(self, Reason::MalformedHttp | Reason::MalformedTarget) {
             return 400;
         }
         match self.row().status {

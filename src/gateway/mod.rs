@@ -95,6 +95,12 @@ fn face(
         (false, Some(_)) => passing(plan, request),
     };
     if let Some(violation) = arrival.refused {
+        // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
+        let side = if *request.method() == Method::POST {
+            side
+        } else {
+            Side::Rest
+        };
         return Err((side, Failure::new(violation.reason(), violation.as_str())));
     }
     match place {

@@ -5,6 +5,7 @@
 //! connections never exceed the permits.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::{Body, Tasks};
@@ -100,14 +101,20 @@ enum Pooling {
 #[derive(Debug)]
 struct Idle {
     sender: SendRequest<Body>,
+    alive: Alive,
     since: Instant,
 }
+
+/// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
+/// the body that it was sending.
+type Alive = oneshot::Sender<Infallible>;
 
 /// A connection in use. Dropped, it is closed; released, it goes back to the pool.
 #[derive(Debug)]
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
     sender: SendRequest<Body>,
+    alive: Alive,
     reused: Reused,
     prospect: Prospect,
     permit: Permit,
@@ -139,6 +146,7 @@ impl Lease {
         if wanted && !self.sender.is_closed() {
             let idle = Idle {
                 sender: self.sender,
+                alive: self.alive,
                 since: clock::now(),
             };
             self.upstream.idle.borrow_mut().push(idle);
@@ -243,12 +251,13 @@ impl HttpUpstream {
     }
 
     async fn lease(self: &Rc<Self>, permit: Permit) -> Result<Lease, UpstreamError> {
-        while let Some(mut sender) = self.take_idle() {
+        while let Some((mut sender, alive)) = self.take_idle() {
             // The connection's task may not have run since the last answer's end.
             if sender.is_ready() || sender.ready().await.is_ok() {
                 return Ok(Lease {
                     upstream: self.clone(),
                     sender,
+                    alive,
                     reused: Reused::Yes,
                     prospect: Prospect::Open,
                     permit,
@@ -258,7 +267,7 @@ impl HttpUpstream {
         self.connect(permit).await
     }
 
-    fn take_idle(&self) -> Option<SendRequest<Body>> {
+    fn take_idle(&self) -> Option<(SendRequest<Body>, Alive)> {
         let now = clock::now();
         let mut idle = self.idle.borrow_mut();
         while let Some(last) = idle.pop() {
@@ -268,7 +277,7 @@ impl HttpUpstream {
                 return None;
             }
             if !last.sender.is_closed() {
-                return Some(last.sender);
+                return Some((last.sender, last.alive));
             }
         }
         None
@@ -294,14 +303,20 @@ impl HttpUpstream {
         let handshake = builder.handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let open = Open::count(self.open.clone());
+        let (alive, mut ended) = oneshot::channel();
         self.tasks.start(async move {
             let _open = open;
-            // How it ends is told to the call that uses it; between calls nobody needs to know.
-            let _ = connection.with_upgrades().await;
+            // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
+            // the other branch, the connection is closed where it stands.
+            tokio::select! {
+                _ = connection.with_upgrades() => {}
+                _ = &mut ended => {}
+            }
         });
         Ok(Lease {
             upstream: self.clone(),
             sender,
+            alive,
             reused: Reused::No,
             prospect: Prospect::Open,
             permit,

@@ -10,6 +10,7 @@
 
 mod admin_listener;
 mod batch;
+mod blame;
 mod coded;
 mod connections;
 #[cfg(feature = "demo")]

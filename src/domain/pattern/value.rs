@@ -149,6 +149,8 @@ impl Hole {
     /// # Errors
     /// What the value should have been.
     pub fn write(&self, value: Option<&[u8]>) -> Result<Vec<String>, String> {
+        // In a URL null has no text; where a value may be absent, it reads as absent.
+        let value = value.filter(|value| self.is_required() || *value != b"null");
         let Some(value) = value.or(match &self.absence {
             Absence::Filled(default) => Some(default.as_bytes()),
             Absence::Refused | Absence::Kept | Absence::Implied(_) => None,
