@@ -3,36 +3,45 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::thread;
-use std::time::Duration;
+use std::time::Instant;
 
 use super::{Message, Proxy, WITHIN, Wire};
 
-/// How soon [`eventually`] looks again.
-const AGAIN: Duration = Duration::from_millis(10);
-
-/// Looks again until something is there, for as long as anything may take.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..WITHIN.as_millis() / AGAIN.as_millis() {
-        if let Some(found) = look() {
-            return found;
-        }
-        // The pause between two looks, so that looking does not keep what is looked for from coming.
-        thread::sleep(AGAIN);
-    }
-    panic!("waited in vain: {what}");
+/// Looks again and again until something is there, for as long as anything may take.
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    look_until_there(look).unwrap_or_else(|| panic!("waited in vain: {what}"))
 }
 
-/// Looks again until what is found is what is wanted.
+/// Looks again and again until what is found is what is wanted.
 pub(crate) fn becomes<T: PartialEq + Debug>(mut look: impl FnMut() -> T, wanted: &T) {
-    let mut found = look();
-    for _ in 0..WITHIN.as_millis() / AGAIN.as_millis() {
-        if found == *wanted {
-            return;
+    let mut last = None;
+    let reached = look_until_there(|| {
+        let found = look();
+        let reached = found == *wanted;
+        last = Some(found);
+        reached.then_some(())
+    });
+    assert!(
+        reached.is_some(),
+        "waited in vain for {wanted:?}; last was {last:?}"
+    );
+}
+
+/// Each look is a request or a pass over the log, so that the pace is that of the proxy.
+fn look_until_there<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the bound of a wait for another process"
+    )]
+    let now = Instant::now;
+    let end = now() + WITHIN;
+    loop {
+        let found = look();
+        if found.is_some() || now() > end {
+            return found;
         }
-        thread::sleep(AGAIN);
-        found = look();
+        thread::yield_now();
     }
-    assert_eq!(&found, wanted);
 }
 
 /// A page of metrics.
