@@ -119,11 +119,14 @@ impl RpcFace {
         if knows(path) {
             return Some(Irregular::No);
         }
+        // Most paths have one spelling only, and need no closer look.
+        if !path.contains(['%', '.']) && !path.contains("//") && !path.ends_with('/') {
+            return None;
+        }
         let segments = Segments::split(path);
         match segments.irregular() {
             Some(why) => knows(&segments.tidied().normal()).then_some(Irregular::By(why)),
-            None if path.contains('%') => knows(&segments.normal()).then_some(Irregular::No),
-            None => None,
+            None => knows(&segments.normal()).then_some(Irregular::No),
         }
     }
 }
@@ -184,6 +187,38 @@ impl Limits {
         ReplyLimits {
             depth: self.depth,
             error_text: self.error_text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_rpc_path_is_found_in_every_spelling() {
+        let paths = ["/", "/rpc", "/a/b"].map(str::to_owned).to_vec();
+        let face = RpcFace {
+            paths,
+            notification_status: StatusCode::NO_CONTENT,
+            batch_concurrency: 1,
+        };
+        for path in ["/", "/rpc", "/%72pc", "/a/%62"] {
+            assert_eq!(face.find(path), Some(Irregular::No), "{path}");
+        }
+        for path in [
+            "//",
+            "//rpc",
+            "/rpc/",
+            "/./rpc",
+            "/x/../rpc",
+            "/%2e/rpc",
+            "/a//b",
+        ] {
+            assert!(matches!(face.find(path), Some(Irregular::By(_))), "{path}");
+        }
+        for path in ["/rpcs", "/a", "/a.b", "/a/b/c", "/x%2Frpc", "/RPC"] {
+            assert_eq!(face.find(path), None, "{path}");
         }
     }
 }
