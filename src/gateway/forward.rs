@@ -6,6 +6,7 @@ use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri, Version, request};
 use http_body::Body as _;
+use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
@@ -15,7 +16,7 @@ use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Progress, Repeat};
+use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -23,6 +24,20 @@ pub(super) struct Forwarded {
     pub(super) body: Body,
     pub(super) progress: Rc<Progress>,
     pub(super) upgrade: Option<OnUpgrade>,
+}
+
+impl Forwarded {
+    /// A call whose body streams on.
+    pub(super) fn streamed(mut head: request::Parts, body: Incoming) -> Forwarded {
+        let upgrade = head.extensions.remove();
+        let (body, progress) = Upload::begin(body);
+        Forwarded {
+            head,
+            body,
+            progress,
+            upgrade,
+        }
+    }
 }
 
 /// Sends a call to the upstream of its own side.

@@ -140,9 +140,16 @@ impl Record {
         self.head = Some(clock::now() - self.started);
     }
 
-    /// What the record stands for has records of its own from here on.
-    pub(super) fn discard(mut self) {
+    /// The call began with the request that brought it, whose body had to be read first.
+    pub(super) fn since(mut self, started: Instant) -> Record {
+        self.started = started;
+        self
+    }
+
+    /// What the record stands for has records of its own from here on; tells when it began.
+    pub(super) fn discard(mut self) -> Instant {
         self.kept = Kept::No;
+        self.started
     }
 
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
@@ -164,6 +171,11 @@ impl Record {
         self.ending.outcome = Some((Outcome::Error, Some(blame)));
         self.ending.status = Some(status);
         self.ending.code = Some(code);
+    }
+
+    /// The status that the client gets, where it is not the upstream's.
+    pub(super) fn sent(&mut self, status: u16) {
+        self.ending.status = Some(status);
     }
 
     /// A whole answer passes by. On the RPC side its status says nothing of the call, so a small one is

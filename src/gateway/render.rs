@@ -53,6 +53,14 @@ pub(super) struct Tunnel {
     pub(super) silence: Duration,
 }
 
+/// Renders what a whole request came to.
+pub(super) fn settled(record: Record, came_to: Result<Answer, Failure>) -> Response<AnswerBody> {
+    match came_to {
+        Ok(answered) => answer(record, answered),
+        Err(failed) => failure(record, failed),
+    }
+}
+
 /// Renders an answer. A stream takes the record along and writes it at its end.
 pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody> {
     match answer {

@@ -15,7 +15,6 @@ use crate::domain::plan::{Plan, Unrouted};
 use crate::domain::rollout::{Caller, Decision, Stage, Why};
 use crate::domain::route::{RestSelection, Route, Segments};
 use crate::domain::side::Side;
-use crate::upstream::Upload;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -25,10 +24,8 @@ pub(super) async fn serve(
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
-    match call(&mut record, request, &arrival).await {
-        Ok(answer) => render::answer(record, answer),
-        Err(failure) => render::failure(record, failure),
-    }
+    let answer = call(&mut record, request, &arrival).await;
+    render::settled(record, answer)
 }
 
 async fn call(
@@ -52,21 +49,8 @@ async fn call(
             let upstream = installed
                 .upstream(Side::Rest)
                 .ok_or_else(|| no_route(&head.method, head.uri.path()))?;
-            let upgrade = head.extensions.remove();
             origin_form(&mut head);
-            let (body, progress) = Upload::begin(body);
-            forward(
-                record,
-                upstream,
-                Forwarded {
-                    head,
-                    body,
-                    progress,
-                    upgrade,
-                },
-                arrival,
-            )
-            .await
+            forward(record, upstream, Forwarded::streamed(head, body), arrival).await
         }
     }
 }

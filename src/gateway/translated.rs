@@ -137,6 +137,7 @@ pub(super) async fn rpc_call(
 }
 
 /// A request that this proxy has written.
+#[derive(Clone)]
 struct Outgoing {
     method: Method,
     target: http::Uri,
@@ -145,11 +146,11 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn request(&self) -> Request<Body> {
-        let mut request = Request::new(self.body.clone().map_or(Body::Empty, Body::from));
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.target.clone();
-        *request.headers_mut() = self.headers.clone();
+    fn into_request(self) -> Request<Body> {
+        let mut request = Request::new(self.body.map_or(Body::Empty, Body::from));
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.target;
+        *request.headers_mut() = self.headers;
         request
     }
 }
@@ -173,11 +174,11 @@ async fn ask(
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
     let repeat = if route.effect.may_repeat() {
-        Repeat::Copy(Box::new(outgoing.request()))
+        Repeat::Copy(Box::new(outgoing.clone().into_request()))
     } else {
         Repeat::Unsent
     };
-    let reply = ask::whole(record, upstream, outgoing.request(), repeat, limit).await?;
+    let reply = ask::whole(record, upstream, outgoing.into_request(), repeat, limit).await?;
     match reply.headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let message = "the server encoded its answer, although it was asked not to";

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
+use tokio::time::Instant;
 
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
@@ -24,14 +25,14 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::{decide, identify, successor};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
-use crate::upstream::Upload;
 
 /// What the messages of one HTTP request have in common.
 struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
+    since: Instant,
     head: request::Parts,
-    /// As it came; empty where it could not be read.
+    /// As it came.
     body: Bytes,
     arrival: Arrival,
 }
@@ -93,8 +94,9 @@ pub(super) async fn serve(
         Err(failure) => return render::failure(reading, failure),
     };
     // From here on each message has a record of its own.
-    reading.discard();
+    let since = reading.discard();
     let letter = Letter {
+        since,
         worker: worker.clone(),
         installed: installed.clone(),
         head,
@@ -143,26 +145,17 @@ async fn pass(
         let upstream = installed
             .upstream(Side::Rpc)
             .ok_or_else(|| no_method(&head.method))?;
-        let upgrade = head.extensions.remove();
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
-        let (body, progress) = Upload::begin(body);
         forward(
             &mut record,
             upstream,
-            Forwarded {
-                head,
-                body,
-                progress,
-                upgrade,
-            },
+            Forwarded::streamed(head, body),
             &arrival,
         )
         .await
     };
-    match passed.await {
-        Ok(answer) => render::answer(record, answer),
-        Err(failure) => render::failure(record, failure),
-    }
+    let answer = passed.await;
+    render::settled(record, answer)
 }
 
 fn no_method(method: &Method) -> Failure {
@@ -175,7 +168,7 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
-        Record::begin(&self.worker, &self.installed, Side::Rpc, &request)
+        Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
     }
 
     fn silence(&self) -> Response<AnswerBody> {
@@ -236,7 +229,10 @@ impl Letter {
             (Ok(Spoken::Answer(_)), Some(id)) => {
                 self.fail(record, full(&self.installed.plan), Some(&id))
             }
-            (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => Said::Nothing,
+            (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => {
+                record.sent(self.installed.plan.face.notification_status.as_u16());
+                Said::Nothing
+            }
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
             (Err(failure), id) => self.fail(record, failure, id.as_ref()),
         }
