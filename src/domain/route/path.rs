@@ -134,7 +134,7 @@ struct End {
 
 impl End {
     fn insert(&mut self, route: &Route, index: usize) {
-        let methods = match &route.path.verb {
+        let methods = match &route.rest_call.path.verb {
             Some(verb) => self.verbs.entry(verb.clone()).or_default(),
             None => &mut self.plain,
         };
@@ -182,7 +182,7 @@ struct Search<'a> {
 impl Tree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
         let mut node = &mut self.root;
-        for segment in &route.path.segments {
+        for segment in &route.rest_call.path.segments {
             node = match segment {
                 SegmentPattern::Literal(text) => node.literals.entry(text.clone()).or_default(),
                 SegmentPattern::One => node.one.get_or_insert_default(),

@@ -1,0 +1,569 @@
+//! From what each place says of a hole to what holds for it everywhere.
+//!
+//! Type and `?` are said once and hold on both sides; a default belongs to its side, and is the other's as
+//! well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+
+use super::mention::{Codec, Mention, PatternError, Said, Way};
+use super::text::Words;
+use super::{
+    Absence, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar, Shape,
+    Slot, Source, TextPattern,
+};
+use crate::domain::json::Json;
+use crate::domain::side::Side;
+
+/// Where a hole stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A value of JSON.
+    Json,
+    /// The members or elements that are not named.
+    Rest,
+    /// All of a text that may be given several times: a query parameter, a header.
+    Words,
+    /// A piece of a text, or all of one that is there once.
+    Text,
+    /// A path, where there is always something.
+    Path,
+}
+
+/// What is known of a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Its name.
+    pub name: String,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// How many arrays of like elements it stands in.
+    pub depth: usize,
+    presence: Said,
+    in_text: Said,
+    defaults: [Option<Json>; 2],
+}
+
+/// All holes of a pair of patterns, by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// In the order in which they are first named.
+    pub holes: Vec<Fact>,
+    call: Vec<Fact>,
+}
+
+/// What is said of a hole so far.
+#[derive(Debug, Clone)]
+struct Talk {
+    name: String,
+    shape: Option<Shape>,
+    depth: usize,
+    presence: Said,
+    in_text: Said,
+    in_path: Said,
+    defaults: [Option<String>; 2],
+    on: [Said; 2],
+}
+
+/// Collects what both sides say.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    talks: Vec<Talk>,
+    written: Vec<(String, usize)>,
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+impl Resolver {
+    /// Notes what a pattern says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn pattern(
+        &mut self,
+        side: Side,
+        pattern: &Pattern<Mention>,
+    ) -> Result<(), PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &mut self,
+        side: Side,
+        pattern: &Pattern<Mention>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        match pattern {
+            Pattern::Literal(_) => Ok(()),
+            Pattern::Hole(mention) => self.mention(side, mention, (Place::Json, depth)),
+            Pattern::Text(text) => self.text(side, text, depth),
+            Pattern::Object(object) => {
+                for (name, member) in &object.members {
+                    let noted = self.nested(side, member, depth);
+                    noted.map_err(|error| error.under(name))?;
+                }
+                let mut rest = object.rest.iter();
+                rest.try_for_each(|rest| self.mention(side, rest, (Place::Rest, depth)))
+            }
+            Pattern::List(list) => {
+                for (index, item) in list.items.iter().enumerate() {
+                    let noted = self.nested(side, item, depth);
+                    noted.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                let mut rest = list.rest.iter();
+                rest.try_for_each(|rest| self.behind(side, rest, depth))
+            }
+            Pattern::Each(each) => {
+                let noted = self.nested(side, &each.item, depth + 1);
+                noted.map_err(|error| error.under("[1]"))
+            }
+        }
+    }
+
+    fn behind(&mut self, side: Side, rest: &Mention, depth: usize) -> Result<(), PatternError> {
+        let array = Mention {
+            shape: Some(Shape::Array),
+            ..rest.clone()
+        };
+        self.mention(side, &array, (Place::Json, depth))
+    }
+
+    fn text(
+        &mut self,
+        side: Side,
+        text: &TextPattern<Mention>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        let mut holes = text.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Hole(mention) => Some(mention),
+        });
+        holes.try_for_each(|mention| self.mention(side, mention, (Place::Text, depth)))
+    }
+
+    /// Notes what a text outside of JSON says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn words(
+        &mut self,
+        side: Side,
+        words: &Words<Mention>,
+        place: Place,
+    ) -> Result<(), PatternError> {
+        match words {
+            Words::Literal(_) => Ok(()),
+            Words::Hole(mention) => self.mention(side, mention, (place, 0)),
+            Words::Mixed(text) => self.text(side, text, 0),
+        }
+    }
+
+    /// Notes what one place says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts what was said before.
+    pub fn mention(
+        &mut self,
+        side: Side,
+        mention: &Mention,
+        (place, depth): (Place, usize),
+    ) -> Result<(), PatternError> {
+        if mention.name == "_" {
+            return Ok(());
+        }
+        if mention.way == Way::WriteOnly {
+            self.written.push((mention.name.clone(), depth));
+            return Ok(());
+        }
+        let talk = self.talk(&mention.name, depth)?;
+        talk.on[index(side)] = Said::Yes;
+        if mention.codec == Codec::Plain && place != Place::Json && place != Place::Rest {
+            talk.in_text = Said::Yes;
+        }
+        if place == Place::Path {
+            talk.in_path = Said::Yes;
+        }
+        let shape = match place {
+            Place::Rest => Some(Shape::Object),
+            Place::Json | Place::Words | Place::Text | Place::Path => mention.shape.clone(),
+        };
+        talk.says(shape, mention.presence)?;
+        talk.defaults(index(side), mention.default.as_ref())
+    }
+
+    fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Talk, PatternError> {
+        let place = match self.talks.iter().position(|talk| talk.name == name) {
+            Some(place) => place,
+            None => {
+                self.talks.push(Talk::of(name, depth));
+                self.talks.len() - 1
+            }
+        };
+        let talk = &mut self.talks[place];
+        if talk.depth == depth {
+            Ok(talk)
+        } else {
+            Err(PatternError::new(format!(
+                "the hole `{name}` has one value in one place and a value for each element in another; write `[\"*\", …]` around both, or around none"
+            )))
+        }
+    }
+
+    /// Draws the conclusion. `call` are the holes of the call that the pair answers.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a hole that one side alone has, or that cannot be what is said of it.
+    pub fn finish(self, call: &Facts) -> Result<Facts, PatternError> {
+        let mut holes = Vec::with_capacity(self.talks.len());
+        for talk in self.talks {
+            if talk.on != [Said::Yes; 2] {
+                return Err(talk.one_sided());
+            }
+            holes.push(talk.conclude()?);
+        }
+        let facts = Facts {
+            holes,
+            call: call.holes.clone(),
+        };
+        for (name, depth) in &self.written {
+            facts.source(name, *depth)?;
+        }
+        Ok(facts)
+    }
+}
+
+impl Talk {
+    fn of(name: &str, depth: usize) -> Talk {
+        Talk {
+            name: name.to_owned(),
+            shape: None,
+            depth,
+            presence: Said::No,
+            in_text: Said::No,
+            in_path: Said::No,
+            defaults: [None, None],
+            on: [Said::No; 2],
+        }
+    }
+
+    fn says(&mut self, shape: Option<Shape>, presence: Said) -> Result<(), PatternError> {
+        if presence == Said::Yes {
+            self.presence = Said::Yes;
+        }
+        let Some(shape) = shape else { return Ok(()) };
+        match &self.shape {
+            Some(before) if *before != shape => Err(PatternError::new(format!(
+                "the hole `{}` is {} here and {} elsewhere; say its type once",
+                self.name,
+                shape.described(),
+                before.described()
+            ))),
+            _ => {
+                self.shape = Some(shape);
+                Ok(())
+            }
+        }
+    }
+
+    fn defaults(&mut self, side: usize, default: Option<&String>) -> Result<(), PatternError> {
+        match (&self.defaults[side], default) {
+            (Some(before), Some(default)) if before != default => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{before}` and `{default}`; say one",
+                self.name
+            ))),
+            (_, Some(default)) => {
+                self.defaults[side] = Some(default.clone());
+                Ok(())
+            }
+            (_, None) => Ok(()),
+        }
+    }
+
+    fn one_sided(&self) -> PatternError {
+        let (here, there) = if self.on[0] == Said::Yes {
+            (Side::Rest, Side::Rpc)
+        } else {
+            (Side::Rpc, Side::Rest)
+        };
+        let name = &self.name;
+        PatternError::new(format!(
+            "the hole `{name}` stands on the {here} side only; name it on the {there} side as well, write `{{_}}` to forget it, or `{{>{name}}}` where the call has it"
+        ))
+    }
+
+    fn conclude(self) -> Result<Fact, PatternError> {
+        let shape = match (self.shape, self.in_text) {
+            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Said::Yes) => {
+                return Err(PatternError::new(format!(
+                    "the hole `{}` is {} and stands in a text; write `{{{}:json}}` there",
+                    self.name,
+                    shape.described(),
+                    self.name
+                )));
+            }
+            (None | Some(Shape::Any), Said::Yes) => Shape::One(Scalar::String),
+            (None, Said::No) => Shape::Any,
+            (Some(shape), _) => shape,
+        };
+        let absent = self.presence == Said::Yes || self.defaults.iter().any(Option::is_some);
+        if self.in_path == Said::Yes && absent {
+            return Err(PatternError::new(format!(
+                "the hole `{}` stands in a path, so it cannot be absent",
+                self.name
+            )));
+        }
+        let [rest, rpc] = self.defaults;
+        let checked = |default: Option<String>| {
+            let checked = default.map(|default| shape.check_default(&default));
+            checked
+                .transpose()
+                .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
+        };
+        let (rest, rpc) = (checked(rest)?, checked(rpc)?);
+        let defaults = [rest.clone().or(rpc.clone()), rpc.or(rest)];
+        Ok(Fact {
+            name: self.name,
+            depth: self.depth,
+            presence: self.presence,
+            in_text: self.in_text,
+            shape,
+            defaults,
+        })
+    }
+}
+
+impl Fact {
+    /// What an absent value means on a side.
+    #[must_use]
+    pub fn absence(&self, side: Side) -> Absence {
+        match (self.presence, &self.defaults[index(side)]) {
+            (Said::No, None) => Absence::Refused,
+            (Said::Yes, None) => Absence::Kept,
+            (Said::No, Some(default)) => Absence::Filled(default.clone()),
+            (Said::Yes, Some(default)) => Absence::Implied(default.clone()),
+        }
+    }
+
+    fn null(&self) -> Null {
+        let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
+        if self.in_text == Said::Yes && may_be_absent {
+            Null::Absent
+        } else {
+            Null::Value
+        }
+    }
+}
+
+impl Facts {
+    /// The number of a hole.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.holes.iter().position(|hole| hole.name == name)
+    }
+
+    /// What `{>name}` writes.
+    fn source(&self, name: &str, depth: usize) -> Result<(Source, Shape), PatternError> {
+        if name == "now" {
+            return Ok((Source::Now, Shape::One(Scalar::String)));
+        }
+        let found = match self.find(name) {
+            Some(hole) => Some((Source::Hole(hole), &self.holes[hole])),
+            None => {
+                let hole = self.call.iter().position(|hole| hole.name == name);
+                hole.map(|hole| (Source::Call(hole), &self.call[hole]))
+            }
+        };
+        match found {
+            Some((source, fact)) if fact.depth <= depth => Ok((source, fact.shape.clone())),
+            Some(_) => Err(PatternError::new(format!(
+                "`{{>{name}}}` stands outside of the elements that `{name}` has a value for"
+            ))),
+            None => Err(PatternError::new(format!(
+                "`{{>{name}}}` writes what nothing reads: no hole `{name}` is shared by both sides, and the call has none"
+            ))),
+        }
+    }
+
+    /// The slot that a place has.
+    ///
+    /// # Errors
+    /// [`PatternError`] where the hole cannot stand there.
+    pub fn slot(
+        &self,
+        side: Side,
+        mention: &Mention,
+        (place, depth): (Place, usize),
+    ) -> Result<Slot, PatternError> {
+        let mut slot = Slot {
+            name: mention.name.clone(),
+            role: Role::Forgotten(None),
+            shape: Shape::Any,
+            absence: Absence::Kept,
+            codec: mention.codec,
+            null: Null::Value,
+        };
+        if mention.name == "_" {
+            let bare = mention.default.as_deref().map(|value| {
+                let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
+                json.unwrap_or_else(|_| Json::string(value))
+            });
+            slot.role = Role::Forgotten(bare);
+            return Ok(slot);
+        }
+        if mention.way == Way::WriteOnly {
+            let (source, shape) = self.source(&mention.name, depth)?;
+            (slot.role, slot.shape) = (Role::Written(source), shape);
+        } else if let Some(hole) = self.find(&mention.name) {
+            let fact = &self.holes[hole];
+            slot.role = Role::Shared(hole);
+            slot.shape = fact.shape.clone();
+            slot.absence = fact.absence(side);
+            slot.null = fact.null();
+        }
+        fits_place(&slot, place)?;
+        Ok(slot)
+    }
+
+    /// The pattern with its slots.
+    ///
+    /// # Errors
+    /// [`PatternError`] where a hole cannot stand where it does.
+    pub fn resolve(
+        &self,
+        side: Side,
+        pattern: &Pattern<Mention>,
+    ) -> Result<Pattern, PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &self,
+        side: Side,
+        pattern: &Pattern<Mention>,
+        depth: usize,
+    ) -> Result<Pattern, PatternError> {
+        Ok(match pattern {
+            Pattern::Literal(json) => Pattern::Literal(json.clone()),
+            Pattern::Hole(mention) => {
+                Pattern::Hole(self.slot(side, mention, (Place::Json, depth))?)
+            }
+            Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
+            Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
+            Pattern::List(list) => Pattern::List(self.list(side, list, depth)?),
+            Pattern::Each(each) => Pattern::Each(self.each(side, each, depth)?),
+        })
+    }
+
+    fn object(
+        &self,
+        side: Side,
+        object: &ObjectPattern<Mention>,
+        depth: usize,
+    ) -> Result<ObjectPattern, PatternError> {
+        let mut members = Vec::with_capacity(object.members.len());
+        for (name, member) in &object.members {
+            let member = self.nested(side, member, depth);
+            members.push((name.clone(), member.map_err(|error| error.under(name))?));
+        }
+        let rest = object.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (Place::Rest, depth)));
+        Ok(ObjectPattern {
+            members,
+            rest: rest.transpose()?,
+            foreign: Vec::new(),
+        })
+    }
+
+    fn list(
+        &self,
+        side: Side,
+        list: &ListPattern<Mention>,
+        depth: usize,
+    ) -> Result<ListPattern, PatternError> {
+        let mut items = Vec::with_capacity(list.items.len());
+        for (index, item) in list.items.iter().enumerate() {
+            let item = self.nested(side, item, depth);
+            items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
+        }
+        let rest = list.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (Place::Json, depth)));
+        Ok(ListPattern {
+            items,
+            rest: rest.transpose()?,
+        })
+    }
+
+    fn each(
+        &self,
+        side: Side,
+        each: &EachPattern<Mention>,
+        depth: usize,
+    ) -> Result<EachPattern, PatternError> {
+        let item = self.nested(side, &each.item, depth + 1);
+        let item = item.map_err(|error| error.under("[1]"))?;
+        let mut holes = Vec::new();
+        item.slots(&mut |slot| holes.extend(slot.binds()));
+        holes.sort_unstable();
+        holes.dedup();
+        if holes.is_empty() {
+            return Err(PatternError::new(
+                "no hole inside of `[\"*\", …]` tells how many elements to write; name one, or write the elements out",
+            ));
+        }
+        Ok(EachPattern {
+            item: Box::new(item),
+            holes,
+        })
+    }
+
+    fn text(
+        &self,
+        side: Side,
+        text: &TextPattern<Mention>,
+        depth: usize,
+    ) -> Result<TextPattern, PatternError> {
+        let parts = text.parts.iter().map(|part| {
+            Ok(match part {
+                Part::Text(text) => Part::Text(text.clone()),
+                Part::Hole(mention) => {
+                    Part::Hole(self.slot(side, mention, (Place::Text, depth))?)
+                }
+            })
+        });
+        Ok(TextPattern {
+            parts: parts.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The words with their slots.
+    ///
+    /// # Errors
+    /// [`PatternError`] where a hole cannot stand where it does.
+    pub fn words(
+        &self,
+        side: Side,
+        words: &Words<Mention>,
+        place: Place,
+    ) -> Result<Words, PatternError> {
+        Ok(match words {
+            Words::Literal(text) => Words::Literal(text.clone()),
+            Words::Hole(mention) => Words::Hole(self.slot(side, mention, (place, 0))?),
+            Words::Mixed(text) => Words::Mixed(self.text(side, text, 0)?),
+        })
+    }
+}
+
+/// A list has one text only where a text may be given several times, or is cut at commas.
+fn fits_place(slot: &Slot, place: Place) -> Result<(), PatternError> {
+    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(_));
+    let once = matches!(place, Place::Text | Place::Path);
+    if is_list && once && slot.codec == Codec::Plain {
+        return Err(PatternError::new(format!(
+            "the hole `{}` is a list, which cannot stand in a path or beside text; give it a query parameter of its own",
+            slot.name
+        )));
+    }
+    Ok(())
+}
