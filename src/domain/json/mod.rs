@@ -6,9 +6,9 @@
 //! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
 
 mod open;
-mod stub;
 mod scan;
 mod string;
+mod stub;
 
 use std::fmt;
 use std::ops::Range;

@@ -3,7 +3,9 @@ impl Json {
     /// x
     #[must_use]
     pub fn same(&self, other: &Json) -> bool {
-        self == other || serde_json::from_slice::<serde_json::Value>(self.as_bytes()).ok() == serde_json::from_slice(other.as_bytes()).ok()
+        self == other
+            || serde_json::from_slice::<serde_json::Value>(self.as_bytes()).ok()
+                == serde_json::from_slice(other.as_bytes()).ok()
     }
     /// x
     #[must_use]
