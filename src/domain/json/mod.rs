@@ -8,7 +8,6 @@
 mod open;
 mod scan;
 mod string;
-mod stub;
 
 use std::fmt;
 use std::ops::Range;
