@@ -111,7 +111,12 @@ fn refuse_collisions(route: &Route, body: &Json) -> Result<(), BindError> {
             let what = format!("`{}` is given by the URL already", hole.name);
             return Err(BindError::new(place(), what));
         }
-        if route.foreign().members.contains(&member.name) {
+        if route
+            .foreign()
+            .members
+            .iter()
+            .any(|foreign| *foreign == member.name)
+        {
             return Err(BindError::new(
                 place(),
                 format!("the route `{}` does not take it", route.name),

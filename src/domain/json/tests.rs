@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod opened;
+
 fn parse(text: &[u8]) -> Result<Json, Fault> {
     Json::parse(Bytes::copy_from_slice(text), 128)
 }

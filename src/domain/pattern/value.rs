@@ -1,7 +1,7 @@
 //! One value between a text and JSON: the type is declared, so nothing is guessed.
 
 use super::{Absence, Hole, Scalar, Shape};
-use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of, scan_array};
+use crate::domain::json::{Json, Kind, decode, elements, encode, is_integer, is_number, kind_of};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -182,10 +182,8 @@ impl Hole {
         if kind != Kind::Array {
             return Err(format!("it must be an array, not {}", kind.described()));
         }
-        let mut places = Vec::new();
         // The value was validated with its message; only the places of its elements are wanted.
-        let _ = scan_array(value, u16::MAX, |place| places.push(place));
-        let texts = places.into_iter().enumerate().map(|(index, place)| {
+        let texts = elements(value).enumerate().map(|(index, place)| {
             scalar
                 .write(&value[place])
                 .map_err(|what| format!("element {index}: {what}"))
