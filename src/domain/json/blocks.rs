@@ -57,6 +57,28 @@ fn special(word: u64) -> u64 {
     (quotes_and_controls | backslashes) & !word & HIGHS
 }
 
+/// What a bracket does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// `[` or `{`
+    Opens,
+    /// `]` or `}`
+    Closes,
+}
+
+/// Which bracket a byte is, in valid JSON and outside of a string: without these bits all four are alike, and what
+/// else is like them does not occur there.
+#[inline(always)]
+pub(super) fn bracket(byte: u8) -> Option<Bracket> {
+    if byte & 0xD9 != 0x59 {
+        None
+    } else if byte & 2 != 0 {
+        Some(Bracket::Opens)
+    } else {
+        Some(Bracket::Closes)
+    }
+}
+
 /// What is carried from one block of 64 bytes of valid JSON to the next, first block outside of a string.
 #[derive(Debug, Default)]
 pub(super) struct Block {
@@ -75,8 +97,7 @@ impl Block {
         let quotes = quotes & !self.escaped(backslashes);
         let inside = xor_of_lower(quotes) ^ self.inside;
         self.inside = 0_u64.wrapping_sub(inside >> 63);
-        // `[`, `]`, `{` and `}` are alike without these bits; what else is does not occur outside of strings.
-        let brackets = lanes(bytes, |byte| byte & 0xD9 == 0x59);
+        let brackets = lanes(bytes, |byte| bracket(byte).is_some());
         brackets & !inside
     }
 

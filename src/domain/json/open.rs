@@ -45,10 +45,11 @@ impl Json {
         /// The shortest member with its comma: `"":0,`.
         const SHORTEST: usize = 5;
         let text = self.as_bytes();
+        let names = Names::of(text);
         let mut found = Vec::with_capacity((text.len() / SHORTEST).min(USUAL));
         for place in skip::members(text) {
             found.push(Member {
-                name: name(text, &place).ok_or(OpenFault::NoText)?,
+                name: names.decode(&place).ok_or(OpenFault::NoText)?,
                 whole: place.name.start - 1..place.value.end,
                 value: place.value,
             });
@@ -64,6 +65,7 @@ impl Json {
     #[must_use]
     pub fn member(&self, wanted: &str) -> Option<Json> {
         let text = self.as_bytes();
+        let names = Names::Bytes(text);
         let mut found = None;
         let mut rivals = 0;
         for place in skip::members(text) {
@@ -76,7 +78,7 @@ impl Json {
             if told_apart {
                 continue;
             }
-            let Some(name) = name(text, &place) else {
+            let Some(name) = names.decode(&place) else {
                 continue;
             };
             if name == wanted {
@@ -96,12 +98,36 @@ impl Json {
     }
 }
 
-/// The name of a member, decoded; `None` where it is no Unicode text.
-#[inline]
-fn name<'a>(text: &'a [u8], place: &Place) -> Option<Cow<'a, str>> {
-    let inner = &text[place.name.clone()];
-    match place.spelling {
-        Spelling::Plain => std::str::from_utf8(inner).ok().map(Cow::Borrowed),
-        Spelling::Escaped => decode(inner).ok(),
+/// Where names are taken from.
+enum Names<'a> {
+    /// A short text, as such: looking at it once costs less than looking at each name.
+    Text(&'a str),
+    /// A long text, of which only the names are looked at.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Names<'a> {
+    /// The longest text that is looked at whole.
+    const SHORT: usize = 512;
+
+    fn of(text: &'a [u8]) -> Names<'a> {
+        if text.len() > Self::SHORT {
+            return Names::Bytes(text);
+        }
+        std::str::from_utf8(text).map_or(Names::Bytes(text), Names::Text)
+    }
+
+    /// The name of a member; `None` where it is no Unicode text.
+    #[inline]
+    fn decode(&self, place: &Place) -> Option<Cow<'a, str>> {
+        let inner = place.name.clone();
+        match (self, place.spelling) {
+            (Names::Text(text), Spelling::Plain) => text.get(inner).map(Cow::Borrowed),
+            (Names::Text(text), Spelling::Escaped) => decode(&text.as_bytes()[inner]).ok(),
+            (Names::Bytes(text), Spelling::Plain) => {
+                std::str::from_utf8(&text[inner]).ok().map(Cow::Borrowed)
+            }
+            (Names::Bytes(text), Spelling::Escaped) => decode(&text[inner]).ok(),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-use super::blocks::{Block, plain_length};
+use super::blocks::{Block, Bracket, bracket, plain_length};
 
 /// A member of a valid object, as places in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) fn members(text: &[u8]) -> Places<'_> {
 impl Iterator for Places<'_> {
     type Item = Place;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Place> {
         let open = next_item(self.text, self.at)?;
         let (end, spelling) = skip_string(self.text, open);
@@ -86,7 +86,7 @@ pub fn elements(text: &[u8]) -> Elements<'_> {
 impl Iterator for Elements<'_> {
     type Item = Range<usize>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Range<usize>> {
         let start = next_item(self.text, self.at)?;
         self.at = skip_value(self.text, start);
@@ -107,7 +107,7 @@ fn inside(text: &[u8], bracket: u8) -> usize {
 }
 
 /// Where the next member or element starts, after the one that ended at `at`.
-#[inline]
+#[inline(always)]
 fn next_item(text: &[u8], at: usize) -> Option<usize> {
     let at = skip_white(text, at);
     match text.get(at)? {
@@ -121,7 +121,7 @@ fn next_item(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// The end of the white space at `at`.
-#[inline]
+#[inline(always)]
 pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
         at += 1;
@@ -130,7 +130,7 @@ pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the value that starts at `at`.
-#[inline]
+#[inline(always)]
 fn skip_value(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         Some(b'"') => skip_string(text, at).0,
@@ -140,7 +140,7 @@ fn skip_value(text: &[u8], at: usize) -> usize {
 }
 
 /// The end of the number or word that starts at `at`; at least one byte is taken, so that no text is walked forever.
-#[inline]
+#[inline(always)]
 pub(super) fn skip_scalar(text: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while let Some(byte) = text.get(end)
@@ -152,7 +152,7 @@ pub(super) fn skip_scalar(text: &[u8], at: usize) -> usize {
 }
 
 /// The end, behind the closing quote, of the string whose opening quote is at `at`.
-#[inline]
+#[inline(always)]
 pub(super) fn skip_string(text: &[u8], at: usize) -> (usize, Spelling) {
     /// Most strings end within this; a longer one is worth the call of a vector search.
     const NEAR: usize = 32;
@@ -181,11 +181,34 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
     (text.len(), spelling)
 }
 
-/// The end of the object or array that starts at `at`, 64 bytes at a time.
-#[inline(never)]
-fn skip_nested(text: &[u8], at: usize) -> usize {
-    let mut block = Block::default();
+/// The end of the object or array that starts at `at`.
+fn skip_nested(text: &[u8], mut at: usize) -> usize {
+    /// Many values are this small; a larger one is worth the setting up of blocks.
+    const NEAR: usize = 64;
+    let near = at.saturating_add(NEAR);
     let mut depth = 0_usize;
+    while at < near
+        && let Some(byte) = text.get(at)
+    {
+        if *byte == b'"' {
+            at = skip_string(text, at).0;
+            continue;
+        }
+        at += 1;
+        match bracket(*byte) {
+            None => {}
+            Some(Bracket::Opens) => depth += 1,
+            Some(Bracket::Closes) if depth <= 1 => return at,
+            Some(Bracket::Closes) => depth -= 1,
+        }
+    }
+    skip_far_nested(text, at, depth)
+}
+
+/// The end of an object or array of which `depth` brackets are open at `at`, outside of strings; 64 bytes at a time.
+#[inline(never)]
+fn skip_far_nested(text: &[u8], at: usize, mut depth: usize) -> usize {
+    let mut block = Block::default();
     let mut start = at;
     let rest = text.get(at..).unwrap_or_default();
     let (whole, last) = rest.as_chunks::<64>();
@@ -195,13 +218,11 @@ fn skip_nested(text: &[u8], at: usize) -> usize {
         let mut brackets = block.brackets(bytes);
         while brackets != 0 {
             let place = brackets.trailing_zeros() as usize;
-            // `[` and `{` have this bit, `]` and `}` do not.
-            if bytes[place] & 2 != 0 {
-                depth += 1;
-            } else if depth <= 1 {
-                return (start + place + 1).min(text.len());
-            } else {
-                depth -= 1;
+            match bracket(bytes[place]) {
+                None => {}
+                Some(Bracket::Opens) => depth += 1,
+                Some(Bracket::Closes) if depth <= 1 => return (start + place + 1).min(text.len()),
+                Some(Bracket::Closes) => depth -= 1,
             }
             brackets &= brackets - 1;
         }

@@ -113,6 +113,25 @@ proptest! {
     }
 
     #[test]
+    fn what_is_not_utf8_is_refused_for_that_wherever_it_is(
+        text in "[ ]?[{\\[\"]{0,2}[aé€😀\\[\"\\\\]{0,30}|\"[aé€😀]{0,30}\"", place in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = text.into_bytes();
+        if !bytes.is_empty() {
+            let at = place.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let serde = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
+        match std::str::from_utf8(&bytes) {
+            Ok(_) => prop_assert_eq!(parse(&bytes).is_ok(), serde),
+            Err(error) => {
+                let expected = Fault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 };
+                prop_assert_eq!(parse(&bytes), Err(expected));
+            }
+        }
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&bytes);
     }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use super::{Member, OpenFault};
 
-/// Up to this many names are compared each with each: cheaper than to sort them.
+/// So many names are looked at without a list: nearly always that is enough.
 const FEW: usize = 16;
 
 /// The first member that has a twin before it.
@@ -15,8 +15,8 @@ pub(super) fn twins(members: &[Member<'_>]) -> Option<OpenFault> {
     let (one, other) = if !members.iter().all(|member| member.name.is_ascii()) {
         let folded: Vec<_> = members.iter().map(|member| fold(&member.name)).collect();
         among_many(members.len(), |index| &*folded[index], str::cmp)
-    } else if members.len() <= FEW {
-        among_few(members)
+    } else if members.len() <= FEW && !few_fall_together(members) {
+        None
     } else {
         among_many(
             members.len(),
@@ -32,24 +32,49 @@ pub(super) fn twins(members: &[Member<'_>]) -> Option<OpenFault> {
     })
 }
 
-fn among_few(members: &[Member<'_>]) -> Option<(usize, usize)> {
-    for (later, member) in members.iter().enumerate() {
-        let before = &members[..later];
-        let twin = |other: &Member<'_>| other.name.eq_ignore_ascii_case(&member.name);
-        if let Some(earlier) = before.iter().position(twin) {
-            return Some((earlier, later));
-        }
+/// Whether the keys of two names fall upon the same of 1024 bits; without that there are no twins.
+fn few_fall_together(members: &[Member<'_>]) -> bool {
+    let mut fallen = [0_u64; 16];
+    let mut together = 0;
+    for member in members {
+        let place = key(&member.name) >> 54;
+        let (word, bit) = (&mut fallen[place as usize >> 6], 1 << (place & 63));
+        together |= *word & bit;
+        *word |= bit;
     }
-    None
+    together != 0
+}
+
+/// The names whose keys fall together, by their keys. With 32 bits for each name, few do unless somebody chose them so.
+fn fallen_together<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u64, usize)> {
+    let words = (count / 2).next_power_of_two().max(2);
+    let place = |key: u64| {
+        let bit = key >> (58 - words.ilog2());
+        (bit as usize >> 6, 1_u64 << (bit & 63))
+    };
+    let mut once = vec![0_u64; words];
+    let mut twice = vec![0_u64; words];
+    for index in 0..count {
+        let (word, bit) = place(key(name(index)));
+        twice[word] |= once[word] & bit;
+        once[word] |= bit;
+    }
+    let keyed = (0..count).map(|index| (key(name(index)), index));
+    keyed
+        .filter(|(key, _)| {
+            let (word, bit) = place(*key);
+            twice[word] & bit != 0
+        })
+        .collect()
 }
 
 /// Sorted by a key that nearly always tells two names apart; where it does not, by the names themselves.
 fn among_many<'a>(
     count: usize,
-    name: impl Fn(usize) -> &'a str,
+    name: impl Fn(usize) -> &'a str + Copy,
     compare: impl Fn(&str, &str) -> Ordering,
 ) -> Option<(usize, usize)> {
-    let mut keyed: Vec<(u64, usize)> = (0..count).map(|index| (key(name(index)), index)).collect();
+    let mut keyed = fallen_together(count, name);
     keyed.sort_unstable();
     let mut first: Option<(usize, usize)> = None;
     for alike in keyed.chunk_by_mut(|one, other| one.0 == other.0) {
@@ -69,24 +94,28 @@ fn among_many<'a>(
     first
 }
 
-/// The same for names that differ only in the case of ASCII letters, made of their ends and their length.
+/// The same for names that differ only in the case of ASCII letters, made of their ends and their length; the
+/// upper bits are the best mixed.
+#[inline]
 fn key(name: &str) -> u64 {
     /// Sets the bit that tells lower-case letters from upper-case ones, whatever else that confuses.
     const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
     /// Any odd number with ones all over it.
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
     let bytes = name.as_bytes();
-    let (head, tail) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => {
-            let short = bytes
-                .iter()
-                .fold(0, |word, byte| (word << 8) | u64::from(*byte));
-            (short, 0)
-        }
+    let (head, tail) = if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
+    } else if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+        (u64::from(head), u64::from(tail))
+    } else {
+        let short = bytes
+            .iter()
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
+        (short, 0)
     };
-    let mixed = (head | LOWER).wrapping_mul(SPREAD).rotate_left(29) ^ (tail | LOWER);
-    mixed.wrapping_mul(SPREAD).wrapping_add(bytes.len() as u64)
+    let head = (head | LOWER).wrapping_add(bytes.len() as u64);
+    (head.wrapping_mul(SPREAD).rotate_left(29) ^ (tail | LOWER)).wrapping_mul(SPREAD)
 }
 
 fn cmp_ignoring_ascii_case(one: &str, other: &str) -> Ordering {

@@ -232,6 +232,19 @@ proptest! {
     }
 
     #[test]
+    fn twins_are_found_among_names_that_nothing_but_their_middle_tells_apart(
+        count in 2..80_usize, places in any::<(prop::sample::Index, prop::sample::Index)>(),
+    ) {
+        let (one, other) = (places.0.index(count), places.1.index(count));
+        prop_assume!(one != other);
+        let mut names: Vec<String> = (0..count).map(|index| format!("the start {index:02} the end")).collect();
+        prop_assert!(object(&names).open().is_ok());
+        names[one] = names[other].to_uppercase();
+        let expected = OpenFault::Twins(names[other].clone(), names[one].clone());
+        prop_assert_eq!(object(&names).open().unwrap_err(), expected);
+    }
+
+    #[test]
     fn same_is_reflexive_and_symmetric(one in text(), other in text()) {
         let (one, other) = (json(&one), json(&other));
         prop_assert!(one.same(&one.clone()) && other.same(&other.compact()) && other.compact().same(&other));
@@ -255,6 +268,19 @@ proptest! {
         // `RawValue` keeps strings and numbers as they are, as the expected text must.
         let expected = without_white(json.as_bytes());
         prop_assert_eq!(compact.as_bytes(), &expected[..]);
+    }
+}
+
+#[test]
+fn runs_of_backslashes_are_counted_wherever_a_block_cuts_them() {
+    for lead in 0..140 {
+        for run in 0..5 {
+            let inner = format!("{}{}\\\"]}}", "a".repeat(lead), "\\\\".repeat(run));
+            let text = format!("[[[\"{}\"],\"{inner}\",\"[\"],0]", "b".repeat(64));
+            let json = json(&text);
+            let last = json.elements().last().map(|place| &text[place]);
+            assert_eq!(last, Some("0"), "{text}");
+        }
     }
 }
 
