@@ -6,6 +6,7 @@
 //! makes it panic.
 
 mod bindings;
+pub mod compare;
 mod mention;
 mod read;
 mod resolve;
@@ -287,5 +288,7 @@ impl TextPattern {
     }
 }
 
+#[cfg(test)]
+pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
 mod tests;
