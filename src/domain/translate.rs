@@ -7,9 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 
 use super::json::{Json, Kind};
-use super::pattern::{
-    Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing,
-};
+use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
 use super::pieces::{Pieces, PiecesWriter};
 use super::route::{
     BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
@@ -73,7 +71,12 @@ const PROTOCOL_MEMBER: &str = "_meta";
 pub fn read_rest(route: &Route, head: RestHead<'_>, terms: Terms) -> Result<Reading, BindError> {
     let holes = route.facts.holes.len();
     let mut reading = Reading::of(holes, route.extra.strangers(), terms.depth);
-    read_url(route, head.segments, &Query::parse(head.query)?, &mut reading)?;
+    read_url(
+        route,
+        head.segments,
+        &Query::parse(head.query)?,
+        &mut reading,
+    )?;
     read_headers(&route.rest_call.headers, head.headers, &mut reading)?;
     Ok(reading)
 }
@@ -169,7 +172,8 @@ pub fn rest_to_rpc(
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
     let mut params = PiecesWriter::with_capacity(256);
-    call.params.write(&writing, &mut params)?;
+    let written = call.params.write(&writing, &mut params);
+    written.map_err(|misfit| misfit.within("body"))?;
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
@@ -235,7 +239,10 @@ pub fn read_rpc(
 /// The params without the protocol's own member, unless the pattern names it.
 fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError> {
     let names_it = match pattern {
-        Pattern::Object(object) => object.members.iter().any(|(name, _)| name == PROTOCOL_MEMBER),
+        Pattern::Object(object) => object
+            .members
+            .iter()
+            .any(|(name, _)| name == PROTOCOL_MEMBER),
         Pattern::Literal(_)
         | Pattern::Hole(_)
         | Pattern::Text(_)
@@ -271,7 +278,15 @@ pub fn rpc_to_rest(
 ) -> Result<ToRest, BindError> {
     let reading = read_rpc(route, call, terms)?;
     let writing = writing(&reading.bindings, terms);
-    let in_params = |misfit: BindError| misfit.within("params");
+    let in_params = |misfit: BindError| {
+        // Writing knows the hole; the caller wants to know where its value stood.
+        let hole = route.facts.find(&misfit.place);
+        let place = hole.and_then(|hole| route.rpc_call.params.place_of(hole));
+        match place {
+            Some(place) => BindError::new(format!("params{place}"), misfit.what),
+            None => misfit.within("params"),
+        }
+    };
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
@@ -299,7 +314,9 @@ fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>
                 .iter()
                 .all(u8::is_ascii_whitespace)
     };
-    let says_nothing = pattern.may_be_absent() && matches!(body.chunks(), [one] if is_empty(one));
+    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
+    let may_be_absent = is_plain || pattern.may_be_absent();
+    let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
     Ok(match written {
         Presence::Present if !says_nothing => Some(body),
         Presence::Present | Presence::Absent => None,

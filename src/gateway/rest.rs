@@ -38,7 +38,7 @@ async fn call(
     let (mut head, body) = request.into_parts();
     let caller = identify(record, plan, &head.headers);
     record.admit()?;
-    let selected = select(plan, &head.method, &head.uri)?;
+    let selected = select(plan, (&head.method, &head.uri, &head.headers))?;
     let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {
         (Stage::Retired, Some(index)) => Err(retired(plan, plan.routes.route(index))),
@@ -57,7 +57,8 @@ async fn call(
 
 /// Whether a route claims a request.
 pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
-    matches!(select(plan, request.method(), request.uri()), Ok(Some(_)))
+    let head = (request.method(), request.uri(), request.headers());
+    matches!(select(plan, head), Ok(Some(_)))
 }
 
 /// Tells who calls, and notes it.
@@ -95,14 +96,18 @@ pub(super) fn decide(
 }
 
 /// The route of a call; none where it passes by all of them.
-fn select(plan: &Plan, method: &Method, uri: &http::Uri) -> Result<Option<usize>, Failure> {
+fn select(
+    plan: &Plan,
+    (method, uri, headers): (&Method, &http::Uri, &HeaderMap),
+) -> Result<Option<usize>, Failure> {
     let path = uri.path();
     let may_pass = plan.rest.is_some() && plan.unrouted == Unrouted::Passthrough;
     match plan
         .routes
-        .select_rest(method, &Segments::split(path), uri.query())
+        .select_rest(method, &Segments::split(path), uri.query(), headers)
     {
         RestSelection::Route(index) => Ok(Some(index)),
+        RestSelection::ByBody(group) => Ok(group.routes().first().copied()),
         RestSelection::Unsafe(found) => {
             let route = &plan.routes.route(found.route).name;
             let message = format!(

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, request};
 use hyper::body::Incoming;
 
@@ -18,9 +18,11 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
 use crate::domain::pieces::Pieces;
+use crate::domain::plan::Limits;
 use crate::domain::route::{BindError, Carries, Route, Segments};
 use crate::domain::side::Side;
-use crate::domain::translate;
+use crate::domain::translate::{self, RestHead, Terms};
+use crate::telemetry::clock;
 use crate::upstream::{Body, HttpUpstream, Repeat};
 
 /// A REST call, answered by the RPC upstream.
@@ -33,17 +35,22 @@ pub(super) async fn rest_call(
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
     // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
-    let url = translate::read_rest(route, &Segments::split(head.uri.path()), head.uri.query())
-        .map_err(bind)?;
+    let terms = terms(limits);
+    let rest_head = RestHead {
+        segments: &Segments::split(head.uri.path()),
+        query: head.uri.query(),
+        headers: &head.headers,
+    };
+    let reading = translate::read_rest(route, rest_head, terms).map_err(bind)?;
     if route.carries() == Carries::Nothing && !hyper::body::Body::is_end_stream(&body) {
         return Err(bind(translate::no_body(route)));
     }
     let body = intake::json(&head.headers, body, limits).await?;
-    let call = translate::rest_to_rpc(route, url, body).map_err(bind)?;
+    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(bind)?;
     record.dropped(call.dropped);
     let upstream = upstream(record, Side::Rpc)?;
     let id = record.worker().mint();
-    let message = jsonrpc::request(id, &route.rpc, call.params);
+    let message = jsonrpc::request(id, &call.method, call.params);
     let target = target_uri(&upstream.plan().path)?;
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     headers::add_hop(&mut headers, headers::Hop::of(&head, arrival));
@@ -61,7 +68,9 @@ pub(super) async fn rest_call(
         jsonrpc::Reply::Error(error) => Some(error.code),
     };
     belongs(&answer, id)?;
-    let answer = outcome::rpc_to_rest(answer.reply);
+    let answered = route.outcomes.rpc_to_rest(answer.reply, &call.call, terms);
+    record.dropped(answered.dropped);
+    let answer = answered.answer;
     match code {
         None => record.answered(answer.status),
         Some(code) => record.answered_error(answer.status, code, Blame::of_code(code)),
@@ -72,6 +81,9 @@ pub(super) async fn rest_call(
         .and_then(|kind| HeaderValue::try_from(kind).ok())
     {
         headers.insert(CONTENT_TYPE, kind);
+    }
+    for (name, value) in answer.headers {
+        headers.append(name, value);
     }
     Ok(Answer::Whole(Box::new(Whole {
         status: status(answer.status),
@@ -84,12 +96,13 @@ pub(super) async fn rest_call(
 pub(super) async fn rpc_call(
     record: &mut Record,
     route: &Route,
-    params: Option<&Json>,
+    called: (&str, Option<&Json>),
     (head, arrival): (&request::Parts, &Arrival),
 ) -> Result<(RpcAnswer, HeaderMap), Failure> {
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
-    let call = translate::rpc_to_rest(route, params).map_err(bind)?;
+    let terms = terms(limits);
+    let call = translate::rpc_to_rest(route, called, terms).map_err(bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
         let message = format!(
@@ -106,6 +119,9 @@ pub(super) async fn rpc_call(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
+    for (name, value) in call.headers {
+        headers.insert(name, value);
+    }
     let target = target_uri(&call.target)?;
     let outgoing = Outgoing {
         method: route.method.clone(),
@@ -117,15 +133,14 @@ pub(super) async fn rpc_call(
     let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
-        content_type: reply.content_type().map(str::to_owned),
-        location: reply
-            .headers
-            .get(LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned),
+        headers: reply.headers,
         body: reply.body,
     };
-    let answer = outcome::rest_to_rpc(&reply, limits.reply())?;
+    let answered = route
+        .outcomes
+        .rest_to_rpc(&reply, &call.call, (limits.reply(), terms))?;
+    record.dropped(answered.dropped);
+    let answer = answered.answer;
     match &answer {
         RpcAnswer::Result(_) => record.answered(200),
         RpcAnswer::Error(error) => {
@@ -189,6 +204,13 @@ async fn ask(
     }
 }
 
+fn terms(limits: &Limits) -> Terms {
+    Terms {
+        depth: limits.depth,
+        now: clock::rfc3339,
+    }
+}
+
 fn bind(error: BindError) -> Failure {
     Failure::new(Reason::InvalidParams, error.to_string())
 }
@@ -224,15 +246,14 @@ pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize
         ResponseFault::Json(_) => Reason::UpstreamNotJson,
         ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
     };
-    let kind = reply.content_type().unwrap_or("no content type").to_owned();
+    let kind = reply.content_type().unwrap_or("no content type");
     let mut failure = Failure::new(
         reason,
         format!("the server answered HTTP {status} with `{kind}`: {fault}"),
     );
     let reply = RestReply {
         status,
-        content_type: Some(kind),
-        location: None,
+        headers: reply.headers.clone(),
         body: reply.body.clone(),
     };
     failure.detail = Some(outcome::kept(&reply, None, error_text));

@@ -17,7 +17,12 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
                 sources.push(source);
                 routes.push(route);
             }
-            Err((key, error)) => problems.push(of_key(source, key).problem(error.to_string())),
+            Err(errors) => {
+                for error in errors {
+                    let key = error.key.rsplit('.').next().unwrap_or_default();
+                    problems.push(of_key(source, key).problem(error.what));
+                }
+            }
         }
     }
     match RouteTable::build(routes) {
@@ -34,6 +39,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
 
 fn words(raw: &RawRoute) -> RouteSource {
     RouteSource {
+        key: raw.key.clone(),
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
         rpc: raw.rpc.value.clone(),
@@ -43,6 +49,7 @@ fn words(raw: &RawRoute) -> RouteSource {
             .successor
             .as_ref()
             .map(|successor| successor.value.clone()),
+        ..RouteSource::default()
     }
 }
 
@@ -65,7 +72,7 @@ fn check_rpc_paths(
     if route.method != Method::POST {
         return;
     }
-    let Some(own) = route.path.literal() else {
+    let Some(own) = route.rest_call.path.literal() else {
         return;
     };
     let taken = |path: &&Located<String>| Segments::split(&path.value).normal() == own;

@@ -156,9 +156,12 @@ fn a_whole_configuration_becomes_a_plan() {
     );
     assert_eq!(read.timeout, Some(Duration::from_secs(1)));
     assert_eq!(read.successor.as_deref(), Some("v2"));
-    let selected = plan
-        .routes
-        .select_rest(&Method::GET, &Segments::split("/items/7"), None);
+    let selected = plan.routes.select_rest(
+        &Method::GET,
+        &Segments::split("/items/7"),
+        None,
+        &http::HeaderMap::new(),
+    );
     assert!(matches!(selected, RestSelection::Route(0)));
 }
 

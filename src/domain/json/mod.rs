@@ -6,7 +6,6 @@
 //! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
 
 mod open;
-mod stub;
 mod scan;
 mod string;
 

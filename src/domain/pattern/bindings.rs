@@ -41,10 +41,7 @@ impl Misfit {
 
 impl From<OpenFault> for Misfit {
     fn from(fault: OpenFault) -> Self {
-        // The fault's own words begin with its place.
-        let words = fault.to_string();
-        let (place, what) = words.split_once(": ").unwrap_or(("", &words));
-        Misfit::new(place, what)
+        Misfit::here(fault)
     }
 }
 
@@ -96,7 +93,9 @@ impl Bindings {
 
     /// Takes the value of a hole away.
     pub(super) fn take(&mut self, hole: usize) -> Bound {
-        self.values.get_mut(hole).map_or(Bound::Unbound, std::mem::take)
+        self.values
+            .get_mut(hole)
+            .map_or(Bound::Unbound, std::mem::take)
     }
 
     /// Sets the value of a hole.

@@ -22,6 +22,9 @@ impl PatternError {
 
     /// The same error of a value that lies under a key.
     pub(in crate::domain) fn under(mut self, key: &str) -> PatternError {
+        if key.is_empty() {
+            return self;
+        }
         let joint = if self.key.is_empty() || self.key.starts_with('[') {
             ""
         } else {
@@ -210,7 +213,9 @@ fn consistent(mention: &Mention, inside: &str) -> Result<(), PatternError> {
             return wrong("`_` has no value to write; write `{_=value}`");
         }
         if !plain || mention.shape.is_some() {
-            return wrong("what is only written takes its type and its absence from where it is read");
+            return wrong(
+                "what is only written takes its type and its absence from where it is read",
+            );
         }
     }
     if mention.name == "_" {

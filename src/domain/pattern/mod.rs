@@ -6,7 +6,7 @@
 //! makes it panic.
 
 mod bindings;
-pub mod compare;
+mod compare;
 mod mention;
 mod read;
 mod resolve;
@@ -16,8 +16,9 @@ mod value;
 mod write;
 
 pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
-pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
+pub use compare::{World, meeting, within, words_meeting, words_within};
 pub use mention::{Codec, Mention, PatternError, Said, Token, Way, parse_mention, tokens};
+pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
 pub use resolve::{Fact, Facts, Place, Resolver};
 pub use text::Words;
 pub use tree::Tree;
@@ -243,8 +244,36 @@ impl Pattern {
             Pattern::Text(text) => text.may_be_absent(),
             Pattern::Object(object) => {
                 !object.is_empty()
-                    && object.members.iter().all(|(_, member)| member.may_be_absent())
+                    && object
+                        .members
+                        .iter()
+                        .all(|(_, member)| member.may_be_absent())
             }
+        }
+    }
+
+    /// Where a hole is bound, as the pointer of [`Misfit`].
+    #[must_use]
+    pub fn place_of(&self, hole: usize) -> Option<String> {
+        match self {
+            Pattern::Literal(_) => None,
+            Pattern::Hole(slot) => (slot.binds() == Some(hole)).then(String::new),
+            Pattern::Text(text) => {
+                let mut slots = text.slots();
+                slots
+                    .any(|slot| slot.binds() == Some(hole))
+                    .then(String::new)
+            }
+            Pattern::Object(object) => object
+                .members
+                .iter()
+                .find_map(|(name, member)| Some(format!("/{name}{}", member.place_of(hole)?))),
+            Pattern::List(list) => list
+                .items
+                .iter()
+                .enumerate()
+                .find_map(|(index, item)| Some(format!("/{index}{}", item.place_of(hole)?))),
+            Pattern::Each(each) => Some(format!("/*{}", each.item.place_of(hole)?)),
         }
     }
 
@@ -283,7 +312,10 @@ impl TextPattern {
     /// Whether the text as a whole may be absent: it has holes, and each may be.
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
-        let mut shared = self.slots().filter(|slot| slot.binds().is_some()).peekable();
+        let mut shared = self
+            .slots()
+            .filter(|slot| slot.binds().is_some())
+            .peekable();
         shared.peek().is_some() && shared.all(|slot| slot.absence != Absence::Refused)
     }
 }

@@ -207,7 +207,11 @@ impl EachPattern {
             match reading.bindings.get(*hole) {
                 Bound::Unbound => reading.bindings.set(*hole, list),
                 before if before.same(&list) => {}
-                _ => return Err(Misfit::here("its elements differ from those in the other place")),
+                _ => {
+                    return Err(Misfit::here(
+                        "its elements differ from those in the other place",
+                    ));
+                }
             }
         }
         Ok(())

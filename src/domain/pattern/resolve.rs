@@ -53,6 +53,8 @@ pub struct Facts {
 #[derive(Debug, Clone)]
 struct Talk {
     name: String,
+    /// Where it was first named.
+    key: String,
     shape: Option<Shape>,
     depth: usize,
     presence: Said,
@@ -66,7 +68,8 @@ struct Talk {
 #[derive(Debug, Default)]
 pub struct Resolver {
     talks: Vec<Talk>,
-    written: Vec<(String, usize)>,
+    written: Vec<(String, usize, String)>,
+    key: String,
 }
 
 const fn index(side: Side) -> usize {
@@ -77,15 +80,17 @@ const fn index(side: Side) -> usize {
 }
 
 impl Resolver {
+    /// Tells under which key of the table the following patterns stand, for errors that show only at the end.
+    pub fn at(&mut self, key: &str) -> &mut Resolver {
+        key.clone_into(&mut self.key);
+        self
+    }
+
     /// Notes what a pattern says.
     ///
     /// # Errors
     /// [`PatternError`] for what contradicts itself.
-    pub fn pattern(
-        &mut self,
-        side: Side,
-        pattern: &Pattern<Mention>,
-    ) -> Result<(), PatternError> {
+    pub fn pattern(&mut self, side: Side, pattern: &Pattern<Mention>) -> Result<(), PatternError> {
         self.nested(side, pattern, 0)
     }
 
@@ -174,7 +179,8 @@ impl Resolver {
             return Ok(());
         }
         if mention.way == Way::WriteOnly {
-            self.written.push((mention.name.clone(), depth));
+            let key = self.key.clone();
+            self.written.push((mention.name.clone(), depth, key));
             return Ok(());
         }
         let talk = self.talk(&mention.name, depth)?;
@@ -197,7 +203,7 @@ impl Resolver {
         let place = match self.talks.iter().position(|talk| talk.name == name) {
             Some(place) => place,
             None => {
-                self.talks.push(Talk::of(name, depth));
+                self.talks.push(Talk::of(name, depth, &self.key));
                 self.talks.len() - 1
             }
         };
@@ -218,26 +224,29 @@ impl Resolver {
     pub fn finish(self, call: &Facts) -> Result<Facts, PatternError> {
         let mut holes = Vec::with_capacity(self.talks.len());
         for talk in self.talks {
+            let key = talk.key.clone();
             if talk.on != [Said::Yes; 2] {
-                return Err(talk.one_sided());
+                return Err(talk.one_sided().under(&key));
             }
-            holes.push(talk.conclude()?);
+            holes.push(talk.conclude().map_err(|error| error.under(&key))?);
         }
         let facts = Facts {
             holes,
             call: call.holes.clone(),
         };
-        for (name, depth) in &self.written {
-            facts.source(name, *depth)?;
+        for (name, depth, key) in &self.written {
+            let source = facts.source(name, *depth);
+            source.map_err(|error| error.under(key))?;
         }
         Ok(facts)
     }
 }
 
 impl Talk {
-    fn of(name: &str, depth: usize) -> Talk {
+    fn of(name: &str, depth: usize, key: &str) -> Talk {
         Talk {
             name: name.to_owned(),
+            key: key.to_owned(),
             shape: None,
             depth,
             presence: Said::No,
@@ -430,11 +439,7 @@ impl Facts {
     ///
     /// # Errors
     /// [`PatternError`] where a hole cannot stand where it does.
-    pub fn resolve(
-        &self,
-        side: Side,
-        pattern: &Pattern<Mention>,
-    ) -> Result<Pattern, PatternError> {
+    pub fn resolve(&self, side: Side, pattern: &Pattern<Mention>) -> Result<Pattern, PatternError> {
         self.nested(side, pattern, 0)
     }
 

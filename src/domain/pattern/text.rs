@@ -80,9 +80,13 @@ impl Words {
     pub fn read(&self, texts: &[&str], reading: &mut Reading) -> Result<(), Misfit> {
         match (self, texts) {
             (Words::Literal(literal), [text]) if literal == text => Ok(()),
-            (Words::Literal(literal), _) => Err(Misfit::here(format!("it must be `{literal}`, once"))),
+            (Words::Literal(literal), _) => {
+                Err(Misfit::here(format!("it must be `{literal}`, once")))
+            }
             (Words::Hole(slot), texts) => {
-                let bound = slot.read_texts(texts, reading.depth).map_err(Misfit::here)?;
+                let bound = slot
+                    .read_texts(texts, reading.depth)
+                    .map_err(Misfit::here)?;
                 reading.bind(slot, bound)
             }
             (Words::Mixed(text), []) => text.read_absent(reading),
@@ -129,7 +133,8 @@ impl TextPattern {
                     let (value, behind) = rest.split_at(end.ok_or_else(|| self.other_text())?);
                     rest = behind;
                     let bound = slot.read_text(value, reading.depth);
-                    let bound = bound.map_err(|what| Misfit::here(format!("`{}`: {what}", slot.name)))?;
+                    let bound =
+                        bound.map_err(|what| Misfit::here(format!("`{}`: {what}", slot.name)))?;
                     reading.bind(slot, bound)?;
                 }
             }
@@ -179,7 +184,9 @@ impl TextPattern {
         match missing {
             0 => Ok(Some(text)),
             _ if missing == shared => Ok(None),
-            _ => Err(Misfit::here("some of its values are absent and others are not")),
+            _ => Err(Misfit::here(
+                "some of its values are absent and others are not",
+            )),
         }
     }
 

@@ -55,9 +55,7 @@ fn parse_text(text: &str) -> Result<Pattern<Mention>, PatternError> {
 }
 
 /// Text and holes, which must not touch: nothing would tell where one ends.
-pub(in crate::domain) fn parse_parts(
-    cut: &[Token],
-) -> Result<TextPattern<Mention>, PatternError> {
+pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<Mention>, PatternError> {
     let mut parts: Vec<Part<Mention>> = Vec::new();
     for token in cut {
         match token {

@@ -24,11 +24,7 @@ impl Pattern {
     ///
     /// # Errors
     /// [`Misfit`] names a value that cannot stand where the pattern has it.
-    pub fn write(
-        &self,
-        writing: &Writing<'_>,
-        out: &mut PiecesWriter,
-    ) -> Result<Presence, Misfit> {
+    pub fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
         self.write_behind(b"", writing, out)
     }
 
@@ -83,7 +79,10 @@ impl ObjectPattern {
         let rest = self.rest.as_ref().map(|rest| rest.bound(writing));
         let rest = rest.map(members).transpose()?;
         if self.members.is_empty()
-            && let Some(Members { object, picked: None }) = rest
+            && let Some(Members {
+                object,
+                picked: None,
+            }) = rest
         {
             out.carry(object.into_bytes());
             return Ok(());
@@ -103,7 +102,11 @@ impl ObjectPattern {
                 Presence::Absent => lead.truncate(start),
             }
         }
-        let first = if lead[0] == b'{' { First::Yes } else { First::No };
+        let first = if lead[0] == b'{' {
+            First::Yes
+        } else {
+            First::No
+        };
         match rest {
             Some(rest) => self.splice(&rest, first, out),
             None => {
@@ -114,12 +117,7 @@ impl ObjectPattern {
     }
 
     /// Writes the members that are not named behind those that are, and closes the object.
-    fn splice(
-        &self,
-        rest: &Members,
-        first: First,
-        out: &mut PiecesWriter,
-    ) -> Result<(), Misfit> {
+    fn splice(&self, rest: &Members, first: First, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let text = rest.object.clone().into_bytes();
         let Some(picked) = &rest.picked else {
             for member in rest.object.open()? {
@@ -264,7 +262,9 @@ impl EachPattern {
             .collect();
         let count = lists.first().map_or(0, |list| list.len());
         if lists.iter().any(|list| list.len() != count) {
-            return Err(Misfit::here("its values pair by position, and their numbers differ"));
+            return Err(Misfit::here(
+                "its values pair by position, and their numbers differ",
+            ));
         }
         let most = self.holes.last().map_or(0, |hole| hole + 1);
         let mut element = Bindings::of(most);
@@ -278,7 +278,10 @@ impl EachPattern {
             match written.map_err(|misfit| misfit.within(&index.to_string()))? {
                 Presence::Present => lead = b",",
                 Presence::Absent => {
-                    return Err(Misfit::new(index.to_string(), "an element cannot be absent"));
+                    return Err(Misfit::new(
+                        index.to_string(),
+                        "an element cannot be absent",
+                    ));
                 }
             }
         }

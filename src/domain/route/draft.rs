@@ -8,7 +8,7 @@ use super::{
     Carries, Effect, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route, RouteSource,
     RpcCall, Template, Waits, has_content,
 };
-use crate::domain::outcome::Outcomes;
+use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
     Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Way, Words,
     mention_named,
@@ -17,6 +17,9 @@ use crate::domain::side::Side;
 
 /// The hole of what a short form, or `extra = "carry"`, carries; no pattern can name it.
 const CARRIED: &str = "...";
+
+/// The method whose results may say that they are failures (MCP, "Tools").
+const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as they are spelled.
 struct Draft {
@@ -30,8 +33,25 @@ struct Draft {
 /// Compiles one route.
 ///
 /// # Errors
-/// Every part that is wrong, by its key in the route's table, and why.
-pub fn parse_route(source: RouteSource) -> Result<Route, Vec<PatternError>> {
+/// Every part that is wrong, by its key, and why.
+pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    let rows = std::mem::take(&mut source.rows);
+    let key = source.key.clone();
+    let route = compile(source);
+    let mut route = route.map_err(|errors| {
+        let errors = errors.into_iter().map(|error| error.under(&key));
+        errors.collect::<Vec<_>>()
+    })?;
+    let tool = if route.rpc == TOOL_CALL {
+        ToolResult::Succeeded
+    } else {
+        ToolResult::Any
+    };
+    route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    Ok(route)
+}
+
+fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let mut errors = Vec::new();
     let rest = keep(parse_rest(&source.rest), "rest", &mut errors);
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
@@ -75,11 +95,7 @@ pub fn parse_route(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     draft.finish((source, facts), (form, extra, effect))
 }
 
-fn keep<T>(
-    read: Result<T, PatternError>,
-    key: &str,
-    errors: &mut Vec<PatternError>,
-) -> Option<T> {
+fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
     read.map_err(|error| errors.push(error.under(key))).ok()
 }
 
@@ -155,8 +171,8 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
         )));
     }
     let parsed = HeaderName::from_bytes(name.as_bytes());
-    let parsed = parsed
-        .map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
+    let parsed =
+        parsed.map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
     if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
         return Err(PatternError::new(format!(
             "`{name}` belongs to a single connection or is written by the proxy, so no pattern has it"
@@ -189,7 +205,8 @@ fn nothing() -> ObjectPattern<Mention> {
 impl Draft {
     /// Spells out what the short form means.
     fn spell_out(&mut self, extra: Extra) {
-        let mut mentions: Vec<&Mention> = self.rest.path.holes.iter().map(|hole| &hole.slot).collect();
+        let mut mentions: Vec<&Mention> =
+            self.rest.path.holes.iter().map(|hole| &hole.slot).collect();
         let words = self.rest.query.iter().map(|item| &item.words);
         let headers = self.headers.iter().map(|item| &item.words);
         mentions.extend(words.chain(headers).flat_map(Words::mentions));
@@ -252,7 +269,10 @@ impl Draft {
             .iter()
             .find(|mention| mention.name == "_")
         {
-            let what = format!("the hole `{}` of the method has no value to write", hole.name);
+            let what = format!(
+                "the hole `{}` of the method has no value to write",
+                hole.name
+            );
             return Err(PatternError::new(what).under("rpc"));
         }
         Ok(())
@@ -263,29 +283,37 @@ impl Draft {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         for hole in &self.rest.path.holes {
             resolver
+                .at("rest")
                 .mention(Side::Rest, &hole.slot, (Place::Path, 0))
                 .map_err(at("rest"))?;
         }
         for item in &self.rest.query {
             resolver
+                .at("rest")
                 .words(Side::Rest, &item.words, Place::Words)
                 .map_err(at("rest"))?;
         }
         for item in &self.headers {
             resolver
+                .at("headers")
                 .words(Side::Rest, &item.words, Place::Words)
                 .map_err(at("headers"))?;
         }
         if let Some(body) = &self.body {
-            resolver.pattern(Side::Rest, body).map_err(at("body"))?;
+            resolver
+                .at("body")
+                .pattern(Side::Rest, body)
+                .map_err(at("body"))?;
         }
         resolver
+            .at("rpc")
             .words(Side::Rpc, &self.method, Place::Path)
             .map_err(at("rpc"))?;
         resolver
+            .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
-        resolver.finish(&Facts::default()).map_err(at("rest"))
+        resolver.finish(&Facts::default())
     }
 
     fn finish(
@@ -294,7 +322,6 @@ impl Draft {
         (form, extra, effect): (Form, Extra, Effect),
     ) -> Result<Route, Vec<PatternError>> {
         let one = |error: PatternError| vec![error];
-        let outcomes = Outcomes::build(source.rows, &facts, source.rpc == "tools/call")?;
         let method = self.rest.method.clone();
         Ok(Route {
             name: source.name,
@@ -314,7 +341,7 @@ impl Draft {
             effect,
             timeout: source.timeout,
             successor: source.successor,
-            outcomes,
+            outcomes: Outcomes::default(),
             lossy: source.lossy,
             examples: source.examples,
         })
@@ -359,8 +386,12 @@ impl Draft {
         let method = facts.words(Side::Rpc, &self.method, Place::Path);
         let params = facts.resolve(Side::Rpc, &self.params);
         let params = params.map_err(|error| error.under("params"))?;
-        if !matches!(params, Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_)) {
-            let what = "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+        if !matches!(
+            params,
+            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_)
+        ) {
+            let what =
+                "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
             return Err(PatternError::new(what).under("params"));
         }
         Ok(RpcCall {

@@ -8,6 +8,7 @@
 mod draft;
 mod parse;
 mod path;
+mod siblings;
 mod source;
 mod specificity;
 mod table;
@@ -22,8 +23,10 @@ use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
 use super::side::Side;
 
 pub use draft::parse_route;
+pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use path::{Found, PathError, Segments};
-pub use source::{Example, ExampleReply, RouteSource, Way};
+pub use siblings::Group;
+pub use source::{Example, ExampleReply, Notify, RouteSource, Way};
 pub use table::{RestSelection, RouteTable, TableError, Unsafe};
 pub use url::{Query, read as read_url, write as write_url};
 

@@ -19,9 +19,7 @@ pub(super) struct RestSpelling {
 /// Reads `METHOD /path?query`.
 pub(super) fn parse_rest(text: &str) -> Result<RestSpelling, PatternError> {
     let (method, url) = text.split_once(' ').ok_or_else(|| {
-        PatternError::new(
-            "write an HTTP method, one space and a path, such as `GET /items/{id}`",
-        )
+        PatternError::new("write an HTTP method, one space and a path, such as `GET /items/{id}`")
     })?;
     let method = parse_method(method)?;
     let (path, query) = cut_query(url);
@@ -155,7 +153,9 @@ fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(),
     let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
     let (name, rest) = hole_name(inside)?;
     if name == "_" {
-        return Err(wrong("a path cannot be written without a value; name the hole"));
+        return Err(wrong(
+            "a path cannot be written without a value; name the hole",
+        ));
     }
     let (typed, pattern) = match rest.split_once('=') {
         Some((typed, pattern)) => (typed, Some(pattern)),

@@ -12,6 +12,8 @@ use super::{Effect, Extra};
 /// What the route table says of one route.
 #[derive(Debug, Clone, Default)]
 pub struct RouteSource {
+    /// The key of the route's table: `route[3]`.
+    pub key: String,
     /// `name`
     pub name: String,
     /// `rest = "METHOD /path?query"`

@@ -28,8 +28,10 @@ impl Letter {
         call: &Call,
     ) -> Result<Spoken, Failure> {
         let context = (&self.head, &self.arrival);
-        let (answer, brought) =
-            translated::rpc_call(record, route, call.params.as_ref(), context).await?;
+        let (answer, brought) = {
+            let called = (call.method.as_str(), call.params.as_ref());
+            translated::rpc_call(record, route, called, context).await?
+        };
         let id = call.id.clone().unwrap_or(RequestId::null());
         let mut whole = render::rpc_message(match answer {
             RpcAnswer::Result(result) => jsonrpc::result(&id, result),
