@@ -389,7 +389,7 @@ fn scalar_value(scalar: &Scalar, dice: &mut Dice) -> Json {
     let word = word(scalar, dice);
     match scalar {
         Scalar::String | Scalar::Enum(_) => Json::string(&word),
-        Scalar::Integer | Scalar::Number | Scalar::Boolean => Json::assembled(word.into_bytes()),
+        Scalar::Integer | Scalar::Number | Scalar::Boolean => Json::written(word.into_bytes()),
     }
 }
 
@@ -434,7 +434,7 @@ fn object_of(members: &[(&str, Json)]) -> Json {
         text.extend_from_slice(value.as_bytes());
     }
     text.push(b'}');
-    Json::assembled(text)
+    Json::written(text)
 }
 
 fn array_of(items: &[Json]) -> Json {
@@ -446,7 +446,7 @@ fn array_of(items: &[Json]) -> Json {
         text.extend_from_slice(item.as_bytes());
     }
     text.push(b']');
-    Json::assembled(text)
+    Json::written(text)
 }
 
 /// Small words.
@@ -472,7 +472,7 @@ pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
 
 /// Texts that mostly fit: none, one, several.
 pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
-    let mut one = |dice: &mut Dice| match words {
+    let one = |dice: &mut Dice| match words {
         Words::Literal(text) => text.clone(),
         Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
             (_, 0) => String::new(),

@@ -44,7 +44,12 @@ pub fn place_meeting(
 #[must_use]
 pub fn sample(pattern: &Pattern) -> Json {
     let found = meeting(pattern, &anything(), World::Closed);
-    found.unwrap_or_else(|| Building { lists: Lists::Filled, world: World::Closed }.some(pattern))
+    let building = Building {
+        lists: Lists::Filled,
+        world: World::Closed,
+    };
+    let nearest = found.or_else(|| building.some(pattern));
+    nearest.unwrap_or(Json::literal("null"))
 }
 
 /// What any value fits.
@@ -130,7 +135,7 @@ impl Building {
     fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
         match (one, other) {
             (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot)) if takes_all(slot) => {
-                self.possible(pattern)
+                self.some(pattern)
             }
             (Pattern::Literal(value), pattern) | (pattern, Pattern::Literal(value)) => {
                 reads(pattern, value, self.world).then(|| value.clone())
@@ -139,10 +144,10 @@ impl Building {
             (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
             | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
             (Pattern::Hole(slot), Pattern::Object(_)) => {
-                self.possible(other).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
+                self.some(other).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
             }
             (Pattern::Object(_), Pattern::Hole(slot)) => {
-                self.possible(one).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
+                self.some(one).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
             }
             (Pattern::Hole(slot), array @ (Pattern::List(_) | Pattern::Each(_)))
             | (array @ (Pattern::List(_) | Pattern::Each(_)), Pattern::Hole(slot)) => {
@@ -159,7 +164,7 @@ impl Building {
                 Some(array(&items.collect::<Option<Vec<_>>>()?))
             }
             (Pattern::Each(one), Pattern::Each(other)) => Some(match self.lists {
-                Lists::Filled => array(Vec::from_iter(self.both(&one.item, &other.item)).as_slice()),
+                Lists::Filled => array(&Vec::from_iter(self.both(&one.item, &other.item))),
                 Lists::Empty => array(&[]),
             }),
             (
@@ -170,35 +175,25 @@ impl Building {
     }
 
     /// A value of a pattern, if it has any.
-    fn possible(self, pattern: &Pattern) -> Option<Json> {
-        let found = self.some(pattern);
-        // What is in it was built one by one, so only what has no value at all shows here.
-        reads(pattern, &found, self.world).then_some(found)
-    }
-
-    /// A value of a pattern.
-    fn some(self, pattern: &Pattern) -> Json {
+    fn some(self, pattern: &Pattern) -> Option<Json> {
         match pattern {
-            Pattern::Literal(value) => value.clone(),
-            Pattern::Hole(slot) => {
-                let mut values = values_of(slot).into_iter();
-                values.next().unwrap_or(Json::literal("null"))
-            }
-            Pattern::Text(_) => text(pattern, &anything()).unwrap_or(Json::literal("\"\"")),
+            Pattern::Literal(value) => Some(value.clone()),
+            Pattern::Hole(slot) => values_of(slot).into_iter().next(),
+            Pattern::Text(_) => text(pattern, &anything()),
             Pattern::Object(object) => {
                 let members = object.members.iter();
                 let required = members.filter(|(_, member)| !member.may_be_absent());
-                let filled = required.map(|(name, member)| (name.as_str(), self.some(member)));
-                self::object(&Vec::from_iter(filled))
+                let filled = required.map(|(name, member)| Some((name.as_str(), self.some(member)?)));
+                Some(self::object(&filled.collect::<Option<Vec<_>>>()?))
             }
             Pattern::List(list) => {
                 let items = list.items.iter().take(list.least());
-                array(&Vec::from_iter(items.map(|item| self.some(item))))
+                Some(array(&items.map(|item| self.some(item)).collect::<Option<Vec<_>>>()?))
             }
-            Pattern::Each(each) => match self.lists {
-                Lists::Filled => array(&[self.some(&each.item)]),
+            Pattern::Each(each) => Some(match self.lists {
+                Lists::Filled => array(&Vec::from_iter(self.some(&each.item))),
                 Lists::Empty => array(&[]),
-            },
+            }),
         }
     }
 
@@ -217,7 +212,7 @@ impl Building {
                 (At::Place(pattern), beside) | (beside, At::Place(pattern)) => {
                     match (pattern.may_be_absent(), beside) {
                         (true, _) => continue,
-                        (false, At::Anything) => self.possible(pattern)?,
+                        (false, At::Anything) => self.some(pattern)?,
                         (false, At::Nothing | At::Place(_)) => return None,
                     }
                 }
@@ -332,7 +327,7 @@ fn array(items: &[Json]) -> Json {
         text.extend_from_slice(item.as_bytes());
     }
     text.push(b']');
-    Json::assembled(text)
+    Json::written(text)
 }
 
 pub(super) fn object(members: &[(&str, Json)]) -> Json {
@@ -346,5 +341,5 @@ pub(super) fn object(members: &[(&str, Json)]) -> Json {
         text.extend_from_slice(value.as_bytes());
     }
     text.push(b'}');
-    Json::assembled(text)
+    Json::written(text)
 }

@@ -235,8 +235,16 @@ impl Pin {
                     Ok(Some(text)) => parts.push(Part::Text(text)),
                     Ok(None) | Err(_) => return Pattern::Hole(nothing(self.0)),
                 },
-                Part::Hole(_) | Part::Text(_) => parts.push(part.clone()),
+                Part::Hole(slot) => parts.push(Part::Hole(Slot {
+                    // One value is there, so all are.
+                    absence: Absence::Refused,
+                    ..slot.clone()
+                })),
+                Part::Text(_) => parts.push(part.clone()),
             }
+        }
+        if text.slots().all(|slot| slot.binds() != Some(self.0)) {
+            return Pattern::Text(text.clone());
         }
         Pattern::Text(TextPattern { parts })
     }
@@ -257,7 +265,7 @@ impl Pin {
         };
         for member in whole.open().into_iter().flatten() {
             let value = Pattern::Literal(whole.piece(member.value));
-            pinned.members.push((member.name, value));
+            pinned.members.push((member.name.into_owned(), value));
         }
         pinned
     }

@@ -241,7 +241,8 @@ impl<'p> Within<'p> {
             return slot.codec == Codec::Plain;
         }
         let mut items = one.items.iter();
-        one.rest.is_none() && items.all(|item| self.in_elements(item, slot))
+        let elements = element(slot, &slot.shape).is_some() && one.rest.is_none();
+        elements && items.all(|item| self.in_elements(item, slot))
     }
 
     /// Whether a value is one of the elements that a hole takes.
@@ -285,8 +286,21 @@ fn link_of(one: &Pattern) -> Link<'_> {
 
 /// Whether one set of strings lies in another.
 fn texts_within(one: &Pattern, other: &Pattern) -> bool {
+    if repeats(other) {
+        return false;
+    }
     let texts = (texts_of(one, Fit::Above), texts_of(other, Fit::Below));
     matches!(texts, (Some(one), Some(other)) if one.within(&other))
+}
+
+/// Whether a hole stands in a pattern twice, which asks for equal values.
+fn repeats(pattern: &Pattern) -> bool {
+    let (mut seen, mut twice) = (Vec::new(), false);
+    pattern.slots(&mut |slot| {
+        twice |= slot.binds().is_some_and(|hole| seen.contains(&hole));
+        seen.extend(slot.binds());
+    });
+    twice
 }
 
 /// Whether two text patterns are cut at the same texts, and the holes of one are within those of the other.
