@@ -1,12 +1,12 @@
 //! Holes that stand in a pattern several times, given a value: then nothing is left to be equal.
 
+use super::World;
 use super::reading;
 use super::within::named;
-use super::World;
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Absence, Bound, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar,
-    Shape, Slot, TextPattern,
+    Absence, Bound, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role,
+    Scalar, Shape, Slot, TextPattern,
 };
 
 /// How many values are tried for one hole.
@@ -217,7 +217,11 @@ impl Pin {
             Pattern::Text(text) => self.text(text, value),
             Pattern::Object(object) => Pattern::Object(self.object(object, value)),
             Pattern::List(list) => Pattern::List(ListPattern {
-                items: list.items.iter().map(|item| self.pinned(item, value)).collect(),
+                items: list
+                    .items
+                    .iter()
+                    .map(|item| self.pinned(item, value))
+                    .collect(),
                 rest: list.rest.clone(),
             }),
             Pattern::Each(each) => Pattern::Each(EachPattern {

@@ -1,8 +1,9 @@
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::pattern::arbitrary::{Dice, dice, near, pattern, plain_pattern, texts, value, words};
+use crate::domain::pattern::arbitrary::{
+    Dice, dice, near, pattern, plain_pattern, texts, value, words,
+};
 use crate::domain::pattern::{Part, TextPattern, Words};
 
 const WORLDS: [World; 2] = [World::Open, World::Closed];
@@ -22,15 +23,25 @@ fn shown(pattern: &Pattern) -> String {
         Pattern::Text(text) => shown_text(text),
         Pattern::Object(object) => {
             let members = object.members.iter();
-            let mut members: Vec<String> =
-                members.map(|(name, member)| format!("{name}: {}", shown(member))).collect();
-            members.extend(object.rest.iter().map(|rest| format!("...{}", shown_slot(rest))));
+            let mut members: Vec<String> = members
+                .map(|(name, member)| format!("{name}: {}", shown(member)))
+                .collect();
+            members.extend(
+                object
+                    .rest
+                    .iter()
+                    .map(|rest| format!("...{}", shown_slot(rest))),
+            );
             members.extend(object.foreign.iter().map(|name| format!("!{name}")));
             format!("{{{}}}", members.join(", "))
         }
         Pattern::List(list) => {
             let mut items: Vec<String> = list.items.iter().map(shown).collect();
-            items.extend(list.rest.iter().map(|rest| format!("...{}", shown_slot(rest))));
+            items.extend(
+                list.rest
+                    .iter()
+                    .map(|rest| format!("...{}", shown_slot(rest))),
+            );
             format!("[{}]", items.join(", "))
         }
         Pattern::Each(each) => format!("[*, {}]", shown(&each.item)),
@@ -55,7 +66,10 @@ fn shown_words(words: &Words) -> String {
 
 fn shown_slot(slot: &Slot) -> String {
     let hole = slot.binds().map_or("_".to_owned(), |hole| hole.to_string());
-    format!("<{hole} {:?} {:?} {:?} {:?}>", slot.shape, slot.absence, slot.codec, slot.null)
+    format!(
+        "<{hole} {:?} {:?} {:?} {:?}>",
+        slot.shape, slot.absence, slot.codec, slot.null
+    )
 }
 
 /// JSON inside of a string is met by a few samples only, which a text may miss.
@@ -69,17 +83,42 @@ fn laws_of_two(one: &Pattern, other: &Pattern, dice: &mut Dice) -> Result<(), Te
         let inside = within(one, other, world);
         let met = meeting(one, other, world);
         if let Some(met) = &met {
-            prop_assert!(reads(one, met, world), "{met:?} is not read by the first of {} {}", shown(one), shown(other));
-            prop_assert!(reads(other, met, world), "{met:?} is not read by the second of {} {}", shown(one), shown(other));
+            prop_assert!(
+                reads(one, met, world),
+                "{met:?} is not read by the first of {} {}",
+                shown(one),
+                shown(other)
+            );
+            prop_assert!(
+                reads(other, met, world),
+                "{met:?} is not read by the second of {} {}",
+                shown(one),
+                shown(other)
+            );
         }
         for from in [one, one, other] {
             let value = value(from, dice);
             let (first, second) = (reads(one, &value, world), reads(other, &value, world));
-            prop_assert!(!(inside && first && !second), "within, but {world:?} {value:?} fits the first only of {} {}", shown(one), shown(other));
-            prop_assert!(!(first && second && met.is_none()) || has_gap(one, other), "{world:?} {value:?} fits both, and nothing was found: {} {}", shown(one), shown(other));
+            prop_assert!(
+                !(inside && first && !second),
+                "within, but {world:?} {value:?} fits the first only of {} {}",
+                shown(one),
+                shown(other)
+            );
+            prop_assert!(
+                !(first && second && met.is_none()) || has_gap(one, other),
+                "{world:?} {value:?} fits both, and nothing was found: {} {}",
+                shown(one),
+                shown(other)
+            );
         }
         if inside && reads(one, &sample(one), world) && !has_gap(one, other) {
-            prop_assert!(met.is_some(), "within, and they do not meet: {world:?} {} {}", shown(one), shown(other));
+            prop_assert!(
+                met.is_some(),
+                "within, and they do not meet: {world:?} {} {}",
+                shown(one),
+                shown(other)
+            );
         }
     }
     Ok(())

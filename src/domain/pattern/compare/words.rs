@@ -51,7 +51,10 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
 
 fn reads(words: &Words, texts: &[&str]) -> bool {
     let slots = words.slots().into_iter();
-    let holes = slots.filter_map(Slot::binds).max().map_or(0, |most| most + 1);
+    let holes = slots
+        .filter_map(Slot::binds)
+        .max()
+        .map_or(0, |most| most + 1);
     let mut reading = Reading {
         bindings: Bindings::of(holes),
         ..Reading::of(0, Strangers::Refused, DEPTH)
