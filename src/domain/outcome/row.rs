@@ -16,7 +16,7 @@ use crate::domain::side::Side;
 use crate::domain::translate::{Terms, read_headers, write_headers};
 
 /// What a route table says of one outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowSource {
     /// The key of the row's table: `route[3].outcome[0]`, `outcomes.common[2]`.
     pub key: String,
@@ -31,7 +31,7 @@ pub struct RowSource {
 }
 
 /// `rest` of an outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
     /// `status`
     pub status: Tree,
@@ -44,7 +44,7 @@ pub struct RestReplySource {
 }
 
 /// `rpc` of an outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RpcReplySource {
     /// `result`
     Result(Tree),
