@@ -125,7 +125,7 @@ fn open(value: &Json, pointer: &mut String) -> Result<Value, Violation> {
                 let inside = below(pointer, &member.name, |pointer| {
                     open(&value.piece(member.value), pointer)
                 });
-                object.insert(member.name, inside?);
+                object.insert(member.name.into_owned(), inside?);
             }
             Ok(Value::Object(object))
         }

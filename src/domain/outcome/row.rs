@@ -285,7 +285,7 @@ impl Row {
                 let value = |pattern: &Option<Pattern>| -> Result<Option<Json>, Misfit> {
                     let written = pattern.as_ref().map(|pattern| write(pattern, &writing));
                     let pieces = written.transpose()?.flatten();
-                    Ok(pieces.map(|pieces| Json::assembled(pieces.into_bytes().to_vec())))
+                    Ok(pieces.map(|pieces| Json::written(pieces.into_bytes().to_vec())))
                 };
                 let message = match value(message)? {
                     Some(message) => message,
@@ -416,11 +416,12 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, Pat
         }
         (Some(body), None) => {
             let body = body.pattern().map_err(|error| error.under("body"))?;
-            match body {
-                Pattern::Hole(mention) if mention.name == "_" && mention.default.is_none() => {
-                    BodyPattern::Anything
-                }
-                body => BodyPattern::Json(body),
+            let forgets = matches!(&body, Pattern::Hole(mention)
+                if mention.name == "_" && mention.default.is_none());
+            if forgets {
+                BodyPattern::Anything
+            } else {
+                BodyPattern::Json(body)
             }
         }
         (None, Some(text)) => {
