@@ -4,6 +4,7 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod failure;
+pub mod import;
 pub mod json;
 pub mod jsonrpc;
 pub mod outcome;
