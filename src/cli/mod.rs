@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
@@ -117,7 +117,7 @@ enum Format {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "documents", required = true, multiple = true, args = ["openapi", "openrpc", "from"])]
+#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
 struct ImportArguments {
     /// An OpenAPI 3.0 or 3.1 document, JSON or YAML; may be given several times
     #[arg(long, value_name = "FILE")]

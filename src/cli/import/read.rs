@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use serde_saphyr::UserMessageFormatter;
 
 use super::LARGEST;
 
@@ -61,7 +62,11 @@ pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
         ReadFault::Yaml {
             path: path.to_path_buf(),
             line,
-            what: first_line(&error.without_snippet().to_string()),
+            what: first_line(
+                &error
+                    .without_snippet()
+                    .render_with_formatter(&UserMessageFormatter),
+            ),
         }
     })
 }

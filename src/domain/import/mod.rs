@@ -9,7 +9,8 @@
 //! pair      which REST operation is which RPC operation, and why
 //! hole      names and spellings of holes
 //! matching  which param is which part of a REST call
-//! bind      the values of one call: where each lies on either side
+//! values    the values of one call: where each lies on either side
+//! bind      what two operations say → those values
 //! route     one route, from a pair or from one side alone
 //! table     all of them, without two that one call could mean
 //! write     the table as TOML
@@ -34,6 +35,7 @@ mod schema;
 mod table;
 #[cfg(test)]
 mod tests;
+mod values;
 mod words;
 mod write;
 

@@ -10,8 +10,8 @@ use super::openapi::Stop;
 use super::refs::{Refs, shown};
 use super::schema::{self, Named, Need, Schema, Type};
 
-/// Headers that the document does not get to declare (OpenAPI 3.1 §4.8.12.1), and those that the proxy takes
-/// along anyway.
+/// Headers that the document does not get to declare (OpenAPI 3.1 §4.8.12.1), those that the proxy takes along
+/// anyway, and those of a single connection.
 const NOT_OURS: &[&str] = &[
     "accept",
     "content-type",
@@ -23,6 +23,18 @@ const NOT_OURS: &[&str] = &[
     "x-request-id",
     "traceparent",
     "tracestate",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+    "forwarded",
 ];
 
 /// Reads the parameters of a path and of an operation; the operation's are over those of the path.
@@ -52,7 +64,7 @@ pub(super) fn read<'v>(
         let place = match place {
             "path" => Place::Path,
             "query" => Place::Query,
-            "header" if NOT_OURS.contains(&name.to_ascii_lowercase().as_str()) => continue,
+            "header" if is_not_ours(name) => continue,
             "header" if is_header(name) => Place::Header,
             "header" => {
                 notes.push(format!("look: `{}` is no name of a header", shown(name)));
@@ -70,6 +82,11 @@ pub(super) fn read<'v>(
         found.extend(one(refs, name, place, parameter, notes)?);
     }
     Ok(found)
+}
+
+fn is_not_ours(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    NOT_OURS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
 fn is_header(name: &str) -> bool {

@@ -43,6 +43,9 @@ pub enum Fault {
     /// Nesting beyond any use.
     #[error("nested more than {DEEPEST} deep at {0}")]
     TooDeep(String),
+    /// A schema made of schemas made of schemas.
+    #[error("`allOf` inside `allOf` leads to itself, or is nested more than {0} deep")]
+    AllOf(usize),
     /// Schemas that multiply.
     #[error(
         "schemas that lead to more than {MOST_STEPS} others; `allOf` inside `allOf` multiplies"

@@ -2,13 +2,14 @@
 //!
 //! The short form is taken wherever it says all there is; only what it cannot say is spelled out.
 
-use super::bind::{self, AtRest, AtRpc, Bindings, Bound};
+use super::bind;
 use super::hole;
 use super::model::{Body, Call, Reply, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, Pair};
 use super::refs::shown;
 use super::schema::Others;
 use super::table::Taken;
+use super::values::{AtRest, AtRpc, Bindings, Bound};
 use super::words;
 use crate::domain::percent::{self, Keep};
 
@@ -307,7 +308,7 @@ fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
         match &bound.rest {
             AtRest::Body => return Some(Pattern::Text(bound.declared())),
             AtRest::Member(name) => {
-                members.push((literal(name), Pattern::Text(bound.declared())));
+                members.push((name.clone(), Pattern::Text(bound.declared())));
             }
             AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_) => {}
         }
@@ -327,7 +328,7 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
     for bound in &bindings.bounds {
         let hole = Pattern::Text(bound.named());
         match &bound.rpc {
-            AtRpc::Named(name) => members.push((literal(name), hole)),
+            AtRpc::Named(name) => members.push((name.clone(), hole)),
             AtRpc::Position(at) => positions.push((*at, hole)),
             AtRpc::Twin => {}
         }

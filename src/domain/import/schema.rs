@@ -135,7 +135,7 @@ fn merge<'v>(
     // OpenAPI 3.1 allows members beside `$ref`; those of the one that refers come last.
     let target = refs.follow(schema)?;
     if depth == 0 {
-        return Err(Fault::Cycle("allOf".to_owned()));
+        return Err(Fault::AllOf(DEEPEST));
     }
     let Some(members) = target.as_object() else {
         return Ok(());
@@ -173,7 +173,8 @@ fn read_members<'v>(
     for (name, schema) in properties {
         let brief = brief(refs, schema)?;
         let known = found.members.iter().any(|member| member.name == *name);
-        if !known && brief.access == Access::Both {
+        // In a pattern `...` means the members that are not named.
+        if !known && brief.access == Access::Both && name != "..." {
             found.members.push(Named {
                 name: name.clone(),
                 kind: brief.json_type(),

@@ -224,6 +224,14 @@ pub(super) fn invented(operation: &RestOperation) -> String {
     if words.is_empty() {
         words.push("root".to_owned());
     }
-    words.push(verb);
+    // `/notes:archive` has said what is done.
+    let said = match operation.segments.last() {
+        Some(Segment::Literal(text)) => text.contains(':'),
+        Some(Segment::Hole { verb, .. }) => verb.is_some(),
+        None => false,
+    };
+    if !said {
+        words.push(verb);
+    }
     words.join(".")
 }
