@@ -272,3 +272,37 @@ fn a_server_that_cannot_be_asked_is_named() {
     assert!(said.iter().all(|said| !said.contains("secret")), "{said:?}");
     insta::assert_snapshot!("import_from", said.concat());
 }
+
+#[test]
+fn documents_that_are_made_to_hurt_are_refused() {
+    let deep = format!("{{\"openapi\": {}", "[".repeat(10_000));
+    let deep_yaml = format!("openapi: {}", "[".repeat(10_000));
+    let indented: String = (0..5_000)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
+    let mut laughs = String::from("a0: &a0 [x, x]\n");
+    for level in 1..30 {
+        let below = level - 1;
+        laughs.push_str(&format!("a{level}: &a{level} [*a{below}, *a{below}]\n"));
+    }
+    for (name, text) in [
+        ("a.json", deep),
+        ("a.yaml", deep_yaml),
+        ("a.yaml", indented),
+        ("a.yaml", laughs),
+    ] {
+        let said = refused(name, &text, "--openapi");
+        let first = format!("error: `{name}`");
+        assert!(said.starts_with(&first) && said.len() < 500, "{said}");
+    }
+}
+
+#[test]
+fn a_file_beyond_any_document_is_refused_before_it_is_understood() {
+    let folder = folder(&[]);
+    let file = fs::File::create(folder.path().join("a.json")).unwrap();
+    file.set_len(32 * 1024 * 1024 + 1).unwrap();
+    let run = run_in(folder.path(), &["import", "--openapi", "a.json"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.stderr, "error: `a.json` is larger than 32 MiB\n");
+}

@@ -205,7 +205,7 @@ impl<'v> Context<'_, 'v> {
             method: self.method.to_uppercase(),
             path,
             segments,
-            id: id.map(shown),
+            id: id.map(str::to_owned),
             parameters,
             body,
             reply,

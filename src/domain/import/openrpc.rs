@@ -67,7 +67,8 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
         let param = refs.follow(param)?;
         let schema = schema::read(refs, param.get("schema"))?;
         let name = match text(param, "name") {
-            Some(name) if !name.is_empty() => name.to_owned(),
+            // In a pattern `...` means the members that are not named.
+            Some(name) if !name.is_empty() && name != "..." => name.to_owned(),
             Some(_) | None => format!("param{}", params.len() + 1),
         };
         if params.iter().any(|known| known.name == name) {

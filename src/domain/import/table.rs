@@ -29,21 +29,26 @@ pub(super) fn table(found: Operations) -> Table {
     let mut drafts: Vec<(usize, Drafted, Keys)> = Vec::new();
     let mut taken = Taken::default();
     let mut refusals: Vec<(usize, usize, String)> = Vec::new();
-    let proposed = std::mem::take(&mut pairs.pairs);
+    let mut proposed = std::mem::take(&mut pairs.pairs);
+    proposed.sort_by_key(|pair| pair.rest);
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
-        match bind::pair(rest, rpc) {
-            Ok(bindings) => {
-                let (drafted, keys) = route::of_pair(rest, rpc, &pair, bindings);
-                drafts.push((pair.rest, drafted, keys));
+        let drafted = bind::pair(rest, rpc).and_then(|bindings| {
+            let (mut drafted, keys) = route::of_pair(rest, rpc, &pair, bindings);
+            taken.claim(&mut drafted, &keys);
+            // What cannot be one route may be two: the sides are tried alone.
+            match drafted.refused.take() {
+                None => Ok((pair.rest, drafted, keys)),
+                Some(why) => Err(why),
+            }
+        });
+        match drafted {
+            Ok(drafted) => {
+                drafts.push(drafted);
                 pairs.pairs.push(pair);
             }
             Err(why) => refusals.push((pair.rest, pair.rpc, why)),
         }
-    }
-    drafts.sort_by_key(|(at, _, _)| *at);
-    for (_, drafted, keys) in &mut drafts {
-        taken.claim(drafted, keys);
     }
     // A name that an RPC operation has is not free for one that only REST has.
     taken.reserve(&found.rpc);

@@ -432,6 +432,6 @@ fn texts_of_a_document_stay_texts() {
     assert_eq!(routes.len(), 1);
     assert_eq!(
         routes[0]["rpc"].as_str(),
-        Some("a\"b\\c # [[route]] name = \"x\" {{hole}}")
+        Some("a\"b\\c\n# [[route]]\nname = \"x\" {{hole}}")
     );
 }
