@@ -117,6 +117,11 @@ impl Matching {
     }
 }
 
+/// Whether two names may mean one value.
+pub(super) fn alike(one: &str, other: &str) -> bool {
+    words::same_name(one, other) || ends_alike(one, other)
+}
+
 /// `petId` in the path of a pet, `id` among the params.
 fn ends_alike(one: &str, other: &str) -> bool {
     let (one, other) = (words::words(one), words::words(other));

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::matching::alike;
 use super::model::{Body, Parameter, RestOperation, RpcOperation};
 use super::words::{self, Meaning};
 
@@ -226,7 +227,7 @@ fn overlap(rest: &RestOperation, rpc: &RpcOperation) -> usize {
     let twins = rpc
         .params
         .iter()
-        .filter(|param| names.iter().any(|name| words::same_name(name, &param.name)));
+        .filter(|param| names.iter().any(|name| alike(name, &param.name)));
     let twins = twins.count();
     let all = names.len() + rpc.params.len() - twins.min(names.len());
     (twins * 100).checked_div(all).unwrap_or(0)

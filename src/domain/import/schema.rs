@@ -70,7 +70,9 @@ pub(super) struct Schema {
     pub(super) default: Option<Value>,
     pub(super) members: Vec<Named>,
     pub(super) others: Others,
-    pub(super) required: Vec<String>,
+    /// `additionalProperties`, where it says something.
+    additional: Option<Others>,
+    required: Vec<String>,
     access: Access,
 }
 
@@ -114,9 +116,12 @@ pub(super) fn read<'v>(refs: &Refs<'v>, schema: Option<&'v Value>) -> Result<Sch
     if found.kind == Type::Any && !found.members.is_empty() {
         found.kind = Type::Object;
     }
-    if found.members.is_empty() {
-        found.others = Others::Allowed;
-    }
+    found.others = match found.additional {
+        Some(others) => others,
+        // What names no member at all says nothing of its members.
+        None if found.members.is_empty() => Others::Allowed,
+        None => Others::None,
+    };
     for member in &mut found.members {
         if found.required.contains(&member.name) {
             member.need = Need::Required;
@@ -154,8 +159,10 @@ fn merge<'v>(
     if let Some(items) = members.get("items") {
         found.items = Some(brief(refs, items)?.kind);
     }
-    if let Some(Value::Bool(true) | Value::Object(_)) = members.get("additionalProperties") {
-        found.others = Others::Allowed;
+    match members.get("additionalProperties") {
+        Some(Value::Bool(true) | Value::Object(_)) => found.additional = Some(Others::Allowed),
+        Some(Value::Bool(false)) => found.additional = Some(Others::None),
+        Some(_) | None => {}
     }
     let names = list(members, "required").filter_map(Value::as_str);
     found.required.extend(names.map(str::to_owned));
@@ -318,7 +325,8 @@ fn one_of<'v>(
     }
     if let Some(kind) = common {
         if kind == Type::Object {
-            found.others = Others::Allowed;
+            // Each of the choices may have members of its own.
+            found.additional = Some(Others::Allowed);
         }
         if found.kind == Type::Any {
             found.kind = kind;
