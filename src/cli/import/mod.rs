@@ -5,6 +5,8 @@
 
 mod ask;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

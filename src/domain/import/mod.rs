@@ -34,7 +34,7 @@ mod route;
 mod schema;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod values;
 mod words;
 mod write;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Draft, Fault, Given, ImportError, Kind, draft};
 
-mod any;
+pub(crate) mod any;
 
 fn given(kind: Kind, document: Value) -> Given {
     Given {

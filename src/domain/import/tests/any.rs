@@ -137,8 +137,8 @@ fn operation() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A small document that is well-formed, with odd names.
-fn api() -> impl Strategy<Value = Value> {
+/// A small OpenAPI document that is well-formed, with odd names.
+pub(crate) fn api() -> impl Strategy<Value = Value> {
     let segment = prop_oneof![
         prop::sample::select(
             &[
@@ -156,7 +156,8 @@ fn api() -> impl Strategy<Value = Value> {
         .prop_map(|paths| json!({ "openapi": "3.1.0", "paths": paths }))
 }
 
-fn rpc() -> impl Strategy<Value = Value> {
+/// A small OpenRPC document of this kind.
+pub(crate) fn rpc() -> impl Strategy<Value = Value> {
     let param = (word(), schema(), any::<bool>()).prop_map(
         |(name, schema, required)| json!({ "name": name, "schema": schema, "required": required }),
     );
