@@ -134,14 +134,17 @@ impl Server {
     pub(super) fn ask(&self, method: Option<Method>, limit: Duration) -> Result<Given, AskFault> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| AskFault::Unreachable(self.name(), error))?;
-        runtime.block_on(async {
+        let told = runtime.block_on(async {
             let late = |_| AskFault::Late {
                 server: self.name(),
                 limit,
             };
             let told = tokio::time::timeout(limit, self.tell(method)).await;
             told.map_err(late).flatten()
-        })
+        });
+        // A name that is still being resolved is not waited for.
+        runtime.shutdown_background();
+        told
     }
 
     /// The address without what may be secret in it.

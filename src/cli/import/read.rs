@@ -56,7 +56,9 @@ pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
             source,
         });
     }
-    serde_saphyr::from_str(text).map_err(|error| {
+    // In YAML 1.2 `yes`, `no` and `on` are texts.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         // Where it found nothing at all there is no line.
         let line = error.location().map_or(1, |location| location.line());
         ReadFault::Yaml {

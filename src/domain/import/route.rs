@@ -199,6 +199,10 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
     let mut drafted = assemble(&rest, rpc, &bindings);
     drafted.effect = rpc.effect;
     drafted.comments.clone_from(&rpc.notes);
+    if rpc.effect.is_some() {
+        let note = "look: `effect` is what the tool says of itself";
+        drafted.comments.push(note.to_owned());
+    }
     drafted
         .comments
         .push("unpaired: no REST operation is known for it; look at method and path".to_owned());
