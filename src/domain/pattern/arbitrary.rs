@@ -37,7 +37,9 @@ pub(in crate::domain) fn dice() -> impl Strategy<Value = Dice> {
 const NAMES: &[&str] = &["a", "b", "c", "A", "1"];
 const TEXTS: &[&str] = &["x", "y", ": ", "-", "xx", "xyx", "1", "tru"];
 const WORDS: &[&str] = &["x", "y", "x-y", "1", "true", "x: y"];
-const LITERALS: &[&str] = &["1", "-2", "1.0", "true", "null", "\"x\"", "\"1\"", "\"x-y\"", "\"\""];
+const LITERALS: &[&str] = &[
+    "1", "-2", "1.0", "true", "null", "\"x\"", "\"1\"", "\"x-y\"", "\"\"",
+];
 
 fn json(text: &'static str) -> Json {
     Json::literal(text)
@@ -90,7 +92,14 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
         _ => Codec::Plain,
     };
     let name = "h".to_owned();
-    Slot { name, role, shape, absence, codec, null }
+    Slot {
+        name,
+        role,
+        shape,
+        absence,
+        codec,
+        null,
+    }
 }
 
 fn text(dice: &mut Dice) -> TextPattern {
@@ -143,14 +152,22 @@ fn grown(dice: &mut Dice, depth: usize) -> Pattern {
 
 fn rest(dice: &mut Dice, shape: Shape) -> Slot {
     let absence = Absence::Refused;
-    Slot { absence, codec: Codec::Plain, null: Null::Value, ..slot(dice, shape) }
+    Slot {
+        absence,
+        codec: Codec::Plain,
+        null: Null::Value,
+        ..slot(dice, shape)
+    }
 }
 
 fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
     let mut members: Vec<(String, Pattern)> = Vec::new();
     for _ in 0..dice.below(4) {
         let name = dice.pick(NAMES);
-        if !members.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        if !members
+            .iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
             members.push((name.to_owned(), grown(dice, depth - 1)));
         }
     }
@@ -159,7 +176,11 @@ fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
         0 => vec!["d".to_owned()],
         _ => Vec::new(),
     };
-    ObjectPattern { members, rest, foreign }
+    ObjectPattern {
+        members,
+        rest,
+        foreign,
+    }
 }
 
 /// Whether a hole may stand twice.
@@ -351,14 +372,22 @@ pub(in crate::domain) fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
         }
         Pattern::List(list) => {
             let mut items: Vec<Json> = list.items.iter().map(|item| value(item, dice)).collect();
-            items.truncate(items.len() - dice.below(items.len() + 2).saturating_sub(2).min(items.len()));
+            items.truncate(
+                items.len()
+                    - dice
+                        .below(items.len() + 2)
+                        .saturating_sub(2)
+                        .min(items.len()),
+            );
             if list.rest.is_some() {
                 items.extend((0..dice.below(3)).map(|_| any_value(dice)));
             }
             array_of(&items)
         }
         Pattern::Each(each) => {
-            let items: Vec<Json> = (0..dice.below(3)).map(|_| value(&each.item, dice)).collect();
+            let items: Vec<Json> = (0..dice.below(3))
+                .map(|_| value(&each.item, dice))
+                .collect();
             array_of(&items)
         }
     }
@@ -401,7 +430,9 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
         Shape::Any => any_value(dice),
         Shape::One(scalar) => scalar_value(scalar, dice),
         Shape::Repeated(scalar) | Shape::Separated(scalar) => {
-            let items: Vec<Json> = (0..dice.below(3)).map(|_| scalar_value(scalar, dice)).collect();
+            let items: Vec<Json> = (0..dice.below(3))
+                .map(|_| scalar_value(scalar, dice))
+                .collect();
             array_of(&items)
         }
         Shape::Object => json("{\"a\":1}"),
@@ -418,7 +449,10 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
 pub(in crate::domain) fn spelled(text: &TextPattern, dice: &mut Dice) -> String {
     let parts = text.parts.iter().map(|part| match part {
         Part::Text(text) => text.clone(),
-        Part::Hole(slot) => slot.shape.scalar().map_or(String::new(), |scalar| word(scalar, dice)),
+        Part::Hole(slot) => slot
+            .shape
+            .scalar()
+            .map_or(String::new(), |scalar| word(scalar, dice)),
     });
     parts.collect()
 }
@@ -477,10 +511,13 @@ pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
         Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
             (_, 0) => String::new(),
             (Shape::Separated(scalar), _) => {
-                let words: Vec<String> = (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
+                let words: Vec<String> =
+                    (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
                 words.join(",")
             }
-            (shape, _) => shape.scalar().map_or(String::new(), |scalar| word(scalar, dice)),
+            (shape, _) => shape
+                .scalar()
+                .map_or(String::new(), |scalar| word(scalar, dice)),
         },
         Words::Mixed(text) => spelled(text, dice),
     };

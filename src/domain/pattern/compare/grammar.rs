@@ -222,9 +222,9 @@ impl Word {
             (Word::Number, At::Number(at)) => at.step(letter).map(At::Number),
             (Word::Among(words), At::Among(first, length)) => {
                 let begin = words.get(first)?.get(..length)?;
-                let next = words.iter().position(|word| {
-                    word.get(length) == Some(&letter) && word.starts_with(begin)
-                });
+                let next = words
+                    .iter()
+                    .position(|word| word.get(length) == Some(&letter) && word.starts_with(begin));
                 next.map(|next| At::Among(next, length + 1))
             }
             (Word::Any | Word::Integer | Word::Number | Word::Among(_), _) => Some(At::Any),

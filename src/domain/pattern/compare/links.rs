@@ -53,7 +53,10 @@ impl<'p> Links<'p> {
     pub(super) fn add_lists(&mut self, inside: Links<'p>) {
         for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
             // The places in one element have been compared, so each hole is noted once.
-            if inside.found[..index].iter().any(|(known, _, _)| known == hole) {
+            if inside.found[..index]
+                .iter()
+                .any(|(known, _, _)| known == hole)
+            {
                 continue;
             }
             // A list of equal values may be longer elsewhere.
@@ -67,12 +70,15 @@ impl<'p> Links<'p> {
 
     /// Whether each hole stands for equal values in all its places.
     pub(super) fn agree(&self) -> bool {
-        self.found.iter().enumerate().all(|(index, (hole, slot, link))| {
-            let mut before = self.found[..index].iter().rev();
-            // Being equal carries over, so the nearest place will do.
-            let before = before.find(|(known, _, _)| known == hole);
-            before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
-        })
+        self.found
+            .iter()
+            .enumerate()
+            .all(|(index, (hole, slot, link))| {
+                let mut before = self.found[..index].iter().rev();
+                // Being equal carries over, so the nearest place will do.
+                let before = before.find(|(known, _, _)| known == hole);
+                before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
+            })
     }
 }
 

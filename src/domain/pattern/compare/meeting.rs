@@ -6,7 +6,8 @@ use super::within::{is_unopened, named, welcomes};
 use super::{DEPTH, World, element, reads, takes_all, texts_of};
 use crate::domain::json::{Json, encode};
 use crate::domain::pattern::{
-    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
+    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape,
+    Slot,
 };
 
 /// A value that fits both patterns, if there is any.
@@ -143,12 +144,12 @@ impl Building {
             (Pattern::Hole(one), Pattern::Hole(other)) => hole_values(one, other),
             (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
             | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
-            (Pattern::Hole(slot), Pattern::Object(_)) => {
-                self.some(other).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
-            }
-            (Pattern::Object(_), Pattern::Hole(slot)) => {
-                self.some(one).filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
-            }
+            (Pattern::Hole(slot), Pattern::Object(_)) => self
+                .some(other)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
+            (Pattern::Object(_), Pattern::Hole(slot)) => self
+                .some(one)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
             (Pattern::Hole(slot), array @ (Pattern::List(_) | Pattern::Each(_)))
             | (array @ (Pattern::List(_) | Pattern::Each(_)), Pattern::Hole(slot)) => {
                 let item = Box::new(element(slot, &slot.shape)?);
@@ -167,10 +168,9 @@ impl Building {
                 Lists::Filled => array(&Vec::from_iter(self.both(&one.item, &other.item))),
                 Lists::Empty => array(&[]),
             }),
-            (
-                Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_),
-                _,
-            ) => None,
+            (Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => {
+                None
+            }
         }
     }
 
@@ -183,12 +183,17 @@ impl Building {
             Pattern::Object(object) => {
                 let members = object.members.iter();
                 let required = members.filter(|(_, member)| !member.may_be_absent());
-                let filled = required.map(|(name, member)| Some((name.as_str(), self.some(member)?)));
+                let filled =
+                    required.map(|(name, member)| Some((name.as_str(), self.some(member)?)));
                 Some(self::object(&filled.collect::<Option<Vec<_>>>()?))
             }
             Pattern::List(list) => {
                 let items = list.items.iter().take(list.least());
-                Some(array(&items.map(|item| self.some(item)).collect::<Option<Vec<_>>>()?))
+                Some(array(
+                    &items
+                        .map(|item| self.some(item))
+                        .collect::<Option<Vec<_>>>()?,
+                ))
             }
             Pattern::Each(each) => Some(match self.lists {
                 Lists::Filled => array(&Vec::from_iter(self.some(&each.item))),
@@ -199,7 +204,10 @@ impl Building {
 
     fn objects(self, one: &ObjectPattern, other: &ObjectPattern) -> Option<Json> {
         let mut members = Vec::new();
-        let more = other.members.iter().filter(|(name, _)| named(one, name).is_none());
+        let more = other
+            .members
+            .iter()
+            .filter(|(name, _)| named(one, name).is_none());
         for (name, _) in one.members.iter().chain(more) {
             let places = (self.at(one, name), self.at(other, name));
             let value = match places {
@@ -272,7 +280,7 @@ fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
 }
 
 /// Values that a hole takes: all that make a difference.
-fn values_of(slot: &Slot) -> Vec<Json> {
+pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
     let mut values = shape_values(&slot.shape);
     if slot.codec == Codec::Json {
         for value in &mut values {
@@ -297,8 +305,10 @@ fn shape_values(shape: &Shape) -> Vec<Json> {
         ],
         Shape::One(scalar) => scalar_values(scalar),
         Shape::Repeated(scalar) | Shape::Separated(scalar) => {
-            let mut values: Vec<Json> =
-                scalar_values(scalar).into_iter().map(|value| array(&[value])).collect();
+            let mut values: Vec<Json> = scalar_values(scalar)
+                .into_iter()
+                .map(|value| array(&[value]))
+                .collect();
             values.push(Json::literal("[]"));
             values
         }

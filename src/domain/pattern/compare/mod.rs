@@ -15,7 +15,10 @@ mod texts;
 mod within;
 mod words;
 
-use super::{Absence, Bindings, Codec, Null, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot, Strangers};
+use super::{
+    Absence, Bindings, Codec, Null, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot,
+    Strangers,
+};
 use crate::domain::json::{Json, same_ignoring_case};
 use grammar::{Fit, Grammar};
 use texts::Texts;
@@ -78,7 +81,9 @@ fn reading(pattern: &Pattern, world: World) -> Reading {
 
 /// Whether a value fits a pattern.
 fn reads(pattern: &Pattern, value: &Json, world: World) -> bool {
-    pattern.read(Some(value), &mut reading(pattern, world)).is_ok()
+    pattern
+        .read(Some(value), &mut reading(pattern, world))
+        .is_ok()
 }
 
 /// Whether two names differ, and only in letter case.

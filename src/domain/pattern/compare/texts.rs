@@ -225,7 +225,9 @@ fn letters(one: &Texts, other: &Texts) -> Vec<char> {
     letters.sort_unstable();
     letters.dedup();
     let others = ('a'..='z').chain('\u{e000}'..='\u{f8ff}');
-    let fresh = others.into_iter().find(|letter| letters.binary_search(letter).is_err());
+    let fresh = others
+        .into_iter()
+        .find(|letter| letters.binary_search(letter).is_err());
     // What is read into holes looks like a word where it can.
     let mut all: Vec<char> = fresh.into_iter().collect();
     all.extend(letters);

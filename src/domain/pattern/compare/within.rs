@@ -6,8 +6,7 @@ use super::links::{Link, Links};
 use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of, twins};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot,
-    TextPattern,
+    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot, TextPattern,
 };
 
 /// A comparison in progress.
@@ -134,7 +133,8 @@ impl<'p> Within<'p> {
         }
         self.unknown(other);
         match (other, &one.shape, one.codec) {
-            (Pattern::Text(_), Shape::One(Scalar::String), _) | (Pattern::Text(_), _, Codec::Json) => {
+            (Pattern::Text(_), Shape::One(Scalar::String), _)
+            | (Pattern::Text(_), _, Codec::Json) => {
                 texts_within(&Pattern::Hole(one.clone()), other)
             }
             (Pattern::Object(other), Shape::Object, Codec::Plain) => {
@@ -179,7 +179,10 @@ impl<'p> Within<'p> {
         if loose && is_unopened(one) && !is_unopened(other) {
             return false;
         }
-        let strangers = one.members.iter().filter(|(name, _)| named(other, name).is_none());
+        let strangers = one
+            .members
+            .iter()
+            .filter(|(name, _)| named(other, name).is_none());
         for (name, _) in strangers {
             if !looser || !welcomes(other, name) {
                 return false;
@@ -187,20 +190,26 @@ impl<'p> Within<'p> {
         }
         if let Some(rest) = &other.rest {
             let same = one.members.len() == other.members.len()
-                && one.members.iter().all(|(name, _)| named(other, name).is_some());
+                && one
+                    .members
+                    .iter()
+                    .all(|(name, _)| named(other, name).is_some());
             let link = one.rest.as_ref().filter(|_| same).map(Link::Hole);
             self.links.add(rest, link.unwrap_or(Link::Unknown));
         }
-        other.members.iter().all(|(name, wider)| match named(one, name) {
-            Some(member) => self.place(Some(member), Some(wider)),
-            None if loose && welcomes(one, name) => {
-                let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
-                self.unknown(wider);
-                // A name that differs in letter case only fits where this name is not known.
-                anything && wider.may_be_absent() && name.to_uppercase() == name.to_lowercase()
-            }
-            None => self.place(None, Some(wider)),
-        })
+        other
+            .members
+            .iter()
+            .all(|(name, wider)| match named(one, name) {
+                Some(member) => self.place(Some(member), Some(wider)),
+                None if loose && welcomes(one, name) => {
+                    let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
+                    self.unknown(wider);
+                    // A name that differs in letter case only fits where this name is not known.
+                    anything && wider.may_be_absent() && name.to_uppercase() == name.to_lowercase()
+                }
+                None => self.place(None, Some(wider)),
+            })
     }
 
     fn lists(&mut self, one: &'p ListPattern, other: &'p ListPattern) -> bool {
@@ -229,8 +238,8 @@ impl<'p> Within<'p> {
 
     fn list_in_each(&mut self, one: &'p ListPattern, other: &'p EachPattern) -> bool {
         self.unknown(&other.item);
-        let rest = one.rest.is_none()
-            || matches!(&*other.item, Pattern::Hole(slot) if takes_all(slot));
+        let rest =
+            one.rest.is_none() || matches!(&*other.item, Pattern::Hole(slot) if takes_all(slot));
         let mut items = one.items.iter();
         rest && items.all(|item| Within::new(self.world).alone(item, &other.item))
     }
@@ -266,9 +275,10 @@ impl<'p> Within<'p> {
             return false;
         };
         self.links.add(rest, Link::Unknown);
-        other.items.iter().all(|wider| {
-            wider.may_be_absent() && Within::new(self.world).alone(&one.item, wider)
-        })
+        other
+            .items
+            .iter()
+            .all(|wider| wider.may_be_absent() && Within::new(self.world).alone(&one.item, wider))
     }
 }
 
@@ -356,11 +366,7 @@ fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
         (Scalar::Enum(_), Scalar::String) | (Scalar::Integer, Scalar::Number) => true,
         (Scalar::Enum(one), Scalar::Enum(other)) => one.iter().all(|word| other.contains(word)),
         (
-            Scalar::String
-            | Scalar::Integer
-            | Scalar::Number
-            | Scalar::Boolean
-            | Scalar::Enum(_),
+            Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean | Scalar::Enum(_),
             _,
         ) => one == other,
     }
