@@ -107,7 +107,10 @@ fn a_whole_configuration_becomes_a_plan() {
     let fixture = Fixture::new(RICH).file("flags.toml", RICH_FLAGS);
     let plan = read(&fixture).unwrap().plan;
 
-    let (rest, rpc) = (plan.rest.as_ref().unwrap(), plan.rpc.as_ref().unwrap());
+    let (rest, rpc) = (
+        plan.upstream(Side::Rest).unwrap(),
+        plan.upstream(Side::Rpc).unwrap(),
+    );
     assert_eq!((rest.name.as_str(), rest.path.as_str()), ("old", "/"));
     assert_eq!(
         (rest.authority.as_str(), rest.address().as_str()),
@@ -252,7 +255,7 @@ fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
     }
     let of = |url: &str| {
         let plan = plan(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
-        let upstream = plan.rpc.unwrap();
+        let upstream = plan.upstream(Side::Rpc).unwrap();
         format!(
             "{} at {} {}",
             upstream.authority,

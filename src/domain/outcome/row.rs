@@ -416,11 +416,12 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, Pat
         }
         (Some(body), None) => {
             let body = body.pattern().map_err(|error| error.under("body"))?;
-            match body {
-                Pattern::Hole(mention) if mention.name == "_" && mention.default.is_none() => {
-                    BodyPattern::Anything
-                }
-                body => BodyPattern::Json(body),
+            let forgets = matches!(&body, Pattern::Hole(mention)
+                if mention.name == "_" && mention.default.is_none());
+            if forgets {
+                BodyPattern::Anything
+            } else {
+                BodyPattern::Json(body)
             }
         }
         (None, Some(text)) => {
