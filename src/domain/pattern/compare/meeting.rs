@@ -328,7 +328,7 @@ fn scalar_values(scalar: &Scalar) -> Vec<Json> {
     }
 }
 
-fn array(items: &[Json]) -> Json {
+pub(in crate::domain::pattern) fn array(items: &[Json]) -> Json {
     let mut text = vec![b'['];
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -340,7 +340,7 @@ fn array(items: &[Json]) -> Json {
     Json::written(text)
 }
 
-pub(super) fn object(members: &[(&str, Json)]) -> Json {
+pub(in crate::domain::pattern) fn object(members: &[(&str, Json)]) -> Json {
     let mut text = vec![b'{'];
     for (index, (name, value)) in members.iter().enumerate() {
         if index > 0 {

@@ -126,10 +126,6 @@ fn laws_of_two(one: &Pattern, other: &Pattern, dice: &mut Dice) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(512)
-    ))]
-
     #[test]
     fn every_pattern_is_within_itself(mut dice in dice()) {
         let one = pattern(&mut dice);
@@ -200,7 +196,11 @@ fn tree(value: &serde_json::Value) -> Tree {
                     .collect(),
             )
         }
-        other => Tree::Literal(Json::written(other.to_string().into_bytes())),
+        other @ (serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)) => {
+            Tree::Literal(Json::written(other.to_string().into_bytes()))
+        }
     }
 }
 
@@ -264,11 +264,6 @@ const NARROWER: &[(&str, &str, &[World])] = &[
         r#"{"x": "{x}"}"#,
         r#"{"x": "{x}", "y": "{y?}"}"#,
         &[World::Closed],
-    ),
-    (
-        r#"{"x": "{x}"}"#,
-        r#"{"x": "{x}", "...": "{more}"}"#,
-        &WORLDS,
     ),
     (
         r#"{"x": "{x}", "z": 1}"#,
@@ -348,6 +343,11 @@ fn what_no_value_fits_does_not_meet() {
             );
         }
     }
+    let (none, more) = (
+        spelled(r#"{"x": "{x}"}"#),
+        spelled(r#"{"x": "{x}", "...": "{m}"}"#),
+    );
+    assert!(within(&none, &more, World::Closed) && !within(&more, &none, World::Closed));
     let (a, b) = (spelled(r#"{"a": "{x}"}"#), spelled(r#"{"b": "{x}"}"#));
     assert_eq!(meeting(&a, &b, World::Closed), None);
     assert!(meeting(&a, &b, World::Open).is_some());

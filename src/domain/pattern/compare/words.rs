@@ -49,16 +49,16 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
 }
 
 fn reads(words: &Words, texts: &[&str]) -> bool {
-    let slots = words.slots().into_iter();
-    let holes = slots
-        .filter_map(Slot::binds)
-        .max()
-        .map_or(0, |most| most + 1);
-    let mut reading = Reading {
-        bindings: Bindings::of(holes),
+    words.read(texts, &mut reading(words)).is_ok()
+}
+
+/// A reading of words.
+pub(super) fn reading(words: &Words) -> Reading {
+    let holes = words.slots().into_iter().filter_map(Slot::binds).max();
+    Reading {
+        bindings: Bindings::of(holes.map_or(0, |most| most + 1)),
         ..Reading::of(0, Strangers::Refused, DEPTH)
-    };
-    words.read(texts, &mut reading).is_ok()
+    }
 }
 
 /// Whether a single text that fits one always fits the other.
