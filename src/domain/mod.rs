@@ -14,6 +14,7 @@ pub mod pieces;
 pub mod plan;
 pub mod rollout;
 pub mod route;
+pub mod schema;
 pub mod side;
 pub mod translate;
 pub mod wire;
