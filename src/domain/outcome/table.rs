@@ -1,5 +1,7 @@
 //! All outcomes of a route: which row an answer fits, on each side.
 
+use std::cmp::Reverse;
+
 use super::builtin::{self, ReplyLimits};
 use super::draft::RowSource;
 use super::row::{Content, Row, Seen, ToolResult, Written};
@@ -193,9 +195,12 @@ fn order(rows: &[Row], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize>
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|place| {
+        let row = &rows[*place];
+        // Of two that fit the same answers, the one that names more of them loses less.
         (
-            std::cmp::Reverse(refined[*place]),
-            rows[*place].origin,
+            Reverse(refined[*place]),
+            Reverse(row.binds(side)),
+            row.origin,
             *place,
         )
     });
