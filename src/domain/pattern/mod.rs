@@ -7,6 +7,7 @@
 
 mod bindings;
 mod compare;
+mod facts;
 mod mention;
 mod read;
 mod resolve;

@@ -137,7 +137,7 @@ fn a_value_becomes_its_text_or_is_refused() {
         (
             "x:string[]",
             Some("{}"),
-            "it must be an array, each element a string, not an object",
+            "it must be an array, not an object",
         ),
         (
             "x:string[,]",
