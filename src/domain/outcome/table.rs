@@ -61,7 +61,12 @@ impl Outcomes {
         let outcomes = Outcomes { rows, orders };
         for (place, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(place, side));
-            if let [Some(one), Some(_)] = never {
+            // That a route has its own row in place of one of a set is what the order is for.
+            let replaced = |other: usize| row.origin != outcomes.rows[other].origin;
+            if let [Some(one), Some(other)] = never
+                && !replaced(one)
+                && !replaced(other)
+            {
                 let what = format!(
                     "the row can never be used: {} fits whatever it fits, on both sides",
                     outcomes.rows[one].key
