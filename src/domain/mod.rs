@@ -3,7 +3,9 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod claim;
 pub mod failure;
+pub mod headers;
 pub mod json;
 pub mod jsonrpc;
 pub mod outcome;
@@ -11,6 +13,7 @@ pub mod pattern;
 pub mod percent;
 pub mod pieces;
 pub mod plan;
+pub mod refusal;
 pub mod rollout;
 pub mod route;
 pub mod side;

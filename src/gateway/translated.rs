@@ -16,10 +16,11 @@ use super::{Arrival, intake};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
-use crate::domain::outcome::{self, RestReply, RpcAnswer};
+use crate::domain::outcome::{RestReply, RpcAnswer};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Limits;
-use crate::domain::route::{BindError, Carries, Route, Segments};
+use crate::domain::refusal;
+use crate::domain::route::{Carries, Route, Segments};
 use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
@@ -41,12 +42,12 @@ pub(super) async fn rest_call(
         query: head.uri.query(),
         headers: &head.headers,
     };
-    let reading = translate::read_rest(route, rest_head, terms).map_err(bind)?;
+    let reading = translate::read_rest(route, rest_head, terms).map_err(refusal::bind)?;
     if route.carries() == Carries::Nothing && !hyper::body::Body::is_end_stream(&body) {
-        return Err(bind(translate::no_body(route)));
+        return Err(refusal::bind(translate::no_body(route)));
     }
     let body = intake::json(&head.headers, body, limits).await?;
-    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(bind)?;
+    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let upstream = upstream(record, Side::Rpc)?;
     let id = record.worker().mint();
@@ -102,21 +103,13 @@ pub(super) async fn rpc_call(
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
     let terms = terms(limits);
-    let call = translate::rpc_to_rest(route, called, terms).map_err(bind)?;
+    let call = translate::rpc_to_rest(route, called, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
-        let message = format!(
-            "the URL that these params make is longer than {} bytes",
-            limits.target
-        );
-        return Err(Failure::new(Reason::InvalidParams, message));
+        return Err(refusal::long_url(limits.target));
     }
     let upstream = upstream(record, Side::Rest)?;
-    let has_body = if call.body.is_some() {
-        HasBody::Yes
-    } else {
-        HasBody::No
-    };
+    let has_body = HasBody::of(&call.body);
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
     for (name, value) in call.headers {
@@ -171,14 +164,8 @@ impl Outgoing {
 }
 
 fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
-    // `check` refuses a plan that could come here.
     let upstream = record.installed().upstream(side).cloned();
-    upstream.ok_or_else(|| {
-        Failure::new(
-            Reason::Internal,
-            format!("there is no {side} upstream to translate for"),
-        )
-    })
+    upstream.ok_or_else(|| refusal::no_upstream(side))
 }
 
 async fn ask(
@@ -211,10 +198,6 @@ fn terms(limits: &Limits) -> Terms {
     }
 }
 
-fn bind(error: BindError) -> Failure {
-    Failure::new(Reason::InvalidParams, error.to_string())
-}
-
 /// Checks that a response answers the one question of its exchange.
 pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
     let own = response
@@ -240,22 +223,10 @@ pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
 
 /// What an RPC upstream answered in place of a response.
 pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize) -> Failure {
-    let status = reply.status.as_u16();
-    let reason = match &fault {
-        ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
-        ResponseFault::Json(_) => Reason::UpstreamNotJson,
-        ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
-    };
-    let kind = reply.content_type().unwrap_or("no content type");
-    let mut failure = Failure::new(
-        reason,
-        format!("the server answered HTTP {status} with `{kind}`: {fault}"),
-    );
     let reply = RestReply {
-        status,
+        status: reply.status.as_u16(),
         headers: reply.headers.clone(),
         body: reply.body.clone(),
     };
-    failure.detail = Some(outcome::kept(&reply, None, error_text));
-    failure
+    refusal::no_response(&reply, fault, error_text)
 }
