@@ -180,6 +180,15 @@ fn single(text: &Bytes, depth: u16) -> Result<Item, Fault> {
     Ok(envelope.into_item(text, whole))
 }
 
+/// Whether a value is the string `2.0`, however it is spelled.
+fn is_two(value: &[u8]) -> bool {
+    let escaped = || {
+        let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        decode(inner).ok().map(|version| version == "2.0")
+    };
+    value == b"\"2.0\"" || escaped() == Some(true)
+}
+
 /// The places of the members that the specification names.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
@@ -198,9 +207,20 @@ const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"
 impl Envelope {
     pub(super) fn note(&mut self, text: &[u8], member: Found) {
         let raw = &text[member.name];
-        if let Some(index) = NAMES.iter().position(|name| name.as_bytes() == raw) {
-            return self.put(index, member.value);
-        }
+        let index = match raw {
+            b"jsonrpc" => JSONRPC,
+            b"id" => ID,
+            b"method" => METHOD,
+            b"params" => PARAMS,
+            b"result" => RESULT,
+            b"error" => ERROR,
+            _ => return self.note_strange(raw, member.value),
+        };
+        self.put(index, member.value);
+    }
+
+    /// Notes a member that has none of the names, but may have one of them in another spelling.
+    fn note_strange(&mut self, raw: &[u8], value: Range<usize>) {
         // The longest name has seven letters; an escape or a letter beyond ASCII makes a name longer.
         let plain = raw.is_ascii() && !raw.contains(&b'\\');
         if plain && raw.len() > 7 {
@@ -211,7 +231,7 @@ impl Envelope {
             .iter()
             .position(|known| same_ignoring_case(known, &name))
         {
-            Some(index) if NAMES[index] == name => self.put(index, member.value),
+            Some(index) if NAMES[index] == name => self.put(index, value),
             Some(index) => {
                 let known = NAMES[index];
                 self.complain(format!(
@@ -254,8 +274,8 @@ impl Envelope {
             // With a name given twice nothing of the envelope can be trusted, the id least of all.
             return no_message(fault);
         }
-        match self.value(text, JSONRPC).map(|version| version.text()) {
-            Some(Some(Ok(version))) if version == "2.0" => {}
+        match self.places[JSONRPC].clone().map(|place| &text[place]) {
+            Some(version) if is_two(version) => {}
             None => return invalid("`jsonrpc` is missing; it must be \"2.0\"".into()),
             Some(_) => return invalid("`jsonrpc` must be the string \"2.0\"".into()),
         }

@@ -285,7 +285,7 @@ impl Row {
                 let value = |pattern: &Option<Pattern>| -> Result<Option<Json>, Misfit> {
                     let written = pattern.as_ref().map(|pattern| write(pattern, &writing));
                     let pieces = written.transpose()?.flatten();
-                    Ok(pieces.map(|pieces| Json::assembled(pieces.into_bytes().to_vec())))
+                    Ok(pieces.map(|pieces| Json::written(pieces.into_bytes().to_vec())))
                 };
                 let message = match value(message)? {
                     Some(message) => message,

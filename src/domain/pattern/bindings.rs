@@ -207,7 +207,7 @@ impl Members {
             text.extend_from_slice(&self.object.as_bytes()[place.clone()]);
         }
         text.push(b'}');
-        Json::assembled(text)
+        Json::written(text)
     }
 }
 

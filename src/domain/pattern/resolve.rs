@@ -1,7 +1,7 @@
 //! From what each place says of a hole to what holds for it everywhere.
 //!
-//! Type and `?` are said once and hold on both sides; a default belongs to its side, and is the other's as
-//! well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+//! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
+//! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
 
 use super::mention::{Codec, Mention, PatternError, Said, Way};
 use super::text::Words;
@@ -38,7 +38,14 @@ pub struct Fact {
     pub depth: usize,
     presence: Said,
     in_text: Said,
-    defaults: [Option<Json>; 2],
+    defaults: [Option<Fallback>; 2],
+}
+
+/// A default, and whether it is left out when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fallback {
+    value: Json,
+    left_out: Said,
 }
 
 /// All holes of a pair of patterns, by number.
@@ -60,7 +67,8 @@ struct Talk {
     presence: Said,
     in_text: Said,
     in_path: Said,
-    defaults: [Option<String>; 2],
+    /// What each side says of a default: its text, and whether `?` stands beside it.
+    defaults: [Option<(String, Said)>; 2],
     on: [Said; 2],
 }
 
@@ -195,8 +203,13 @@ impl Resolver {
             Place::Rest => Some(Shape::Object),
             Place::Json | Place::Words | Place::Text | Place::Path => mention.shape.clone(),
         };
-        talk.says(shape, mention.presence)?;
-        talk.defaults(index(side), mention.default.as_ref())
+        // Beside a default, `?` says what that side does with it.
+        let presence = match mention.default {
+            None => mention.presence,
+            Some(_) => Said::No,
+        };
+        talk.says(shape, presence)?;
+        talk.defaults(index(side), mention)
     }
 
     fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Talk, PatternError> {
@@ -276,17 +289,20 @@ impl Talk {
         }
     }
 
-    fn defaults(&mut self, side: usize, default: Option<&String>) -> Result<(), PatternError> {
-        match (&self.defaults[side], default) {
-            (Some(before), Some(default)) if before != default => Err(PatternError::new(format!(
-                "the hole `{}` has two defaults on one side, `{before}` and `{default}`; say one",
-                self.name
+    fn defaults(&mut self, side: usize, mention: &Mention) -> Result<(), PatternError> {
+        let Some(default) = &mention.default else {
+            return Ok(());
+        };
+        let said = (default.clone(), mention.presence);
+        match &self.defaults[side] {
+            Some(before) if *before != said => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; say one",
+                self.name, before.0
             ))),
-            (_, Some(default)) => {
-                self.defaults[side] = Some(default.clone());
+            _ => {
+                self.defaults[side] = Some(said);
                 Ok(())
             }
-            (_, None) => Ok(()),
         }
     }
 
@@ -324,8 +340,11 @@ impl Talk {
             )));
         }
         let [rest, rpc] = self.defaults;
-        let checked = |default: Option<String>| {
-            let checked = default.map(|default| shape.check_default(&default));
+        let checked = |default: Option<(String, Said)>| {
+            let checked = default.map(|(text, left_out)| {
+                let value = shape.check_default(&text);
+                value.map(|value| Fallback { value, left_out })
+            });
             checked
                 .transpose()
                 .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
@@ -347,11 +366,16 @@ impl Fact {
     /// What an absent value means on a side.
     #[must_use]
     pub fn absence(&self, side: Side) -> Absence {
-        match (self.presence, &self.defaults[index(side)]) {
-            (Said::No, None) => Absence::Refused,
-            (Said::Yes, None) => Absence::Kept,
-            (Said::No, Some(default)) => Absence::Filled(default.clone()),
-            (Said::Yes, Some(default)) => Absence::Implied(default.clone()),
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return match self.presence {
+                Said::No => Absence::Refused,
+                Said::Yes => Absence::Kept,
+            };
+        };
+        let value = fallback.value.clone();
+        match (self.presence, fallback.left_out) {
+            (Said::No, Said::No) => Absence::Filled(value),
+            (Said::Yes, _) | (_, Said::Yes) => Absence::Implied(value),
         }
     }
 
