@@ -4,6 +4,8 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod claim;
+pub mod document;
+pub mod explain;
 pub mod failure;
 pub mod headers;
 pub mod json;

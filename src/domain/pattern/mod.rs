@@ -10,6 +10,7 @@ mod compare;
 mod mention;
 mod read;
 mod resolve;
+mod spelled;
 mod text;
 mod tree;
 mod value;
