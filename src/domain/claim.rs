@@ -77,7 +77,11 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
 /// What is not posted to an RPC path.
 fn passing(plan: &Plan, head: Head<'_>) -> Side {
     match *head.method {
-        Method::GET | Method::DELETE if plan.rpc.is_some() && !is_routed(plan, head) => Side::Rpc,
+        Method::GET | Method::DELETE
+            if plan.upstream(Side::Rpc).is_some() && !is_routed(plan, head) =>
+        {
+            Side::Rpc
+        }
         _ => Side::Rest,
     }
 }
@@ -94,7 +98,7 @@ fn is_routed(plan: &Plan, head: Head<'_>) -> bool {
 pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
     let path = head.uri.path();
     let segments = Segments::split(path);
-    let may_pass = plan.rest.is_some() && plan.unrouted == Unrouted::Passthrough;
+    let may_pass = plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough;
     let selected = plan
         .routes
         .select_rest(head.method, &segments, head.uri.query(), head.headers);

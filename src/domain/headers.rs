@@ -8,7 +8,10 @@ use http::header::{
     PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, USER_AGENT, VIA, WWW_AUTHENTICATE,
 };
 
-use super::plan::{Credentials, UpstreamPlan};
+use super::failure::{Failure, Reason};
+use super::json::Json;
+use super::jsonrpc::Call;
+use super::plan::{Credentials, RpcFace, UpstreamPlan};
 
 /// The fields that `Connection` names, in all its values.
 #[must_use]
@@ -119,6 +122,43 @@ fn carry(from: &HeaderMap, to: &mut HeaderMap, names: &[HeaderName]) {
             to.append(name, value.clone());
         }
     }
+}
+
+/// The members by which an upstream takes the credentials that a caller's headers bear.
+#[must_use]
+pub fn credentials<'u>(
+    upstream: &'u UpstreamPlan,
+    headers: &HeaderMap,
+    depth: u16,
+) -> Vec<(&'u str, Json)> {
+    if upstream.credentials == Credentials::Drop {
+        return Vec::new();
+    }
+    let members = upstream.envelope.iter().filter_map(|paired| {
+        let value = paired.from_headers(headers, depth)?;
+        Some((paired.member.as_str(), value))
+    });
+    members.collect()
+}
+
+/// The headers of the credentials that a message bears in its envelope.
+///
+/// # Errors
+/// A [`Failure`] where a value has no place in its header.
+pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for paired in &face.envelope {
+        let Some(value) = said.text.member(&paired.member) else {
+            continue;
+        };
+        let header = paired.to_header(&value, depth);
+        let header =
+            header.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))?;
+        if let Some((name, value)) = header {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
 }
 
 /// What a translated answer brings back besides its content.

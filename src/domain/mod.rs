@@ -5,6 +5,7 @@
 
 pub mod claim;
 pub mod document;
+pub mod envelope;
 pub mod explain;
 pub mod failure;
 pub mod headers;

@@ -10,7 +10,8 @@ use http::header::{
 use http::{HeaderMap, Version};
 
 pub(super) use crate::domain::headers::{
-    HasBody, brought_back, named_by_connection, require_host, translated, withhold_credentials,
+    HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials,
+    translated, withhold_credentials,
 };
 use crate::domain::wire::ADDED_TE;
 

@@ -2,11 +2,13 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Method, Request, Response};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, request};
 use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 
 use super::forward::{Forwarded, forward, origin_form};
+use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer};
 use super::{AnswerBody, Arrival, Installed, Worker, translated};
@@ -15,7 +17,9 @@ use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Decision, Stage};
+use crate::domain::route::{Group, Segments};
 use crate::domain::side::Side;
+use crate::domain::translate::RestHead;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -39,21 +43,39 @@ async fn call(
     let (mut head, body) = request.into_parts();
     let caller = identify(record, plan, &head.headers);
     record.admit()?;
-    let selected = select(plan, (&head.method, &head.uri, &head.headers))?;
+    let claimed = Head {
+        method: &head.method,
+        uri: &head.uri,
+        headers: &head.headers,
+    };
+    let selected = claim::claim(plan, claimed)?;
+    let (selected, content) = match selected {
+        Claim::Route(route) => (Some(route), Content::Coming(body)),
+        Claim::Nobody => (None, Content::Coming(body)),
+        Claim::ByBody(group) => {
+            let body = intake::raw(body, &plan.limits).await?;
+            let index = by_body(plan, group, (&head, &body));
+            (Some(index), Content::Read(body))
+        }
+    };
     let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {
         (Stage::Retired, Some(index)) => {
             Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
         }
         (Stage::Translate, Some(index)) => {
-            translated::rest_call(record, plan.routes.route(index), (head, body), arrival).await
+            translated::rest_call(record, index, (head, content), arrival).await
         }
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
             let upstream = installed
-                .upstream(Side::Rest)
+                .upstream(selected, Side::Rest)
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
             origin_form(&mut head);
-            forward(record, upstream, Forwarded::streamed(head, body), arrival).await
+            let forwarded = match content {
+                Content::Coming(body) => Forwarded::streamed(head, body),
+                Content::Read(body) => Forwarded::read(head, body),
+            };
+            forward(record, upstream, forwarded, arrival).await
         }
     }
 }
@@ -84,19 +106,15 @@ pub(super) fn decide(
     decision
 }
 
-/// The route of a call; none where it passes by all of them.
-fn select(
-    plan: &Plan,
-    (method, uri, headers): (&Method, &http::Uri, &HeaderMap),
-) -> Result<Option<usize>, Failure> {
-    let head = Head {
-        method,
-        uri,
-        headers,
+/// The route of a call whose body decides. A body that is no JSON fits none of them, and is nobody's fault
+/// where the call passes.
+fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> usize {
+    let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
+    let rest_head = RestHead {
+        segments: &Segments::split(head.uri.path()),
+        query: head.uri.query(),
+        headers: &head.headers,
     };
-    Ok(match claim::claim(plan, head)? {
-        Claim::Route(index) => Some(index),
-        Claim::ByBody(group) => group.routes().first().copied(),
-        Claim::Nobody => None,
-    })
+    let json = json.ok().flatten();
+    plan.routes.select_by_body(group, rest_head, json.as_ref())
 }

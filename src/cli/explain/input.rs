@@ -58,9 +58,9 @@ pub(super) struct Input {
 pub(super) fn read(arguments: &ExplainArguments, plan: &Plan) -> Result<Input, InputError> {
     let from_stdin = |file: &&PathBuf| *file == Path::new("-");
     let implied = arguments.url.is_none() && arguments.http.is_none() && arguments.json.is_none();
-    let asks = [&arguments.http, &arguments.json].into_iter().flatten();
-    let request_is_there = implied || asks.filter(from_stdin).next().is_some();
-    if request_is_there && arguments.reply.as_ref().filter(from_stdin).is_some() {
+    let mut files = [&arguments.http, &arguments.json].into_iter().flatten();
+    let request_is_there = implied || files.any(|file| from_stdin(&file));
+    if request_is_there && arguments.reply.iter().any(|file| from_stdin(&file)) {
         let what = "standard input is the request already; give the reply as a file";
         return Err(InputError::Argument(what.to_owned()));
     }

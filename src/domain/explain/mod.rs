@@ -110,7 +110,13 @@ impl<'a> Case<'a> {
     }
 
     fn is_secret(&self, name: &http::HeaderName) -> bool {
-        is_credential(name) || name == self.plan.rollout.clients.api_key()
+        let upstreams = self.plan.upstreams.all.iter();
+        let mut paired = upstreams
+            .flat_map(|upstream| &upstream.envelope)
+            .chain(&self.plan.face.envelope);
+        is_credential(name)
+            || name == self.plan.rollout.clients.api_key()
+            || paired.any(|paired| paired.header() == name)
     }
 
     /// Notes the route and the decision.

@@ -1,12 +1,11 @@
 //! REST calls, explained.
 
-use bytes::Bytes;
-
 use super::reply::{answer_rest, passed};
+use super::secrets::HIDDEN;
 use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
 use crate::domain::claim::{Claim, claim};
 use crate::domain::failure::Failure;
-use crate::domain::headers::{HasBody, translated};
+use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::plan::UpstreamPlan;
@@ -31,19 +30,22 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
         Claim::Route(index) => Some(index),
         Claim::ByBody(group) => {
             let segments = Segments::split(head.uri.path());
-            let body = body(case)?;
+            // A body that is no JSON fits none of them, and is nobody's fault where the call passes.
+            let body = body(case).ok().flatten();
             let rest = head.rest(&segments);
             Some(plan.routes.select_by_body(group, rest, body.as_ref()))
         }
         Claim::Nobody => None,
     };
     let decision = case.decide(explanation, route);
-    match (decision.stage, route.map(|index| plan.routes.route(index))) {
-        (Stage::Retired, Some(route)) => Err(refusal::retired(plan, route, Side::Rest)),
-        (Stage::Translate, Some(route)) => translate(case, route, explanation),
+    match (decision.stage, route) {
+        (Stage::Retired, Some(index)) => {
+            Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
+        }
+        (Stage::Translate, Some(index)) => translate(case, index, explanation),
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
             let none = || refusal::no_route(head.method, head.uri.path());
-            let upstream = plan.upstream(Side::Rest).ok_or_else(none)?;
+            let upstream = plan.upstream_for(route, Side::Rest).ok_or_else(none)?;
             let target = head
                 .uri
                 .path_and_query()
@@ -70,8 +72,9 @@ fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
     parsed.map(Some).map_err(refusal::no_json)
 }
 
-fn translate(case: &Case<'_>, route: &Route, explanation: &mut Explanation) -> Result<(), Failure> {
+fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
     let head = case.asked.head;
+    let route = case.plan.routes.route(index);
     let segments = Segments::split(head.uri.path());
     let reading = translate::read_rest(route, head.rest(&segments), case.terms);
     let reading = reading.map_err(refusal::bind)?;
@@ -94,7 +97,7 @@ fn translate(case: &Case<'_>, route: &Route, explanation: &mut Explanation) -> R
     };
     let secrets = secrets(case, &told);
     explanation.holes = told.holes(&secrets);
-    let upstream = case.plan.upstream(Side::Rpc);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
     explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
@@ -113,16 +116,22 @@ fn sent(
     secrets: &Secrets,
 ) -> Sent {
     let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
+    let depth = case.terms.depth;
+    let members = credentials(upstream, case.asked.head.headers, depth).into_iter();
+    let members: Vec<_> = members
+        .map(|(member, _)| (member, Json::string(HIDDEN)))
+        .collect();
     let (message, note) = match route.waits {
         Waits::Yes => (
-            jsonrpc::request(1, &call.method, call.params).into_bytes(),
+            jsonrpc::request(1, &call.method, call.params, &members),
             "the id is the proxy's own",
         ),
         Waits::No => (
-            notification(&call),
-            "a notification: the caller is answered at once",
+            jsonrpc::notification(&call.method, call.params, &members),
+            "a notification; the caller gets 202 at once",
         ),
     };
+    let message = message.into_bytes();
     Sent {
         upstream: upstream.name.clone(),
         authority: upstream.authority.clone(),
@@ -132,19 +141,6 @@ fn sent(
         body: Some(Value::of(secrets.hide_bytes(&message))),
         note: Some(note),
     }
-}
-
-fn notification(call: &ToRpc) -> Bytes {
-    let method = Json::string(&call.method);
-    let mut text = br#"{"jsonrpc":"2.0","method":"#.to_vec();
-    text.extend_from_slice(method.as_bytes());
-    text.extend_from_slice(br#","params":"#);
-    call.params
-        .chunks()
-        .iter()
-        .for_each(|chunk| text.extend_from_slice(chunk));
-    text.push(b'}');
-    text.into()
 }
 
 /// The credentials of the head, and the holes that stand in a header of that kind.

@@ -1,20 +1,20 @@
 //! RPC calls, explained: each message of a body on its own.
 
-use http::Method;
 use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, Method};
 
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, strangers};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::headers::{HasBody, translated};
+use crate::domain::headers::{HasBody, said_credentials, translated};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
-use crate::domain::plan::UpstreamPlan;
+use crate::domain::plan::{Credentials, UpstreamPlan};
 use crate::domain::refusal;
 use crate::domain::rollout::Stage;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
-use crate::domain::translate::{self, ToRest};
+use crate::domain::translate::ToRest;
 
 /// Explains what is sent to an RPC path.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
@@ -124,15 +124,14 @@ fn tell(
     let plan = case.plan;
     let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
-    match (
-        decision.stage,
-        selected.map(|index| plan.routes.route(index)),
-    ) {
-        (Stage::Retired, Some(route)) => Err(refusal::retired(plan, route, Side::Rpc)),
-        (Stage::Translate, Some(route)) => translate(case, (route, call), explanation),
+    match (decision.stage, selected) {
+        (Stage::Retired, Some(index)) => {
+            Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
+        }
+        (Stage::Translate, Some(index)) => translate(case, (index, call), explanation),
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
             let unknown = || refusal::unknown_method(&call.method);
-            let upstream = plan.upstream(Side::Rpc).ok_or_else(unknown)?;
+            let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
             let target = target(upstream, case.asked.head.uri.query());
             let note = match (&call.id, company) {
                 (None, _) => "as it came; what the server says to a notification is dropped",
@@ -150,12 +149,15 @@ fn tell(
 
 fn translate(
     case: &Case<'_>,
-    (route, call): (&Route, &Call),
+    (index, call): (usize, &Call),
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
-    let limits = &case.plan.limits;
+    let (limits, routes) = (&case.plan.limits, &case.plan.routes);
+    let route = routes.route(index);
     let called = (call.method.as_str(), call.params.as_ref());
-    let made = translate::rpc_to_rest(route, called, case.terms).map_err(refusal::bind)?;
+    let made = routes
+        .write_rest(index, called, case.terms)
+        .map_err(refusal::bind)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
         let named = strangers::of_value(pattern, params, "params");
@@ -174,9 +176,10 @@ fn translate(
     if made.target.len() > limits.target {
         return Err(refusal::long_url(limits.target));
     }
-    let upstream = case.plan.upstream(Side::Rest);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rest);
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
-    explanation.sends = Some(sent(case, route, (upstream, &made), &secrets));
+    let said = said(case, upstream, call)?;
+    explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
     if let Some(id) = &call.id {
         explanation.outcomes = rows(route, Side::Rest);
         explanation.answer = answer_rpc(case, (route, &made.call), id)?;
@@ -184,15 +187,24 @@ fn translate(
     Ok(())
 }
 
+/// The headers of the credentials that the envelope bears, for an upstream that gets them.
+fn said(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
+    match upstream.credentials {
+        Credentials::Forward => said_credentials(&case.plan.face, call, case.terms.depth),
+        Credentials::Drop => Ok(HeaderMap::new()),
+    }
+}
+
 /// What a request to the REST upstream is.
 fn sent(
     case: &Case<'_>,
     route: &Route,
-    (upstream, made): (&UpstreamPlan, &ToRest),
+    (upstream, made, said): (&UpstreamPlan, &ToRest, HeaderMap),
     secrets: &super::Secrets,
 ) -> Sent {
     let has_body = HasBody::of(&made.body);
     let mut headers = translated(case.asked.head.headers, upstream, has_body);
+    headers.extend(said);
     for (name, value) in &made.headers {
         headers.insert(name, value.clone());
     }

@@ -71,6 +71,23 @@ impl Call {
         .concat()
         .into()
     }
+
+    /// The message without some of its members; nothing where it has none of them.
+    #[must_use]
+    pub fn without(&self, unwelcome: impl Fn(&str) -> bool) -> Option<Bytes> {
+        // The message was opened when it was read.
+        let members = self.text.open().ok()?;
+        if !members.iter().any(|member| unwelcome(&member.name)) {
+            return None;
+        }
+        let mut kept = Vec::with_capacity(self.text.as_bytes().len());
+        for member in members.iter().filter(|member| !unwelcome(&member.name)) {
+            kept.push(if kept.is_empty() { b'{' } else { b',' });
+            kept.extend_from_slice(&self.text.as_bytes()[member.whole.clone()]);
+        }
+        kept.push(b'}');
+        Some(kept.into())
+    }
 }
 
 /// Why a JSON value is no message.

@@ -202,16 +202,9 @@ impl EachPattern {
         reading.bindings = around;
         read?;
         for (list, hole) in lists.into_iter().zip(&self.holes) {
-            let list = Bound::Each(list);
-            match reading.bindings.get(*hole) {
-                Bound::Unbound => reading.bindings.set(*hole, list),
-                before if before.same(&list) => {}
-                _ => {
-                    return Err(Misfit::here(
-                        "its elements differ from those in the other place",
-                    ));
-                }
-            }
+            let bound = reading.bind_hole(*hole, Bound::Each(list));
+            bound
+                .map_err(|()| Misfit::here("its elements differ from those in the other place"))?;
         }
         Ok(())
     }

@@ -364,8 +364,13 @@ impl Shape {
         if right {
             Ok(())
         } else {
-            let (wanted, found) = (self.described(), kind.described());
-            Err(format!("it must be {wanted}, not {found}"))
+            let wanted = match self {
+                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
+                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
+                    self.described()
+                }
+            };
+            Err(format!("it must be {wanted}, not {}", kind.described()))
         }
     }
 

@@ -27,6 +27,7 @@ use crate::gateway::rest::{decide, identify};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
 
 /// What the messages of one HTTP request have in common.
+#[derive(Clone)]
 struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
@@ -133,7 +134,7 @@ async fn pass(
     let passed = async {
         record.admit()?;
         let upstream = installed
-            .upstream(Side::Rpc)
+            .upstream(None, Side::Rpc)
             .ok_or_else(|| refusal::not_posted(&head.method))?;
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         forward(
@@ -246,11 +247,9 @@ impl Letter {
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
         record.admit()?;
-        let upstream = self.installed.upstream(Side::Rpc);
+        let upstream = self.installed.upstream(None, Side::Rpc);
         let upstream = upstream.ok_or_else(refusal::response_to_nothing)?;
-        let answer = self
-            .forward(record, upstream, text.into_bytes().into())
-            .await?;
+        let answer = self.forward(record, upstream, text.into_bytes()).await?;
         match company {
             Company::Alone => Ok(Spoken::Stream(answer)),
             Company::Batch(_) => self.discard(record, upstream, answer).await,
@@ -275,15 +274,22 @@ impl Letter {
             (Stage::Retired, Some(index)) => {
                 Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
             }
-            (Stage::Translate, Some(index)) => {
-                self.translate(record, plan.routes.route(index), call).await
-            }
+            (Stage::Translate, Some(index)) => self.translate(record, index, call).await,
             (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
                 let upstream = self
                     .installed
-                    .upstream(Side::Rpc)
+                    .upstream(selected, Side::Rpc)
                     .ok_or_else(|| refusal::unknown_method(&call.method))?;
-                self.passthrough(record, upstream, call, company).await
+                match self.stripped(upstream, call)? {
+                    None => self.passthrough(record, upstream, call, company).await,
+                    Some((call, body)) => {
+                        let letter = Letter {
+                            body,
+                            ..self.clone()
+                        };
+                        letter.passthrough(record, upstream, &call, company).await
+                    }
+                }
             }
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::skip::{self, Spelling};
 use super::*;
+use crate::domain::json::skip::{self, Spelling};
 
 /// White space of every kind, and none.
 fn white() -> impl Strategy<Value = String> {
