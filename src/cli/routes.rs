@@ -8,14 +8,11 @@ use serde::Serialize;
 use crate::cli::{CommandError, RoutesArguments, TableFormat};
 use crate::config::configuration::Configuration;
 use crate::config::load::{Sources, environment};
-use crate::domain::document::{openapi, openrpc};
+use crate::domain::document::{TITLE, openapi, openrpc};
 use crate::domain::pattern::Slot;
 use crate::domain::rollout::Glob;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
-
-/// What the documents are called.
-const TITLE: &str = "dualgauge";
 
 /// A route, column by column; the members of JSON have these names.
 #[derive(Debug, Serialize)]

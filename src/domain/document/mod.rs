@@ -21,6 +21,9 @@ use super::route::Route;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
 
+/// What a document is called that nobody has given a title.
+pub const TITLE: &str = "dualgauge";
+
 /// The extension that leads back to the route table.
 const ROUTE: &str = "x-dualgauge-route";
 
