@@ -19,6 +19,7 @@ pub mod plan;
 pub mod refusal;
 pub mod rollout;
 pub mod route;
+pub mod schema;
 pub mod side;
 pub mod translate;
 pub mod wire;

@@ -6,6 +6,7 @@
 
 mod rollout;
 mod routes;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod upstreams;
