@@ -20,6 +20,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod harness;
+mod import;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;

@@ -72,10 +72,7 @@ impl Page {
     }
 
     fn decision(&mut self, decision: &Decided) {
-        self.row(
-            "decision",
-            &format!("{}, {}", decision.stage, decision.why),
-        );
+        self.row("decision", &format!("{}, {}", decision.stage, decision.why));
         for flag in &decision.passed_over {
             let why = match flag.bucket {
                 Some(bucket) => format!("the caller's bucket is {bucket} of 100000"),
@@ -176,10 +173,7 @@ impl Page {
         if answer.dropped > 0 {
             self.row(
                 "",
-                &format!(
-                    "(dropped: {} that no pattern names)",
-                    answer.dropped
-                ),
+                &format!("(dropped: {} that no pattern names)", answer.dropped),
             );
         }
     }
