@@ -252,6 +252,39 @@ fn an_error_for_a_notification_is_swallowed() {
 }
 
 #[test]
+fn ids_of_any_kind_and_batches_are_answered_as_the_specification_says() {
+    let server = start();
+    let proxy = with_table("agent", &upstream("mcp", "rpc", &server, "/mcp"));
+    for id in [
+        "0",
+        "1.5",
+        "\"a\"",
+        "123456789012345678901234567890",
+        "null",
+    ] {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"mcp.reload_tools"}}"#);
+        let answer = proxy.rpc(call);
+        let end = format!(r#""id": {id}}}"#);
+        assert!(body_of(&answer, 200).ends_with(&end), "{id}: {answer:?}");
+    }
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"web_search","params":{"query":"a"}},{"jsonrpc":"2.0","method":"nope"},{"jsonrpc":"2.0","id":2,"method":"agent.chat"}]"#;
+    let answers = proxy.rpc(batch).json();
+    assert_eq!(answers[0]["result"], "Hello **x**");
+    assert_eq!(
+        answers[1]["error"]["message"],
+        "Method not found: agent.chat"
+    );
+    assert_eq!(
+        (&answers[1]["id"], answers.as_array().unwrap().len()),
+        (&json!(2), 2)
+    );
+    // The server says nothing to an empty batch, and takes no params for an error.
+    assert_eq!(proxy.rpc("[]").json()["error"]["code"], -32600);
+    let null = r#"{"jsonrpc":"2.0","id":1,"method":"mcp.list_tools","params":null}"#;
+    assert_eq!(proxy.rpc(null).json()["error"]["code"], -32600);
+}
+
+#[test]
 fn a_notification_reloads_the_tools_of_the_rest_side() {
     let server = start();
     let proxy = before_rest(&server);
