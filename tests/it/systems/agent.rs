@@ -16,12 +16,16 @@ fn before_rpc(server: &Upstream) -> Proxy {
 
 fn rpc_upstreams(server: &Upstream) -> String {
     let mcp = upstream("mcp", "rpc", server, "/mcp");
-    mcp + &upstream("api", "rpc", server, "/api")
+    let api = upstream("api", "rpc", server, "/api");
+    format!("{mcp}{api}default = true\n")
 }
 
-/// The proxy before the REST endpoints alone, so that every RPC call is translated.
+/// The proxy before the REST endpoints, with every RPC call translated; nobody is at the JSON-RPC paths.
 fn before_rest(server: &Upstream) -> Proxy {
-    with_table("agent", &upstream("flask", "rest", server, ""))
+    let rpc = rpc_upstreams(&Upstream::nowhere());
+    let rest = upstream("flask", "rest", server, "");
+    let rollout = "[rollout]\ndefault = { rpc = \"translate\" }\n";
+    with_table("agent", &format!("{rest}{rpc}{rollout}"))
 }
 
 fn post(proxy: &Proxy, target: &str, body: &str) -> Message {
@@ -164,6 +168,26 @@ fn the_name_of_a_tool_in_the_path_is_the_method() {
 }
 
 #[test]
+fn an_rpc_client_reaches_the_path_that_has_its_method() {
+    let server = start();
+    let upstreams = upstream("flask", "rest", &server, "") + &rpc_upstreams(&server);
+    let proxy = with_table("agent", &upstreams);
+    let rows = [
+        ("/mcp", "mcp.list_tools", "{}"),
+        ("/mcp", "text_generation", r#"{"prompt":"hi"}"#),
+        ("/api", "agent.chat", r#"{"message":"hi"}"#),
+        ("/api", "agent.list_capabilities", "{}"),
+        ("/api", "agent.refresh_capabilities", "{}"),
+    ];
+    for (path, method, params) in rows {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let answer = proxy.rpc(call).json();
+        assert_eq!(answer.get("error"), None, "{method} {answer}");
+        assert_eq!(last(&server), called(path, method, params));
+    }
+}
+
+#[test]
 fn a_text_that_holds_json_stays_a_text() {
     let server = start();
     let answer = post(
@@ -242,19 +266,19 @@ fn a_rest_body_on_an_rpc_path_is_no_answer() {
 #[test]
 fn an_error_for_a_notification_is_swallowed() {
     let server = start();
-    let proxy = with_table("agent", &upstream("mcp", "rpc", &server, "/mcp"));
-    for method in ["text_generation", "nope"] {
+    let proxy = before_rpc(&server);
+    for method in ["text_generation", "agent.chat", "nope"] {
         let call = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{}}}}"#);
         let answer = proxy.rpc(call);
         assert_eq!((answer.status(), answer.text()), (204, ""), "{method}");
     }
-    becomes(|| server.requests().len(), &2);
+    becomes(|| server.requests().len(), &3);
 }
 
 #[test]
 fn ids_of_any_kind_and_batches_are_answered_as_the_specification_says() {
     let server = start();
-    let proxy = with_table("agent", &upstream("mcp", "rpc", &server, "/mcp"));
+    let proxy = before_rpc(&server);
     for id in [
         "0",
         "1.5",
@@ -270,10 +294,7 @@ fn ids_of_any_kind_and_batches_are_answered_as_the_specification_says() {
     let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"web_search","params":{"query":"a"}},{"jsonrpc":"2.0","method":"nope"},{"jsonrpc":"2.0","id":2,"method":"agent.chat"}]"#;
     let answers = proxy.rpc(batch).json();
     assert_eq!(answers[0]["result"], "Hello **x**");
-    assert_eq!(
-        answers[1]["error"]["message"],
-        "Method not found: agent.chat"
-    );
+    assert_eq!(answers[1]["error"]["message"], "Internal error: 'message'");
     assert_eq!(
         (&answers[1]["id"], answers.as_array().unwrap().len()),
         (&json!(2), 2)
@@ -304,6 +325,8 @@ fn what_exists_on_one_side_only_passes_through() {
         body_of(&answer, 200),
         "{\"agent\":\"intelligent\",\"mcp\":\"ready\",\"status\":\"ok\",\"tools\":3}\n"
     );
+    let answer = proxy.rpc(message("agent.refresh_capabilities", &json!({})));
+    assert_eq!(answer.json()["result"], json!({ "capabilities": tools() }));
     let answer = proxy.rest("GET", "/api", &[], "");
     assert_eq!(answer.head.one("allow"), Some("OPTIONS, POST"));
 }
