@@ -229,7 +229,7 @@ fn the_other_server_of_the_package_says_its_failures_by_a_member() {
     assert_eq!(answer.status(), 422, "{answer:?}");
     assert_eq!(
         answer.text(),
-        r#"{"error":"Input validation error: 'query' is a required property"}"#
+        r#"{"error":"'query' is a required property"}"#
     );
     let said = r#""result":{"content":[{"type":"text","text":"- a"}],"isError":false}"#;
     let answer =
@@ -247,6 +247,7 @@ fn tools_and_methods_without_a_path_pass_through() {
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Tool not found: kuzu_optimize"}}"#
     );
     assert_eq!(server.request().text(), call);
+    proxy.log_line(&["rpc_method=tools/call", "decision=unrouted"]);
 
     let answer = before_rest(&face()).rpc(&call).json();
     assert_eq!(rpc_failure(&answer), (-32601, "route_not_found"));

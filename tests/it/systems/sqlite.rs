@@ -63,7 +63,8 @@ fn the_call_itself_arrives_with_its_arguments_as_they_were() {
     let (old, new) = (old(), new());
     let arguments =
         r#"{"data":{"z":1.10,"a":[ ],"big":123456789012345678901234567890},"table_name":"users"}"#;
-    let body = format!(r#"{{"name":"query_records","arguments":{arguments}}}"#);
+    // What the table does not know goes along.
+    let body = format!(r#"{{"name":"query_records","arguments":{arguments},"trace":1.10}}"#);
     before_new(&new).rest("POST", CALL, &JSON, &body);
     assert_eq!(Called::of(&new.request()).method(), "tools/call");
     assert_eq!(Called::of(&new.request()).params(), body);
