@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fake_agent::{CHAT, TOOLS, broken, start};
-use super::{message, upstream, with_table};
+use super::servers::{message, upstream, with_table};
 use crate::scene::{Called, body_of, json as answered, json_with, problem};
 use crate::support::{Message, Proxy, Upstream, becomes};
 
@@ -100,7 +100,7 @@ fn a_chat_keeps_every_byte_of_its_answer() {
     let server = start();
     let proxy = before_rpc(&server);
     let answer = post(&proxy, "/chat", r#"{"message":"explain tcp"}"#);
-    assert_eq!(body_of(&answer, 200), super::spaced(CHAT));
+    assert_eq!(body_of(&answer, 200), super::servers::spaced(CHAT));
     let params = r#"{"message":"explain tcp"}"#;
     assert_eq!(last(&server), called("/api", "agent.chat", params));
 }

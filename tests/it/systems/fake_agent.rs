@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, spaced};
+use super::servers::{asked, spaced};
 use crate::scene::answer;
 use crate::support::{Message, Upstream};
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::asked;
+use super::servers::asked;
 use crate::scene::{answer, json as rpc_answer, json_with};
 use crate::support::Upstream;
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asked, python_json, spaced};
+use super::servers::{asked, python_json, spaced};
 use crate::scene::{Called, answer};
 use crate::support::{Message, Upstream, chunked};
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fake_kuzu::{MEMORY, face, server};
-use super::{message, upstream, with_table};
+use super::servers::{message, upstream, with_table};
 use crate::scene::{Called, body_of, problem, rpc_failure};
 use crate::support::{Proxy, Upstream};
 

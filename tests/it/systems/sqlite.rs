@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fake_sqlite::{EVENT, TOOLS, USERS, new, old};
-use super::{directly, message, upstream, with_table};
+use super::servers::{directly, message, upstream, with_table};
 use crate::scene::{Called, body_of, problem, rpc_failure};
 use crate::support::{Proxy, Upstream, becomes, fields};
 

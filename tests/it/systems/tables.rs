@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::config;
+use super::servers::config;
 use crate::support::{program, run_to_end};
 
 /// The files of a folder that are configuration, by name.
