@@ -6,7 +6,7 @@ use serde_json::{Value, json as value};
 use super::calls::{ask as ask_with, expect_proven, json_of, play, sent_rest, sent_rpc};
 use super::fake_cdev::{Generation, rest, rpc};
 use crate::scene::call;
-use crate::support::{Message, Proxy, Upstream, rest_only, rpc_only};
+use crate::support::{Message, Proxy, Upstream, both, rest_only, rpc_only};
 
 const TABLE: &str = include_str!("../../../config/cdev.toml");
 
@@ -62,6 +62,43 @@ fn rpc_clients_are_served_by_the_rest_server() {
         let answer = outcome(&proxy.rpc(call(method, params)));
         (sent_rest(&upstream), answer.to_string())
     });
+}
+
+#[test]
+fn who_is_not_moved_meets_the_servers_as_they_are() {
+    let (old, new) = (
+        Upstream::serving(rest),
+        Upstream::serving(rpc(Generation::Running)),
+    );
+    let proxy = proxy(&both(&old, &new), TABLE);
+    let rows = [
+        (
+            "GET /api/file?path=",
+            400,
+            "{\"error\":\"path query parameter is required\"}\n",
+        ),
+        (
+            "GET /api/claude/sessions?limit=1",
+            200,
+            "{\"current\":\"\",\"limit\":1,\"offset\":0,\"sessions\":null,\"total\":0}\n",
+        ),
+        ("GET /api/repository/stats", 405, "Method not allowed\n"),
+        ("GET /api/images", 404, "404 page not found\n"),
+        ("OPTIONS /api/git/status", 200, ""),
+    ];
+    for (call, status, body) in rows {
+        let answer = ask(&proxy, call);
+        assert_eq!((answer.status(), answer.text()), (status, body), "{call}");
+        assert_eq!(
+            answer.head.one("access-control-allow-origin"),
+            Some("*"),
+            "{call}"
+        );
+    }
+    let answer = proxy.rpc(call("file/get", "{}"));
+    let expected =
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"path is required"}}"#;
+    assert_eq!(answer.text(), format!("{expected}\n"));
 }
 
 #[test]
