@@ -131,6 +131,16 @@ fn what_no_row_opens_keeps_the_escapes_of_go() {
     assert_eq!(diff.text(), expected);
 }
 
+#[test]
+fn deleting_all_takes_a_call_without_params() {
+    let upstream = Upstream::serving(rest);
+    let before_rest = proxy(&rest_only(&upstream), TABLE);
+    let answer = before_rest.rpc(r#"{"jsonrpc":"2.0","id":1,"method":"session/delete"}"#);
+    let expected = value!({ "result": { "status": "deleted", "deleted": 5 } });
+    assert_eq!(outcome(&answer), expected);
+    assert_eq!(sent_rest(&upstream), "DELETE /api/claude/sessions");
+}
+
 /// Calls that are nearly "delete one" or "delete all", from both sides.
 const NO_DELETE: [&str; 4] = [
     "DELETE /api/claude/sessions?session_id=",

@@ -9,8 +9,11 @@ use crate::scene::problem;
 use crate::support::{Message, Proxy, Upstream, rest_only};
 
 const TABLE: &str = include_str!("../../../config/pierre.toml");
-const ENVELOPE: &str =
-    "[rpc]\nenvelope = { auth = { header = \"authorization\", value = \"{token}\" } }\n";
+const ENVELOPE: &str = r#"
+[rpc]
+envelope = { auth = { header = "authorization", value = "{token}" } }
+notification_status = 202
+"#;
 
 fn proxy(config: &str) -> Proxy {
     let config = format!("include = [\"pierre.toml\"]\n{config}{ENVELOPE}");
