@@ -1,4 +1,10 @@
 //! From the merged tree to [`crate::config::raw`]: which keys there are, of which kind, with which default.
+//!
+//! What a pattern or a value of any kind means is not looked at here.
+
+mod example;
+mod outcome;
+mod route;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,11 +15,11 @@ use crate::config::kind::{
     Found, Wrong, address, duration, header, header_named, key_hash, name, path, size, string,
     text, timeout, url, whole, word,
 };
-use crate::config::problem::Located;
+use crate::config::problem::{Located, Places};
 use crate::config::raw::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob,
-    RawKey, RawLimits, RawListen, RawLog, RawMatch, RawRollout, RawRoute, RawRpc, RawUpstream,
-    StageWord, UnroutedWord,
+    CredentialsWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob, RawKey,
+    RawLimits, RawListen, RawLog, RawMatch, RawRollout, RawRpc, RawSet, RawUpstream, StageWord,
+    UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::side::Side;
@@ -36,11 +42,6 @@ const UNROUTED: &[(&str, UnroutedWord)] = &[
 const CREDENTIALS: &[(&str, CredentialsWord)] = &[
     ("forward", CredentialsWord::Forward),
     ("drop", CredentialsWord::Drop),
-];
-const EFFECTS: &[(&str, EffectWord)] = &[
-    ("safe", EffectWord::Safe),
-    ("idempotent", EffectWord::Idempotent),
-    ("unsafe", EffectWord::Unsafe),
 ];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
@@ -69,7 +70,7 @@ const MOST: usize = 1_000_000;
 
 /// The whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
-    table.later(&["outcomes", "event", "local", "cors"]);
+    table.later(&["event", "local", "cors"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
     let admin = table.require_table("admin", |admin| admin.require("address", address));
@@ -80,8 +81,9 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let unrouted = table.require("unrouted", word(UNROUTED, &[]));
     let clients = table.tables("client", client);
     unique(clients.iter().map(|client| &client.name), table);
-    let routes = table.tables("route", route);
+    let routes = table.tables("route", route::route);
     unique(routes.iter().map(|route| &route.name), table);
+    let sets = table.named_lists("outcomes", outcome::row);
     let log = table.require_table("log", log);
     Some(RawConfig {
         file: None,
@@ -95,6 +97,11 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         unrouted: unrouted?,
         clients,
         routes,
+        sets: sets
+            .into_iter()
+            .map(|(name, rows)| RawSet { name, rows })
+            .collect(),
+        places: Places::default(),
         log: log?,
     })
 }
@@ -296,45 +303,6 @@ fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
         })
     });
     word.map(|word| word.map(|()| RawKey::ApiKey))
-}
-
-fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&[
-        "params",
-        "body",
-        "query",
-        "headers",
-        "outcome",
-        "outcomes",
-        "extra",
-        "from",
-        "example",
-        "frame",
-        "notify",
-        "envelope",
-        "upstream",
-        "lossy",
-        "deprecated",
-        "affinity",
-        "silence",
-    ]);
-    let here = table.here();
-    let name = table.require("name", name);
-    let rest = table.require("rest", text);
-    let rpc = table.require("rpc", text);
-    let effect = table.get("effect", word(EFFECTS, &[]));
-    let timeout = table.get("timeout", timeout);
-    let successor = table.get("successor", text);
-    Some(RawRoute {
-        place: here.place,
-        key: here.key,
-        name: name?,
-        rest: rest?,
-        rpc: rpc?,
-        effect,
-        timeout,
-        successor,
-    })
 }
 
 fn log(table: &mut Table<'_>) -> Option<RawLog> {

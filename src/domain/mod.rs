@@ -3,6 +3,7 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod envelope;
 pub mod failure;
 pub mod json;
 pub mod jsonrpc;
@@ -13,6 +14,7 @@ pub mod pieces;
 pub mod plan;
 pub mod rollout;
 pub mod route;
+pub mod schema;
 pub mod side;
 pub mod translate;
 pub mod wire;

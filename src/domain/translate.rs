@@ -3,28 +3,60 @@
 //! Laws: what no hole names stays the bytes it was and where it was; a call that is translated there and
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 
-use super::json::{Json, Kind, Member, same_ignoring_case};
+use super::json::{Json, Kind};
+use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
 use super::pieces::{Pieces, PiecesWriter};
-use super::route::{BindError, Carries, Query, Route, Segments, UrlValues, read_url, write_url};
+use super::route::{
+    BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
+};
 
-/// A REST call as params.
+/// What holds for every translation of a plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// The deepest nesting of arrays and objects.
+    pub depth: u16,
+    /// Tells the time.
+    pub now: Now,
+}
+
+/// The head of a REST call.
+#[derive(Debug, Clone, Copy)]
+pub struct RestHead<'a> {
+    /// The path.
+    pub segments: &'a Segments<'a>,
+    /// The query, as it came.
+    pub query: Option<&'a str>,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+}
+
+/// A REST call as an RPC call.
 #[derive(Debug)]
 pub struct ToRpc {
-    /// The params object.
+    /// The method.
+    pub method: String,
+    /// The params.
     pub params: Pieces,
-    /// Query parameters that the route does not know.
+    /// What the holes are, for the answer.
+    pub call: Bindings,
+    /// Members and query parameters that the route does not know.
     pub dropped: usize,
 }
 
-/// An RPC call as a URL and a body; the HTTP method is the route's.
-#[derive(Debug, PartialEq, Eq)]
+/// An RPC call as a REST call; the HTTP method is the route's.
+#[derive(Debug)]
 pub struct ToRest {
     /// Path and query.
     pub target: String,
+    /// The headers of the pattern.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, where there is one.
     pub body: Option<Pieces>,
+    /// What the holes are, for the answer.
+    pub call: Bindings,
     /// Members that the route has no place for.
     pub dropped: usize,
 }
@@ -32,59 +64,135 @@ pub struct ToRest {
 /// What a client may add to params of every method; it belongs to the protocol, not to the route.
 const PROTOCOL_MEMBER: &str = "_meta";
 
-/// Reads the URL of a REST call: all that can be said of it before its body is read.
+/// Reads the head of a REST call: all that can be said of it before its body is read.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
-pub fn read_rest(
-    route: &Route,
-    segments: &Segments<'_>,
-    query: Option<&str>,
-) -> Result<UrlValues, BindError> {
-    read_url(route, segments, &Query::parse(query)?)
+pub fn read_rest(route: &Route, head: RestHead<'_>, terms: Terms) -> Result<Reading, BindError> {
+    let holes = route.facts.holes.len();
+    let mut reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    read_url(
+        route,
+        head.segments,
+        &Query::parse(head.query)?,
+        &mut reading,
+    )?;
+    read_headers(&route.rest_call.headers, head.headers, &mut reading)?;
+    Ok(reading)
 }
 
-/// Writes the params of a REST call from its URL and its body.
+/// Reads the named headers; others do not matter.
+pub(in crate::domain) fn read_headers(
+    items: &[HeaderItem],
+    headers: &HeaderMap,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    for item in items {
+        let place = || format!("header `{}`", item.name);
+        let mut texts = Vec::new();
+        for value in headers.get_all(&item.name) {
+            let text = std::str::from_utf8(value.as_bytes())
+                .map_err(|_| BindError::new(place(), "it is no UTF-8 text"))?;
+            texts.push(text);
+        }
+        let read = item.words.read(&texts, reading);
+        read.map_err(|misfit| misfit.within(&place()))?;
+    }
+    Ok(())
+}
+
+/// Writes the named headers.
+pub(in crate::domain) fn write_headers(
+    items: &[HeaderItem],
+    writing: &Writing<'_>,
+) -> Result<Vec<(HeaderName, HeaderValue)>, BindError> {
+    let mut written = Vec::with_capacity(items.len());
+    for item in items {
+        for text in item.words.write(writing)? {
+            let trimmed = text.trim_matches([' ', '\t']) == text;
+            let value = HeaderValue::from_str(&text).ok().filter(|_| trimmed);
+            let value = value.ok_or_else(|| {
+                let place = format!("header `{}`", item.name);
+                BindError::new(place, "its value cannot stand in a header (RFC 9110 §5.5)")
+            })?;
+            written.push((item.name.clone(), value));
+        }
+    }
+    Ok(written)
+}
+
+/// Reads the body of a REST call whose head has been read.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
-pub fn rest_to_rpc(route: &Route, url: UrlValues, body: Option<Json>) -> Result<ToRpc, BindError> {
-    let dropped = url.dropped;
-    let body = match body {
-        None => Json::literal("{}"),
-        Some(_) if route.carries() == Carries::Nothing => return Err(no_body(route)),
-        Some(body) if body.kind() == Kind::Object => body,
-        Some(body) => {
-            return Err(BindError::new(
-                "body",
-                format!("it must be an object, not {}", body.kind().described()),
-            ));
+pub fn read_body(
+    route: &Route,
+    body: Option<&Json>,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let Some(pattern) = &route.rest_call.body else {
+        return match body {
+            None => Ok(()),
+            Some(body) => unexpected_body(route, body, reading),
+        };
+    };
+    let read = pattern.read(body, reading);
+    read.map_err(|misfit| misfit.within("body"))
+}
+
+/// A route without a body takes one whose members may be dropped.
+fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<(), BindError> {
+    if has_content(&route.method) == Carries::Nothing || body.kind() != Kind::Object {
+        return Err(no_body(route));
+    }
+    let members = body.open()?;
+    match (route.extra, members.first()) {
+        (Extra::Reject, Some(member)) => {
+            let place = format!("body/{}", member.name);
+            Err(BindError::new(place, "the route does not know it"))
+        }
+        (Extra::Reject, None) | (Extra::Drop | Extra::Carry, _) => {
+            reading.dropped += members.len();
+            Ok(())
+        }
+    }
+}
+
+/// Writes the RPC call of a REST call from its head and its body.
+///
+/// # Errors
+/// [`BindError`] names the place that does not fit.
+pub fn rest_to_rpc(
+    route: &Route,
+    mut reading: Reading,
+    body: Option<Json>,
+    terms: Terms,
+) -> Result<ToRpc, BindError> {
+    read_body(route, body.as_ref(), &mut reading)?;
+    let writing = writing(&reading.bindings, terms);
+    let call = &route.rpc_call;
+    let mut params = PiecesWriter::with_capacity(256);
+    let written = call.params.write(&writing, &mut params);
+    written.map_err(|misfit| misfit.within("body"))?;
+    let method = match &call.method {
+        Words::Literal(method) => method.clone(),
+        method @ (Words::Hole(_) | Words::Mixed(_)) => {
+            method.write(&writing)?.pop().unwrap_or_default()
         }
     };
-    if route.holes().next().is_some() || !route.foreign().members.is_empty() {
-        refuse_collisions(route, &body)?;
-    }
-    if url.members.is_empty() {
-        return Ok(ToRpc {
-            params: body.into_bytes().into(),
-            dropped,
-        });
-    }
-    let mut writer =
-        PiecesWriter::with_capacity(url.members.len() + body.as_bytes().len().min(1024) + 8);
-    writer.copy(b"{");
-    writer.copy(&url.members);
-    let text = body.into_bytes();
-    let inside = text.slice(1..);
-    if !is_blank(&inside[..inside.len() - 1]) {
-        writer.copy(b",");
-        writer.carry(inside);
-    } else {
-        writer.copy(b"}");
-    }
     Ok(ToRpc {
-        params: writer.finish(),
-        dropped,
+        method,
+        params: params.finish(),
+        call: reading.bindings,
+        dropped: reading.dropped,
+    })
+}
+
+fn writing(bindings: &Bindings, terms: Terms) -> Writing<'_> {
+    Writing::of(Scope {
+        bindings,
+        call: None,
+        now: terms.now,
     })
 }
 
@@ -97,102 +205,122 @@ pub fn no_body(route: &Route) -> BindError {
     )
 }
 
-fn is_blank(text: &[u8]) -> bool {
-    text.iter().all(u8::is_ascii_whitespace)
-}
-
-fn refuse_collisions(route: &Route, body: &Json) -> Result<(), BindError> {
-    for member in body.open()? {
-        let place = || format!("body member `{}`", member.name);
-        if let Some(hole) = route
-            .holes()
-            .find(|hole| same_ignoring_case(&hole.name, &member.name))
-        {
-            let what = format!("`{}` is given by the URL already", hole.name);
-            return Err(BindError::new(place(), what));
-        }
-        if route.foreign().members.contains(&member.name) {
-            return Err(BindError::new(
-                place(),
-                format!("the route `{}` does not take it", route.name),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Reads an RPC call and writes its URL and body.
+/// Reads an RPC call.
 ///
 /// # Errors
 /// [`BindError`] names the member that does not fit.
-pub fn rpc_to_rest(route: &Route, params: Option<&Json>) -> Result<ToRest, BindError> {
-    if let Some(params) = params
-        && params.kind() != Kind::Object
-    {
-        let what = format!("it must be an object, not {}", params.kind().described());
-        return Err(BindError::new("params", what));
+pub fn read_rpc(
+    route: &Route,
+    (method, params): (&str, Option<&Json>),
+    terms: Terms,
+) -> Result<Reading, BindError> {
+    let holes = route.facts.holes.len();
+    let mut reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    let call = &route.rpc_call;
+    if !matches!(call.method, Words::Literal(_)) {
+        let read = call.method.read(&[method], &mut reading);
+        read.map_err(|misfit| misfit.within("method"))?;
     }
-    let Some(params) =
-        params.filter(|params| !is_blank(&params.as_bytes()[1..params.as_bytes().len() - 1]))
-    else {
-        return Ok(ToRest {
-            target: write_url(route, b"", &[])?,
-            body: None,
-            dropped: 0,
-        });
+    let own = params.map(|params| without_protocol(&call.params, params));
+    let own = own.transpose()?;
+    // Absent params are the empty object, whatever the pattern makes of it.
+    let empty = || match &call.params {
+        Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
+        Pattern::Object(_) | Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => {
+            Json::literal("{}")
+        }
     };
-    let opens = route.holes().next().is_some()
-        || route.carries() == Carries::Nothing
-        || !route.foreign().members.is_empty()
-        || memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
-    if !opens {
-        let body = Some(params.clone().into_bytes().into());
-        return Ok(ToRest {
-            target: write_url(route, b"", &[])?,
-            body,
-            dropped: 0,
-        });
-    }
-    open_params(route, params)
+    let own = own.unwrap_or_else(empty);
+    let read = call.params.read(Some(&own), &mut reading);
+    read.map_err(|misfit| misfit.within("params"))?;
+    Ok(reading)
 }
 
-fn open_params(route: &Route, params: &Json) -> Result<ToRest, BindError> {
-    let members = params.open()?;
-    let target = write_url(route, params.as_bytes(), &members)?;
-    let is_hole = |name: &str| route.holes().any(|hole| hole.name == name);
-    let rest: Vec<&Member> = members
-        .iter()
-        .filter(|member| member.name != PROTOCOL_MEMBER && !is_hole(&member.name))
-        .collect();
-    match route.carries() {
-        Carries::Nothing => Ok(ToRest {
-            target,
-            body: None,
-            dropped: rest.len(),
-        }),
-        Carries::Members if rest.is_empty() => Ok(ToRest {
-            target,
-            body: None,
-            dropped: 0,
-        }),
-        Carries::Members => Ok(ToRest {
-            target,
-            body: Some(carried(params, &rest)),
-            dropped: 0,
-        }),
+/// The params without the protocol's own member, unless the pattern names it.
+fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError> {
+    let names_it = match pattern {
+        Pattern::Object(object) => object
+            .members
+            .iter()
+            .any(|(name, _)| name == PROTOCOL_MEMBER),
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => true,
+    };
+    let occurs = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
+    if names_it || !occurs || params.kind() != Kind::Object {
+        return Ok(params.clone());
     }
+    let mut text = Vec::with_capacity(params.as_bytes().len());
+    for member in params.open()? {
+        if member.name != PROTOCOL_MEMBER {
+            text.push(if text.is_empty() { b'{' } else { b',' });
+            text.extend_from_slice(&params.as_bytes()[member.whole]);
+        }
+    }
+    if text.is_empty() {
+        text.push(b'{');
+    }
+    text.push(b'}');
+    Ok(Json::written(text))
 }
 
-/// An object of some members of another, each as the bytes it was.
-fn carried(object: &Json, members: &[&Member]) -> Pieces {
-    let text = object.clone().into_bytes();
-    let mut writer = PiecesWriter::with_capacity(text.len().min(1024));
-    for (index, member) in members.iter().enumerate() {
-        writer.copy(if index == 0 { b"{" } else { b"," });
-        writer.carry(text.slice(member.whole.clone()));
-    }
-    writer.copy(b"}");
-    writer.finish()
+/// Reads an RPC call and writes its REST call.
+///
+/// # Errors
+/// [`BindError`] names the member that does not fit.
+pub fn rpc_to_rest(
+    route: &Route,
+    call: (&str, Option<&Json>),
+    terms: Terms,
+) -> Result<ToRest, BindError> {
+    let reading = read_rpc(route, call, terms)?;
+    let writing = writing(&reading.bindings, terms);
+    let in_params = |misfit: BindError| {
+        // Writing knows the hole; the caller wants to know where its value stood.
+        let hole = route.facts.find(&misfit.place);
+        let place = hole.and_then(|hole| route.rpc_call.params.place_of(hole));
+        match place {
+            Some(place) => BindError::new(format!("params{place}"), misfit.what),
+            None => misfit.within("params"),
+        }
+    };
+    let target = write_url(route, &writing).map_err(in_params)?;
+    let headers = write_headers(&route.rest_call.headers, &writing)?;
+    let body = match &route.rest_call.body {
+        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
+        None => None,
+    };
+    Ok(ToRest {
+        target,
+        headers,
+        body,
+        call: reading.bindings,
+        dropped: reading.dropped,
+    })
+}
+
+/// A body that may be absent and has nothing to say is not sent.
+fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, BindError> {
+    let mut body = PiecesWriter::with_capacity(256);
+    let written = pattern.write(writing, &mut body)?;
+    let body = body.finish();
+    let is_empty = |chunk: &bytes::Bytes| {
+        chunk.first() == Some(&b'{')
+            && chunk.last() == Some(&b'}')
+            && chunk[1..chunk.len() - 1]
+                .iter()
+                .all(u8::is_ascii_whitespace)
+    };
+    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
+    let may_be_absent = is_plain || pattern.may_be_absent();
+    let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
+    Ok(match written {
+        Presence::Present if !says_nothing => Some(body),
+        Presence::Present | Presence::Absent => None,
+    })
 }
 
 #[cfg(test)]

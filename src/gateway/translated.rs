@@ -3,57 +3,89 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
-use http::{HeaderMap, HeaderValue, Method, Request, request};
-use hyper::body::Incoming;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 
+use super::Arrival;
 use super::ask::{self, Reply};
 use super::forward::target_uri;
 use super::headers::{self, HasBody};
+use super::intake::{self, Content};
 use super::record::Record;
-use super::render::{Answer, Whole, status};
-use super::{Arrival, intake};
+use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
+use crate::domain::jsonrpc::{self, Call, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
+use crate::domain::pattern::Bindings;
 use crate::domain::pieces::Pieces;
-use crate::domain::route::{BindError, Carries, Route, Segments};
+use crate::domain::plan::{Credentials, Limits, RpcFace, UpstreamPlan};
+use crate::domain::route::{BindError, Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
-use crate::domain::translate;
+use crate::domain::translate::{self, RestHead, Terms};
+use crate::telemetry::clock;
 use crate::upstream::{Body, HttpUpstream, Repeat};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
     record: &mut Record,
-    route: &Route,
-    (head, body): (request::Parts, Incoming),
+    index: usize,
+    (head, body): (request::Parts, Content),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
+    let route = installed.plan.routes.route(index);
     let limits = &installed.plan.limits;
     // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
-    let url = translate::read_rest(route, &Segments::split(head.uri.path()), head.uri.query())
-        .map_err(bind)?;
-    if route.carries() == Carries::Nothing && !hyper::body::Body::is_end_stream(&body) {
+    let terms = terms(limits);
+    let rest_head = RestHead {
+        segments: &Segments::split(head.uri.path()),
+        query: head.uri.query(),
+        headers: &head.headers,
+    };
+    let reading = translate::read_rest(route, rest_head, terms).map_err(bind)?;
+    if route.carries() == Carries::Nothing && !body.is_empty() {
         return Err(bind(translate::no_body(route)));
     }
     let body = intake::json(&head.headers, body, limits).await?;
-    let call = translate::rest_to_rpc(route, url, body).map_err(bind)?;
+    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(bind)?;
     record.dropped(call.dropped);
-    let upstream = upstream(record, Side::Rpc)?;
+    let upstream = upstream(record, index, Side::Rpc)?;
+    let members = credentials(upstream.plan(), &head.headers, limits.depth);
     let id = record.worker().mint();
-    let message = jsonrpc::request(id, &route.rpc, call.params);
-    let target = target_uri(&upstream.plan().path)?;
+    let message = match route.waits {
+        Waits::Yes => jsonrpc::request(id, &call.method, call.params, &members),
+        Waits::No => jsonrpc::notification(&call.method, call.params, &members),
+    };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     headers::add_hop(&mut headers, headers::Hop::of(&head, arrival));
     let outgoing = Outgoing {
         method: Method::POST,
-        target,
+        target: target_uri(&upstream.plan().path)?,
         headers,
         body: Some(message),
     };
+    if route.waits == Waits::No {
+        let limit = route.timeout.unwrap_or(upstream.plan().timeout);
+        ask::forget(record, &upstream, outgoing.into_request(), limit).await?;
+        record.answered(StatusCode::ACCEPTED.as_u16());
+        return Ok(Answer::Whole(Box::new(render::acknowledged(
+            StatusCode::ACCEPTED,
+        ))));
+    }
     let reply = ask(record, &upstream, route, outgoing).await?;
+    rest_answer(record, (route, &call.call), (reply, id))
+}
+
+/// Makes the REST answer of an RPC answer.
+fn rest_answer(
+    record: &mut Record,
+    (route, call): (&Route, &Bindings),
+    (reply, id): (Reply, u64),
+) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
+    let terms = terms(limits);
     let answer = parse_response(&reply.body, limits.depth)
         .map_err(|fault| no_response(&reply, fault, limits.error_text))?;
     let code = match &answer.reply {
@@ -61,7 +93,9 @@ pub(super) async fn rest_call(
         jsonrpc::Reply::Error(error) => Some(error.code),
     };
     belongs(&answer, id)?;
-    let answer = outcome::rpc_to_rest(answer.reply);
+    let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
+    record.dropped(answered.dropped);
+    let answer = answered.answer;
     match code {
         None => record.answered(answer.status),
         Some(code) => record.answered_error(answer.status, code, Blame::of_code(code)),
@@ -73,6 +107,9 @@ pub(super) async fn rest_call(
     {
         headers.insert(CONTENT_TYPE, kind);
     }
+    for (name, value) in answer.headers {
+        headers.append(name, value);
+    }
     Ok(Answer::Whole(Box::new(Whole {
         status: status(answer.status),
         headers,
@@ -83,13 +120,17 @@ pub(super) async fn rest_call(
 /// An RPC call, answered by the REST upstream, with what its HTTP answer brings back.
 pub(super) async fn rpc_call(
     record: &mut Record,
-    route: &Route,
-    params: Option<&Json>,
+    index: usize,
+    said: &Call,
     (head, arrival): (&request::Parts, &Arrival),
 ) -> Result<(RpcAnswer, HeaderMap), Failure> {
     let installed = record.installed().clone();
+    let routes = &installed.plan.routes;
+    let route = routes.route(index);
     let limits = &installed.plan.limits;
-    let call = translate::rpc_to_rest(route, params).map_err(bind)?;
+    let terms = terms(limits);
+    let called = (said.method.as_str(), said.params.as_ref());
+    let call = routes.write_rest(index, called, terms).map_err(bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
         let message = format!(
@@ -98,7 +139,7 @@ pub(super) async fn rpc_call(
         );
         return Err(Failure::new(Reason::InvalidParams, message));
     }
-    let upstream = upstream(record, Side::Rest)?;
+    let upstream = upstream(record, index, Side::Rest)?;
     let has_body = if call.body.is_some() {
         HasBody::Yes
     } else {
@@ -106,6 +147,12 @@ pub(super) async fn rpc_call(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
+    if upstream.plan().credentials == Credentials::Forward {
+        headers.extend(said_credentials(&installed.plan.face, said, limits.depth)?);
+    }
+    for (name, value) in call.headers {
+        headers.insert(name, value);
+    }
     let target = target_uri(&call.target)?;
     let outgoing = Outgoing {
         method: route.method.clone(),
@@ -117,15 +164,14 @@ pub(super) async fn rpc_call(
     let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
-        content_type: reply.content_type().map(str::to_owned),
-        location: reply
-            .headers
-            .get(LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned),
+        headers: reply.headers,
         body: reply.body,
     };
-    let answer = outcome::rest_to_rpc(&reply, limits.reply())?;
+    let answered = route
+        .outcomes
+        .rest_to_rpc(&reply, &call.call, (limits.reply(), terms))?;
+    record.dropped(answered.dropped);
+    let answer = answered.answer;
     match &answer {
         RpcAnswer::Result(_) => record.answered(200),
         RpcAnswer::Error(error) => {
@@ -155,9 +201,42 @@ impl Outgoing {
     }
 }
 
-fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
+/// The members by which an upstream takes the credentials that a caller's headers bear.
+fn credentials<'u>(
+    upstream: &'u UpstreamPlan,
+    headers: &HeaderMap,
+    depth: u16,
+) -> Vec<(&'u str, Json)> {
+    if upstream.credentials == Credentials::Drop {
+        return Vec::new();
+    }
+    let members = upstream.envelope.iter().filter_map(|paired| {
+        let value = paired.from_headers(headers, depth)?;
+        Some((paired.member.as_str(), value))
+    });
+    members.collect()
+}
+
+/// The headers of the credentials that a message bears in its envelope.
+fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for paired in &face.envelope {
+        let Some(value) = said.text.member(&paired.member) else {
+            continue;
+        };
+        let header = paired.to_header(&value, depth);
+        let header =
+            header.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))?;
+        if let Some((name, value)) = header {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+fn upstream(record: &Record, route: usize, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
     // `check` refuses a plan that could come here.
-    let upstream = record.installed().upstream(side).cloned();
+    let upstream = record.installed().upstream(Some(route), side).cloned();
     upstream.ok_or_else(|| {
         Failure::new(
             Reason::Internal,
@@ -186,6 +265,13 @@ async fn ask(
                 .because(String::from_utf8_lossy(coding.as_bytes())))
         }
         _ => Ok(reply),
+    }
+}
+
+fn terms(limits: &Limits) -> Terms {
+    Terms {
+        depth: limits.depth,
+        now: clock::rfc3339,
     }
 }
 
@@ -224,15 +310,14 @@ pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize
         ResponseFault::Json(_) => Reason::UpstreamNotJson,
         ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
     };
-    let kind = reply.content_type().unwrap_or("no content type").to_owned();
+    let kind = reply.content_type().unwrap_or("no content type");
     let mut failure = Failure::new(
         reason,
         format!("the server answered HTTP {status} with `{kind}`: {fault}"),
     );
     let reply = RestReply {
         status,
-        content_type: Some(kind),
-        location: None,
+        headers: reply.headers.clone(),
         body: reply.body.clone(),
     };
     failure.detail = Some(outcome::kept(&reply, None, error_text));

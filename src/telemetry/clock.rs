@@ -50,6 +50,12 @@ impl fmt::Display for Rfc3339 {
     }
 }
 
+/// The time of day as RFC 3339 writes it.
+#[must_use]
+pub fn rfc3339() -> String {
+    Rfc3339(wall()).to_string()
+}
+
 /// Seconds since 1970, as metrics give a time; negative before it.
 #[must_use]
 pub fn unix_seconds(at: SystemTime) -> f64 {

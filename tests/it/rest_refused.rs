@@ -176,7 +176,7 @@ fn a_path_that_is_a_route_only_after_tidying_is_refused() {
 
 #[test]
 fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
-    let given = "`id` is given by the URL already";
+    let given = "`id` is given in another place already";
     expect_refused(&[
         post(
             "/things/7",
@@ -187,11 +187,15 @@ fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
         post("/do", "null", "body: it must be an object, not null"),
         post("/do", "1", "not a number"),
         post("/do", "true", "not a boolean"),
-        post("/things/7", r#"{"id":1}"#, "body member `id`"),
+        post(
+            "/things/7",
+            r#"{"id":1}"#,
+            "body/id: `id` is given in another place already",
+        ),
         post("/things/7", r#"{"id":"7"}"#, given),
         post("/things/7", r#"{"ID":1}"#, given),
         post("/things/7", r#"{"\u0069d":1}"#, given),
-        post("/things/7", r#"{"limit":5}"#, "body member `limit`"),
+        post("/things/7", r#"{"limit":5}"#, "body/limit"),
         post(
             "/things/7",
             r#"{"a":1,"a":2}"#,

@@ -52,7 +52,7 @@ fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
         _ => {}
     }
     let json = Json::parse(reply.body.clone(), limits.depth).map_err(|fault| {
-        let kind = reply.content_type.as_deref().unwrap_or("no content type");
+        let kind = reply.content_type().unwrap_or("no content type");
         let reason = if fault.is_too_deep() {
             Reason::UpstreamNotProtocol
         } else {
@@ -75,7 +75,7 @@ fn null() -> Pieces {
 
 fn redirect(reply: &RestReply) -> Failure {
     let status = reply.status;
-    let location = reply.location.as_deref().map_or("null".to_owned(), quoted);
+    let location = reply.location().map_or("null".to_owned(), quoted);
     let mut failure = Failure::new(
         Reason::UpstreamRedirect,
         format!("the server answered {status}, a redirect, which is never followed"),
@@ -91,7 +91,7 @@ fn quoted(text: &str) -> String {
 
 /// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
 fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
-    let content_type = reply.content_type.as_deref().unwrap_or_default();
+    let content_type = reply.content_type().unwrap_or_default();
     let json = if is_json(content_type) {
         Json::parse(reply.body.clone(), limits.depth).ok()
     } else {
@@ -134,10 +134,7 @@ pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
             )
         }
     };
-    let kind = reply
-        .content_type
-        .as_deref()
-        .map_or("null".to_owned(), quoted);
+    let kind = reply.content_type().map_or("null".to_owned(), quoted);
     Json::written(format!(
         r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#,
         reply.status
@@ -151,11 +148,13 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
         Reply::Result(result) if result.kind() == Kind::Null => RestAnswer {
             status: 204,
             content_type: None,
+            headers: Vec::new(),
             body: Pieces::default(),
         },
         Reply::Result(result) => RestAnswer {
             status: 200,
             content_type: Some("application/json".to_owned()),
+            headers: Vec::new(),
             body: result.into_bytes().into(),
         },
         Reply::Error(error) => {
@@ -173,13 +172,9 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     if data.kind() != Kind::Object {
         return None;
     }
-    let names: Vec<String> = data
-        .open()
-        .ok()?
-        .into_iter()
-        .map(|member| member.name)
-        .collect();
-    if names != ["status", "type", "body"] {
+    let members = data.open().ok()?;
+    let names = members.iter().map(|member| &*member.name);
+    if !names.eq(["status", "type", "body"]) {
         return None;
     }
     let status = std::str::from_utf8(data.member("status")?.as_bytes())
@@ -203,6 +198,7 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     Some(RestAnswer {
         status,
         content_type,
+        headers: Vec::new(),
         body,
     })
 }

@@ -1,31 +1,55 @@
 //! Outcomes: what an answer looks like on the other side.
 //!
-//! The built-in rows, both ways. Laws: a result stays the bytes it was; an error of either side that goes
+//! A row is a pair of reply patterns, used in both directions; of the rows that fit an answer the most
+//! specific is taken: the route's own, those of the sets that it names, the built-in ones last. Laws of those: a result stays the bytes it was; an error of either side that goes
 //! to the other and comes back keeps its status, code, message and data; so does a failure that the proxy
 //! itself wrote. Success has a normal form: 200, or 204 for `null`.
 
 mod builtin;
+mod compare;
+mod draft;
+mod number;
 mod problem;
+mod row;
+mod table;
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
 
 pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
+pub use draft::{RestReplySource, RowSource, RpcReplySource};
+pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
+pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
+pub use table::{Answered, Outcomes};
 
 /// An answer of a REST upstream, whole.
 #[derive(Debug, Clone, Default)]
 pub struct RestReply {
     /// The HTTP status.
     pub status: u16,
-    /// `Content-Type`, as it came.
-    pub content_type: Option<String>,
-    /// `Location`, as it came.
-    pub location: Option<String>,
+    /// The headers, as they came.
+    pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+}
+
+impl RestReply {
+    /// `Content-Type`, where it is text.
+    #[must_use]
+    pub fn content_type(&self) -> Option<&str> {
+        self.headers.get(CONTENT_TYPE)?.to_str().ok()
+    }
+
+    /// `Location`, where it is text.
+    #[must_use]
+    pub fn location(&self) -> Option<&str> {
+        self.headers.get(LOCATION)?.to_str().ok()
+    }
 }
 
 /// An answer for an RPC client.
@@ -44,6 +68,8 @@ pub struct RestAnswer {
     pub status: u16,
     /// `Content-Type`; absent where there is no body.
     pub content_type: Option<String>,
+    /// Further headers that the outcome names.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
     pub body: Pieces,
 }

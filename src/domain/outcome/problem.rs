@@ -70,6 +70,7 @@ pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> Re
     RestAnswer {
         status,
         content_type: Some(PROBLEM.to_owned()),
+        headers: Vec::new(),
         body: writer.finish(),
     }
 }

@@ -14,12 +14,27 @@ const LIMITS: ReplyLimits = ReplyLimits {
 };
 
 fn rest(status: u16, content_type: &str, body: &str) -> RestReply {
-    let content_type = Some(content_type.to_owned()).filter(|kind| !kind.is_empty());
+    let mut headers = HeaderMap::new();
+    if !content_type.is_empty() {
+        headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
+    }
     RestReply {
         status,
-        content_type,
-        location: None,
+        headers,
         body: Bytes::copy_from_slice(body.as_bytes()),
+    }
+}
+
+/// What a client would send on of an answer that it got.
+fn sent(answer: RestAnswer) -> RestReply {
+    let mut headers = HeaderMap::from_iter(answer.headers);
+    if let Some(kind) = answer.content_type {
+        headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+    }
+    RestReply {
+        status: answer.status,
+        headers,
+        body: answer.body.into_bytes(),
     }
 }
 
@@ -136,7 +151,9 @@ fn rest_answers_have_their_built_in_form_for_rpc_clients() {
 #[test]
 fn a_redirect_is_a_failure_with_its_location_in_data() {
     let mut reply = rest(307, "", "");
-    reply.location = Some("http://host/\"x\"".into());
+    reply
+        .headers
+        .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
     let failure = rest_to_rpc(&reply, LIMITS).unwrap_err();
     let expected = r#"error -32004 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
     assert_eq!(shown(&error_object(&failure)), expected);
@@ -268,7 +285,7 @@ proptest! {
         let data = data.map(|index| [r#"{"a":1.10}"#, "null", r#"{"status":404}"#][index]);
         let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
         let there = rpc_to_rest(Reply::Error(error.clone()));
-        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        let reply = sent(there);
         prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error));
     }
 
@@ -277,7 +294,7 @@ proptest! {
         let failure = Failure::new(reason, message);
         let there = problem(&failure);
         prop_assert_eq!(there.status, reason.row().status);
-        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        let reply = sent(there);
         if reply.status >= 400 {
             prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error_object(&failure)));
         }
@@ -286,7 +303,7 @@ proptest! {
     #[test]
     fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
         let there = rpc_to_rest(Reply::Result(Json::literal(text)));
-        let reply = RestReply { status: there.status, content_type: there.content_type, location: None, body: there.body.into_bytes() };
+        let reply = sent(there);
         let RpcAnswer::Result(result) = rest_to_rpc(&reply, LIMITS).unwrap() else { panic!() };
         prop_assert_eq!(result.into_bytes(), text.as_bytes());
     }

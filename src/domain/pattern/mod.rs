@@ -1,38 +1,169 @@
-//! Holes: named gaps in a pattern, with the type and the absence that hold for them on both sides.
+//! Patterns: JSON, or text, with named gaps; the same name on both sides is the same value.
 //!
-//! This module owns the language of holes and the conversion of one value between a text (in a URL) and
-//! JSON. It is where the full pair of patterns will live: a pattern reads a value into bindings and writes
-//! bindings into a value. Law: what `Scalar::read` makes of a text, `Scalar::write` makes that text again.
+//! A pattern reads a value into bindings, and writes bindings into a value. What is written here knows
+//! nothing of routes and replies: it is the language that both are declared in. Laws: write after read is
+//! the value, or its normal form; what no pattern names stays the bytes it was; nothing a caller sends
+//! makes it panic.
 
-mod parse;
+mod bindings;
+mod compare;
+mod facts;
+mod mention;
+mod read;
+mod resolve;
+mod text;
+mod tree;
 mod value;
+mod write;
 
-pub use parse::{PatternError, Token, parse_hole, tokens};
-pub(in crate::domain) use parse::{hole_name, parse_type};
+pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
+pub use compare::{
+    World, meeting, place_meeting, place_within, sample, within, words_meeting, words_within,
+};
+pub use mention::{Codec, Mention, PatternError, Said, Token, Way, as_key, parse_mention, tokens};
+pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
+pub use resolve::{Fact, Facts, Place, Resolver};
+pub use text::Words;
+pub use tree::Tree;
 pub use value::Presence;
 
 use crate::domain::json::Json;
 
-/// A named gap.
+/// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hole {
-    /// The name; the same name on both sides is the same value.
-    pub name: String,
-    /// What the value looks like.
-    pub shape: Shape,
-    /// What it means that there is none.
-    pub absence: Absence,
+pub enum Pattern<H = Slot> {
+    /// This value.
+    Literal(Json),
+    /// Any value that the hole takes.
+    Hole(H),
+    /// A string of text and holes.
+    Text(TextPattern<H>),
+    /// An object with these members.
+    Object(ObjectPattern<H>),
+    /// An array with these elements.
+    List(ListPattern<H>),
+    /// An array of any length, each element alike; the holes inside are per element.
+    Each(EachPattern<H>),
 }
 
-/// One value, or a list of them.
+/// An object with these members; further ones are unknown unless `rest` takes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectPattern<H = Slot> {
+    /// The named members.
+    pub members: Vec<(String, Pattern<H>)>,
+    /// The members not named.
+    pub rest: Option<H>,
+    /// Names that only siblings of this pattern know: a value that bears one is not its.
+    pub foreign: Vec<String>,
+}
+
+impl<H> ObjectPattern<H> {
+    /// `{}`, which fits the empty object only.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.rest.is_none()
+    }
+}
+
+/// An array with these elements, and no more unless `rest` takes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPattern<H = Slot> {
+    /// The elements, by position; those at the end may be absent where their patterns may.
+    pub items: Vec<Pattern<H>>,
+    /// The elements behind.
+    pub rest: Option<H>,
+}
+
+/// An array of any length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EachPattern<H = Slot> {
+    /// What each element is like.
+    pub item: Box<Pattern<H>>,
+    /// The holes that have a value for each element.
+    pub holes: Vec<usize>,
+}
+
+/// Text and holes; two holes never touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPattern<H = Slot> {
+    /// In order; neither two texts nor two holes follow each other.
+    pub parts: Vec<Part<H>>,
+}
+
+/// A piece of a text pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<H = Slot> {
+    /// This text.
+    Text(String),
+    /// A value, as text.
+    Hole(H),
+}
+
+/// A place that a hole has in a pattern, as it is understood: with what both sides say of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// The name of the hole, for messages.
+    pub name: String,
+    /// What reading and writing do here.
+    pub role: Role,
+    /// What the value looks like.
+    pub shape: Shape,
+    /// What it means that there is none, on this side.
+    pub absence: Absence,
+    /// How the value is spelled here.
+    pub codec: Codec,
+    /// What `null` means here.
+    pub null: Null,
+}
+
+/// What reading and writing do at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// `{x}`: reading binds the hole with this number, writing takes its value.
+    Shared(usize),
+    /// `{>x}`: reading takes anything, writing takes the value of this.
+    Written(Source),
+    /// `{_}`, `{_=v}`: reading takes anything and forgets it, writing leaves it out or writes this.
+    Forgotten(Option<Json>),
+}
+
+/// Where what is only written comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A hole of the same pair.
+    Hole(usize),
+    /// A hole of the call that this answers.
+    Call(usize),
+    /// The time.
+    Now,
+}
+
+/// What `null` means where a hole stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Null {
+    /// A value like others, if the shape has it.
+    Value,
+    /// No value: the other side has the hole in a text, which has no `null`.
+    Absent,
+}
+
+/// What a value looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
-    /// `{x}`: one value.
+    /// Any JSON value.
+    Any,
+    /// One value with a text of its own.
     One(Scalar),
-    /// `{x:string[]}`: a repeated key.
+    /// `{x:string[]}`: a list; in a query a repeated key.
     Repeated(Scalar),
-    /// `{x:string[,]}`: one text, separated by commas.
+    /// `{x:string[,]}`: a list; in a query one text, separated by commas.
     Separated(Scalar),
+    /// Any object.
+    Object,
+    /// Any array.
+    Array,
+    /// `null`.
+    Null,
 }
 
 /// The type of a single value. In a URL each is a text; in JSON it has its own kind.
@@ -63,11 +194,11 @@ pub enum Absence {
     Implied(Json),
 }
 
-impl Hole {
-    /// Whether a call without a value for this hole is refused.
+impl Slot {
+    /// Whether a value must be there.
     #[must_use]
     pub fn is_required(&self) -> bool {
-        matches!(self.absence, Absence::Refused)
+        matches!(self.role, Role::Shared(_)) && matches!(self.absence, Absence::Refused)
     }
 
     /// The value that stands for an absent one.
@@ -81,20 +212,118 @@ impl Hole {
 
     /// Whether this value is left out when written.
     #[must_use]
-    pub fn leaves_out(&self, value: &[u8]) -> bool {
-        matches!(&self.absence, Absence::Implied(default) if default.as_bytes() == value)
+    pub fn leaves_out(&self, value: &Json) -> bool {
+        matches!(&self.absence, Absence::Implied(default) if default == value)
     }
-}
 
-impl Shape {
-    /// The type of the value, or of each element.
+    /// The hole that reading binds.
     #[must_use]
-    pub fn scalar(&self) -> &Scalar {
-        match self {
-            Shape::One(scalar) | Shape::Repeated(scalar) | Shape::Separated(scalar) => scalar,
+    pub fn binds(&self) -> Option<usize> {
+        match self.role {
+            Role::Shared(hole) => Some(hole),
+            Role::Written(_) | Role::Forgotten(_) => None,
         }
     }
 }
 
+impl Shape {
+    /// The type of the value, or of each element, where it has a text.
+    #[must_use]
+    pub fn scalar(&self) -> Option<&Scalar> {
+        match self {
+            Shape::One(scalar) | Shape::Repeated(scalar) | Shape::Separated(scalar) => Some(scalar),
+            Shape::Any | Shape::Object | Shape::Array | Shape::Null => None,
+        }
+    }
+}
+
+impl Pattern {
+    /// Whether there may be nothing where this pattern stands.
+    #[must_use]
+    pub fn may_be_absent(&self) -> bool {
+        match self {
+            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) => false,
+            Pattern::Hole(slot) => !slot.is_required(),
+            Pattern::Text(text) => text.may_be_absent(),
+            Pattern::Object(object) => {
+                !object.is_empty()
+                    && object
+                        .members
+                        .iter()
+                        .all(|(_, member)| member.may_be_absent())
+            }
+        }
+    }
+
+    /// Where a hole is bound, as the pointer of [`Misfit`].
+    #[must_use]
+    pub fn place_of(&self, hole: usize) -> Option<String> {
+        match self {
+            Pattern::Literal(_) => None,
+            Pattern::Hole(slot) => (slot.binds() == Some(hole)).then(String::new),
+            Pattern::Text(text) => {
+                let mut slots = text.slots();
+                slots
+                    .any(|slot| slot.binds() == Some(hole))
+                    .then(String::new)
+            }
+            Pattern::Object(object) => object
+                .members
+                .iter()
+                .find_map(|(name, member)| Some(format!("/{name}{}", member.place_of(hole)?))),
+            Pattern::List(list) => list
+                .items
+                .iter()
+                .enumerate()
+                .find_map(|(index, item)| Some(format!("/{index}{}", item.place_of(hole)?))),
+            Pattern::Each(each) => Some(format!("/*{}", each.item.place_of(hole)?)),
+        }
+    }
+
+    /// Visits every slot.
+    pub fn slots<'p>(&'p self, visit: &mut impl FnMut(&'p Slot)) {
+        match self {
+            Pattern::Literal(_) => {}
+            Pattern::Hole(slot) => visit(slot),
+            Pattern::Text(text) => text.slots().for_each(visit),
+            Pattern::Object(object) => {
+                for (_, member) in &object.members {
+                    member.slots(visit);
+                }
+                object.rest.iter().for_each(visit);
+            }
+            Pattern::List(list) => {
+                for item in &list.items {
+                    item.slots(visit);
+                }
+                list.rest.iter().for_each(visit);
+            }
+            Pattern::Each(each) => each.item.slots(visit),
+        }
+    }
+}
+
+impl TextPattern {
+    /// The slots in order.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Hole(slot) => Some(slot),
+        })
+    }
+
+    /// Whether the text as a whole may be absent: it has holes, and each may be.
+    #[must_use]
+    pub fn may_be_absent(&self) -> bool {
+        let mut shared = self
+            .slots()
+            .filter(|slot| slot.binds().is_some())
+            .peekable();
+        shared.peek().is_some() && shared.all(|slot| slot.absence != Absence::Refused)
+    }
+}
+
+#[cfg(test)]
+pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
 mod tests;

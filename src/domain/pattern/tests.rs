@@ -1,20 +1,34 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::pattern::value::Presence;
+use crate::domain::side::Side;
 
-fn hole(inside: &str) -> Hole {
-    parse_hole(inside).unwrap()
+/// The slot of a hole in a query, whose other side says no more of it than its name.
+fn slot(inside: &str) -> Result<Slot, PatternError> {
+    let mention = parse_mention(inside)?;
+    let mut resolver = Resolver::default();
+    resolver.mention(Side::Rest, &mention, (Place::Words, 0))?;
+    let twin = mention_named(&mention.name, Way::Both, None);
+    resolver.mention(Side::Rpc, &twin, (Place::Json, 0))?;
+    let facts = resolver.finish(&Facts::default())?;
+    facts.slot(Side::Rest, &mention, (Place::Words, 0))
 }
 
 fn read(inside: &str, texts: &[&str]) -> Result<Option<String>, String> {
-    let mut out = Vec::new();
-    let presence = hole(inside).read(texts, &mut out)?;
-    Ok((presence == Presence::Present).then(|| String::from_utf8(out).unwrap()))
+    let bound = slot(inside).unwrap().read_texts(texts, 128)?;
+    Ok(match &bound {
+        Bound::Value(value) => Some(String::from_utf8(value.as_bytes().to_vec()).unwrap()),
+        Bound::Absent => None,
+        Bound::Unbound | Bound::Members(_) | Bound::Each(_) => panic!("{bound:?}"),
+    })
 }
 
+/// As JSON on the RPC side, then as texts on the REST side.
 fn write(inside: &str, value: Option<&str>) -> Result<Vec<String>, String> {
-    hole(inside).write(value.map(str::as_bytes))
+    let slot = slot(inside).unwrap();
+    let value = value.map(|value| Json::parse(value.to_owned().into(), 128).unwrap());
+    let bound = slot.read_json(value.as_ref(), 128)?;
+    slot.write_texts(&bound)
 }
 
 #[test]
@@ -36,8 +50,8 @@ fn a_text_becomes_the_value_of_its_declared_type() {
         ("x?", &[""], Some("\"\"")),
         ("x=50", &[], Some("\"50\"")),
         ("x:integer=50", &[], Some("50")),
-        ("x:integer?=50", &[], None),
-        ("x:integer?=50", &["50"], None),
+        ("x:integer?=50", &[], Some("50")),
+        ("x:integer?=50", &["50"], Some("50")),
         ("x:integer?=50", &["51"], Some("51")),
         ("x=", &[], Some("\"\"")),
         ("x:string[,]=[\"a\"]", &[], Some("[\"a\"]")),
@@ -154,11 +168,14 @@ fn a_hole_that_means_nothing_is_refused_with_its_spelling() {
         ("x:int", "`int` is no type"),
         ("x:enum()", "is no type"),
         ("x:integer=abc", "the default `abc`"),
-        (">x", "not supported in this version"),
-        ("_", "not supported in this version"),
-        ("x:object", "not supported in this version"),
+        (">_", "has no value to write"),
+        (">x", "on the rpc side only"),
+        (">x:integer", "takes its type"),
+        ("_:string", "`_` has no type but `null`"),
+        ("now", "only written"),
+        ("x:object", "write `{x:json}` there"),
     ] {
-        let error = parse_hole(inside).unwrap_err().to_string();
+        let error = slot(inside).unwrap_err().to_string();
         assert!(error.contains(words), "{inside}: {error}");
     }
 }
@@ -214,6 +231,6 @@ proptest! {
     #[test]
     fn no_pattern_makes_it_panic(text in "[{}a-z:?=|,\\[\\]()_>\"é]{0,24}") {
         let _ = tokens(&text);
-        let _ = parse_hole(&text);
+        let _ = slot(&text);
     }
 }

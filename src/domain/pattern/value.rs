@@ -1,7 +1,7 @@
 //! One value between a text and JSON: the type is declared, so nothing is guessed.
 
-use super::{Absence, Hole, Scalar, Shape};
-use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of, scan_array};
+use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot};
+use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -76,6 +76,20 @@ impl Scalar {
             Err(format!("`{}` is not {}", shown(&text), self.described()))
         }
     }
+
+    /// Whether a JSON value is one of this type.
+    ///
+    /// # Errors
+    /// What it should have been.
+    pub fn check(&self, value: &[u8]) -> Result<(), String> {
+        // Most values are strings, any text of which will do; one that is no text cannot be written anew.
+        match (self, kind_of(value)) {
+            (Scalar::String, Kind::String) if !value.contains(&b'\\') => Ok(()),
+            (Scalar::Number, Kind::Number) => Ok(()),
+            (Scalar::Boolean, Kind::Boolean) => Ok(()),
+            _ => self.write(value).map(drop),
+        }
+    }
 }
 
 /// The start of a caller's text, for messages.
@@ -87,107 +101,197 @@ fn shown(text: &str) -> String {
     shown
 }
 
-impl Hole {
-    /// Writes the JSON value that the texts of a URL stand for, and tells whether there is one.
+impl Slot {
+    /// What stands for a value that is not there.
+    ///
+    /// # Errors
+    /// That there must be one.
+    pub fn read_absent(&self) -> Result<Bound, String> {
+        match (&self.role, &self.absence) {
+            (Role::Written(_) | Role::Forgotten(_), _) => Ok(Bound::Absent),
+            (Role::Shared(_), Absence::Refused) => Err("it is required".into()),
+            (Role::Shared(_), Absence::Kept) => Ok(Bound::Absent),
+            (Role::Shared(_), Absence::Filled(default) | Absence::Implied(default)) => {
+                Ok(Bound::Value(default.clone()))
+            }
+        }
+    }
+
+    /// Reads a value of JSON.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub fn read_json(&self, value: Option<&Json>, depth: u16) -> Result<Bound, String> {
+        if self.binds().is_none() {
+            return Ok(Bound::Absent);
+        }
+        let nothing = self.null == Null::Absent;
+        let Some(value) = value.filter(|value| !(nothing && value.kind() == Kind::Null)) else {
+            return self.read_absent();
+        };
+        let value = match self.codec {
+            Codec::Plain => value.clone(),
+            Codec::Json => inside(value, depth)?,
+        };
+        self.shape.check(&value)?;
+        Ok(Bound::Value(value))
+    }
+
+    /// The value of JSON to write, if there is one.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub fn write_json(&self, bound: Bound) -> Result<Option<Json>, String> {
+        let value = match bound {
+            Bound::Unbound | Bound::Absent => return Ok(None),
+            Bound::Members(members) => members.whole(),
+            Bound::Each(_) => return Err("it has a value for each element".into()),
+            Bound::Value(value) => value,
+        };
+        if self.leaves_out(&value) {
+            return Ok(None);
+        }
+        Ok(Some(match self.codec {
+            Codec::Plain => value,
+            Codec::Json => Json::string(&text_of(&value.compact())),
+        }))
+    }
+
+    /// Reads a text that is there once.
+    ///
+    /// # Errors
+    /// What the text should have been.
+    pub fn read_text(&self, text: &str, depth: u16) -> Result<Bound, String> {
+        if self.binds().is_none() {
+            return Ok(Bound::Absent);
+        }
+        if self.codec == Codec::Json {
+            return parsed(text, depth).and_then(|value| {
+                self.shape.check(&value)?;
+                Ok(Bound::Value(value))
+            });
+        }
+        let mut out = Vec::with_capacity(text.len() + 2);
+        match self.shape.scalar() {
+            Some(scalar) => scalar.read(text, &mut out)?,
+            None => Scalar::String.read(text, &mut out)?,
+        }
+        Ok(Bound::Value(Json::written(out)))
+    }
+
+    /// Reads the texts of a URL or a header: none, one or several.
     /// Only a required hole may never be empty: `""` and absent are the two states that a URL has.
     ///
     /// # Errors
     /// What the texts should have been.
-    pub fn read(&self, texts: &[&str], out: &mut Vec<u8>) -> Result<Presence, String> {
-        let start = out.len();
-        let presence = self.read_texts(texts, out)?;
-        if self.leaves_out(&out[start..]) {
-            // The other side has the same default, and does not write it either.
-            out.truncate(start);
-            return Ok(Presence::Absent);
+    pub fn read_texts(&self, texts: &[&str], depth: u16) -> Result<Bound, String> {
+        if self.binds().is_none() {
+            return Ok(Bound::Absent);
         }
-        Ok(presence)
-    }
-
-    fn read_texts(&self, texts: &[&str], out: &mut Vec<u8>) -> Result<Presence, String> {
-        let list = match (&self.shape, texts) {
-            (_, []) => return self.read_absent(out),
-            (Shape::One(scalar), [text]) => {
-                if text.is_empty() && (self.is_required() || *scalar != Scalar::String) {
+        let (scalar, list) = match (&self.shape, texts) {
+            (_, []) => return self.read_absent(),
+            (Shape::Repeated(scalar), texts) if self.codec == Codec::Plain => {
+                (scalar, texts.to_vec())
+            }
+            (_, [_, _, ..]) => return Err("it is given more than once".into()),
+            (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => {
+                if text.is_empty() && self.is_required() {
                     return Err("it must not be empty".into());
                 }
-                return scalar.read(text, out).map(|()| Presence::Present);
+                let list = if text.is_empty() {
+                    Vec::new()
+                } else {
+                    text.split(',').collect()
+                };
+                (scalar, list)
             }
-            (Shape::One(_), [..]) => return Err("it is given more than once".into()),
-            (Shape::Repeated(_), texts) => texts.to_vec(),
-            (Shape::Separated(_), [""]) if self.is_required() => {
-                return Err("it must not be empty".into());
+            (shape, [text]) => {
+                let is_text = *shape == Shape::One(Scalar::String);
+                if text.is_empty() && (self.is_required() || !is_text) {
+                    return Err("it must not be empty".into());
+                }
+                return self.read_text(text, depth);
             }
-            (Shape::Separated(_), [""]) => Vec::new(),
-            (Shape::Separated(_), [text]) => text.split(',').collect(),
-            (Shape::Separated(_), [..]) => return Err("it is given more than once".into()),
         };
-        out.push(b'[');
+        let mut out = vec![b'['];
         for (index, text) in list.into_iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            self.shape.scalar().read(text, out)?;
+            scalar.read(text, &mut out)?;
         }
         out.push(b']');
-        Ok(Presence::Present)
+        Ok(Bound::Value(Json::written(out)))
     }
 
-    fn read_absent(&self, out: &mut Vec<u8>) -> Result<Presence, String> {
-        match &self.absence {
-            Absence::Refused => Err("it is required".into()),
-            Absence::Kept | Absence::Implied(_) => Ok(Presence::Absent),
-            Absence::Filled(default) => {
-                out.extend_from_slice(default.as_bytes());
-                Ok(Presence::Present)
-            }
-        }
-    }
-
-    /// The texts of a URL that a JSON value stands for: none, one, or one for each element.
+    /// The text of a value, if there is one.
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write(&self, value: Option<&[u8]>) -> Result<Vec<String>, String> {
-        // In a URL null has no text; where a value may be absent, it reads as absent.
-        let value = value.filter(|value| self.is_required() || *value != b"null");
-        let Some(value) = value.or(match &self.absence {
-            Absence::Filled(default) => Some(default.as_bytes()),
-            Absence::Refused | Absence::Kept | Absence::Implied(_) => None,
-        }) else {
-            return if self.is_required() {
-                Err("it is required".into())
-            } else {
-                Ok(Vec::new())
-            };
+    pub fn write_text(&self, bound: &Bound) -> Result<Option<String>, String> {
+        let value = match bound {
+            Bound::Unbound | Bound::Absent => return Ok(None),
+            Bound::Value(value) => value.clone(),
+            Bound::Members(members) => members.whole(),
+            Bound::Each(_) => return Err("it has a value for each element".into()),
         };
-        if self.leaves_out(value) {
-            return Ok(Vec::new());
+        if self.leaves_out(&value) {
+            return Ok(None);
         }
-        match &self.shape {
-            Shape::One(scalar) => {
-                let text = scalar.write(value)?;
-                if text.is_empty() && self.is_required() {
-                    return Err("it must not be empty".into());
-                }
-                Ok(vec![text])
-            }
-            Shape::Repeated(scalar) => self.elements(scalar, value),
-            Shape::Separated(scalar) => self.separated(scalar, value),
+        if self.codec == Codec::Json {
+            return Ok(Some(text_of(&value.compact())));
+        }
+        match self.shape.scalar() {
+            Some(scalar) => scalar.write(value.as_bytes()).map(Some),
+            // Only what is only written has no type here: a string as it is, anything else as its JSON.
+            None => match value.text() {
+                Some(text) => text.map(Some).map_err(|fault| fault.to_string()),
+                None => Ok(Some(text_of(&value.compact()))),
+            },
         }
     }
 
-    fn elements(&self, scalar: &Scalar, value: &[u8]) -> Result<Vec<String>, String> {
-        let kind = kind_of(value);
-        if kind != Kind::Array {
-            return Err(format!("it must be an array, not {}", kind.described()));
+    /// The texts of a URL or a header that a value stands for: none, one, or one for each element.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub fn write_texts(&self, bound: &Bound) -> Result<Vec<String>, String> {
+        let text = match (&self.shape, bound) {
+            (Shape::Repeated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
+                return if self.leaves_out(value) {
+                    Ok(Vec::new())
+                } else {
+                    self.elements(scalar, value)
+                };
+            }
+            (Shape::Separated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
+                if self.leaves_out(value) {
+                    return Ok(Vec::new());
+                }
+                self.separated(scalar, value)?
+            }
+            (_, bound) => self.write_text(bound)?,
+        };
+        match text {
+            Some(text) if text.is_empty() && self.is_required() => {
+                Err("it must not be empty".into())
+            }
+            None if self.is_required() => Err("it is required".into()),
+            text => Ok(text.into_iter().collect()),
         }
-        let mut places = Vec::new();
-        // The value was validated with its message; only the places of its elements are wanted.
-        let _ = scan_array(value, u16::MAX, |place| places.push(place));
-        let texts = places.into_iter().enumerate().map(|(index, place)| {
+    }
+
+    fn elements(&self, scalar: &Scalar, value: &Json) -> Result<Vec<String>, String> {
+        if value.kind() != Kind::Array {
+            return Err(format!(
+                "it must be an array, not {}",
+                value.kind().described()
+            ));
+        }
+        let texts = value.elements().enumerate();
+        let texts = texts.map(|(index, place)| {
             scalar
-                .write(&value[place])
+                .write(&value.as_bytes()[place])
                 .map_err(|what| format!("element {index}: {what}"))
         });
         let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
@@ -198,7 +302,7 @@ impl Hole {
         }
     }
 
-    fn separated(&self, scalar: &Scalar, value: &[u8]) -> Result<Vec<String>, String> {
+    fn separated(&self, scalar: &Scalar, value: &Json) -> Result<Option<String>, String> {
         let texts = self.elements(scalar, value)?;
         if let Some(index) = texts.iter().position(|text| text.contains(',')) {
             return Err(format!(
@@ -208,42 +312,97 @@ impl Hole {
         if texts.len() == 1 && texts[0].is_empty() {
             return Err("element 0: one empty element cannot be told from an empty list".into());
         }
-        Ok(if texts.is_empty() {
-            texts
+        Ok((!texts.is_empty()).then(|| texts.join(",")))
+    }
+}
+
+/// The value whose text a string holds.
+fn inside(value: &Json, depth: u16) -> Result<Json, String> {
+    match value.text() {
+        Some(Ok(text)) => parsed(&text, depth),
+        Some(Err(fault)) => Err(fault.to_string()),
+        None => Err(format!(
+            "it must be a string that holds JSON, not {}",
+            value.kind().described()
+        )),
+    }
+}
+
+fn parsed(text: &str, depth: u16) -> Result<Json, String> {
+    let parsed = Json::parse(bytes::Bytes::copy_from_slice(text.as_bytes()), depth);
+    parsed.map_err(|fault| format!("the JSON in this text: {fault}"))
+}
+
+fn text_of(value: &Json) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+impl Shape {
+    /// Whether a value has this shape.
+    ///
+    /// # Errors
+    /// What it should have been.
+    pub fn check(&self, value: &Json) -> Result<(), String> {
+        let kind = value.kind();
+        let right = match self {
+            Shape::Any => true,
+            Shape::One(scalar) => return scalar.check(value.as_bytes()),
+            Shape::Object => kind == Kind::Object,
+            Shape::Array => kind == Kind::Array,
+            Shape::Null => kind == Kind::Null,
+            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+                if kind == Kind::Array {
+                    for (index, place) in value.elements().enumerate() {
+                        scalar
+                            .check(&value.as_bytes()[place])
+                            .map_err(|what| format!("element {index}: {what}"))?;
+                    }
+                }
+                kind == Kind::Array
+            }
+        };
+        if right {
+            Ok(())
         } else {
-            vec![texts.join(",")]
-        })
+            let wanted = match self {
+                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
+                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
+                    self.described()
+                }
+            };
+            Err(format!("it must be {wanted}, not {}", kind.described()))
+        }
     }
 
-    /// The default as the JSON value of this hole's type.
-    pub(super) fn check_default(shape: &Shape, default: &str) -> Result<Json, String> {
-        let bare = matches!(shape, Shape::One(Scalar::String | Scalar::Enum(_)));
+    /// The default as a value of this shape.
+    pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
+        let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
         let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
         let json = match parsed {
             Ok(json) if !bare || json.kind() == Kind::String => json,
             Ok(_) | Err(_) if bare => Json::string(default),
+            Err(_) if *self == Shape::Any => Json::string(default),
             Ok(_) | Err(_) => {
                 return Err(format!(
                     "the default `{default}` is not {}",
-                    shape.described()
+                    self.described()
                 ));
             }
         };
-        let hole = Hole {
-            name: String::new(),
-            shape: shape.clone(),
-            absence: Absence::Kept,
-        };
-        hole.write(Some(json.as_bytes()))
+        self.check(&json)
             .map_err(|what| format!("the default `{default}`: {what}"))?;
         Ok(json)
     }
-}
 
-impl Shape {
-    fn described(&self) -> String {
+    /// What is accepted, for messages.
+    #[must_use]
+    pub fn described(&self) -> String {
         match self {
+            Shape::Any => "any value".into(),
             Shape::One(scalar) => scalar.described(),
+            Shape::Object => "an object".into(),
+            Shape::Array => "an array".into(),
+            Shape::Null => "null".into(),
             Shape::Repeated(scalar) | Shape::Separated(scalar) => {
                 format!("an array, each element {}", scalar.described())
             }
@@ -251,7 +410,7 @@ impl Shape {
     }
 }
 
-/// Whether a hole has a value.
+/// Whether a place has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// It has one.

@@ -1,26 +1,37 @@
 //! Routes: one operation seen from both sides, and the table that finds the route of a call.
 //!
-//! The short form pairs `METHOD /path/{hole}?key={hole}` with the name of an RPC method; params is an
-//! object of the holes by name and of the body's members. Laws: which route a call gets does not depend on
-//! the order in which routes are declared; among those that fit, the most specific one is taken, and two
-//! that share a call without either being more specific cannot be loaded.
+//! A route is a pair of patterns with shared holes: an HTTP request and a JSON-RPC call. Reading one side
+//! binds the holes, writing the other fills them. Laws: which route a call gets does not depend on the
+//! order in which routes are declared; among those that fit, the most specific one is taken, and two that
+//! share a call without either being more specific cannot be loaded.
 
+mod draft;
 mod parse;
 mod path;
+mod siblings;
+mod source;
 mod specificity;
 mod table;
 mod url;
 
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderName, Method};
 
-use super::pattern::Hole;
+use super::outcome::Outcomes;
+use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
+use super::side::Side;
 
-pub use parse::{RouteSource, parse_route};
+pub use draft::parse_route;
+pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use path::{Found, PathError, Segments};
+pub use siblings::Group;
+pub use source::{Example, ExampleReply, Notify, RouteSource, Schemas, Way};
 pub use table::{RestSelection, RouteTable, TableError, Unsafe};
-pub use url::{BindError, Query, UrlValues, read as read_url, write as write_url};
+pub use url::{Query, read as read_url, write as write_url};
+
+/// Why a call cannot be translated.
+pub use super::pattern::Misfit as BindError;
 
 /// One operation seen from both sides.
 #[derive(Debug, Clone)]
@@ -29,31 +40,112 @@ pub struct Route {
     pub name: String,
     /// The REST side as it was written: `GET /items/{id}`.
     pub rest: String,
+    /// The RPC method as it was written.
+    pub rpc: String,
     /// The HTTP method.
     pub method: Method,
-    /// The path of the REST side.
-    pub path: Template,
-    /// The query of the REST side.
-    pub query: Vec<QueryItem>,
-    /// The method of the RPC side.
-    pub rpc: String,
+    /// The holes that both sides share.
+    pub facts: Facts,
+    /// The HTTP request.
+    pub rest_call: RestCall,
+    /// The JSON-RPC call.
+    pub rpc_call: RpcCall,
+    /// What happens to members and query names that the route does not know.
+    pub extra: Extra,
+    /// Whether it spells out `params` and `body`.
+    pub form: Form,
+    /// The only side that it is entered from, if there is one.
+    pub from: Option<Side>,
+    /// Whether the caller waits for an answer.
+    pub waits: Waits,
     /// What a second call would do.
     pub effect: Effect,
     /// Bounds the upstream's answer in place of the upstream's own timeout.
     pub timeout: Option<Duration>,
     /// What to call instead, once the route is retired; in the words of each side's reader.
     pub successor: Option<String>,
-    /// Query names and members that only siblings of this route know: a call that bears one is not its.
-    pub(super) foreign: Foreign,
+    /// What answers look like on each side.
+    pub outcomes: Outcomes,
+    /// Why it may lose something, in the words of who wrote it.
+    pub lossy: Option<String>,
+    /// Calls that show what it does.
+    pub examples: Vec<Example>,
+    /// What params and results must be like.
+    pub schema: Schemas,
 }
 
-/// What siblings know and a route does not.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Foreign {
-    /// Names in the query.
-    pub query: Vec<String>,
-    /// Members of params.
-    pub members: Vec<String>,
+/// The REST side of a call.
+#[derive(Debug, Clone)]
+pub struct RestCall {
+    /// The path.
+    pub path: Template,
+    /// The query, parameter by parameter.
+    pub query: Vec<QueryItem>,
+    /// The headers that are read and written; no other one matters.
+    pub headers: Vec<HeaderItem>,
+    /// The body, where there is one.
+    pub body: Option<Pattern>,
+    /// Query names that only siblings of this route know: a call that bears one is not its.
+    pub foreign: Vec<String>,
+}
+
+/// The RPC side of a call.
+#[derive(Debug, Clone)]
+pub struct RpcCall {
+    /// The method.
+    pub method: Words,
+    /// The params.
+    pub params: Pattern,
+}
+
+/// What happens to members and query names that a route does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// They are dropped, and counted.
+    Drop,
+    /// They are the caller's error.
+    Reject,
+    /// Members of the body are members of params, and back.
+    Carry,
+}
+
+impl Extra {
+    /// What reading does with them. What is carried has a place of its own, and is no stranger.
+    #[must_use]
+    pub fn strangers(self) -> Strangers {
+        match self {
+            Extra::Drop | Extra::Carry => Strangers::Dropped,
+            Extra::Reject => Strangers::Refused,
+        }
+    }
+
+    /// The word used in configuration and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Extra::Drop => "drop",
+            Extra::Reject => "reject",
+            Extra::Carry => "carry",
+        }
+    }
+}
+
+/// How a route is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Params is an object of the holes by name and of the body's members.
+    Short,
+    /// `params` and `body` are spelled out.
+    Full,
+}
+
+/// Whether the caller of a route waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// The call is answered.
+    Yes,
+    /// `notify = true`: a notification is sent, and the caller is answered at once.
+    No,
 }
 
 /// What a second call would do (RFC 9110 §9.2).
@@ -103,52 +195,74 @@ impl Effect {
 /// Whether calls of a route carry a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// The body is an object whose members are members of params.
-    Members,
-    /// GET, HEAD, DELETE, OPTIONS and TRACE: content has no defined meaning there (RFC 9110 §9.3).
+    /// The body is read and written.
+    Body,
+    /// GET, HEAD, DELETE, OPTIONS and TRACE that declare none: content has no defined meaning there
+    /// (RFC 9110 §9.3).
     Nothing,
+}
+
+/// Whether content has a meaning in a request with this method.
+#[must_use]
+pub fn has_content(method: &Method) -> Carries {
+    match *method {
+        Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS | Method::TRACE => {
+            Carries::Nothing
+        }
+        _ => Carries::Body,
+    }
 }
 
 impl Route {
     /// Whether calls of this route carry a body.
     #[must_use]
     pub fn carries(&self) -> Carries {
-        match self.method {
-            Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS | Method::TRACE => {
-                Carries::Nothing
-            }
-            _ => Carries::Members,
+        match self.rest_call.body {
+            Some(_) => Carries::Body,
+            None => has_content(&self.method),
         }
     }
 
-    /// The holes of path and query, in that order.
-    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
-        let path = self.path.holes.iter().map(|placed| &placed.hole);
-        path.chain(self.query.iter().filter_map(|item| match &item.value {
-            QueryValue::Hole(hole) => Some(hole),
-            QueryValue::Literal(_) => None,
-        }))
+    /// Whether a call may enter the route from a side.
+    #[must_use]
+    pub fn enters_from(&self, side: Side) -> bool {
+        self.from.is_none_or(|only| only == side)
     }
 
-    /// What siblings know and this route does not.
+    /// The slots of the REST side.
     #[must_use]
-    pub fn foreign(&self) -> &Foreign {
-        &self.foreign
+    pub fn rest_slots(&self) -> Vec<&Slot> {
+        let call = &self.rest_call;
+        let mut slots: Vec<&Slot> = call.path.holes.iter().map(|placed| &placed.slot).collect();
+        slots.extend(call.query.iter().flat_map(|item| item.words.slots()));
+        slots.extend(call.headers.iter().flat_map(|item| item.words.slots()));
+        if let Some(body) = &call.body {
+            body.slots(&mut |slot| slots.push(slot));
+        }
+        slots
+    }
+
+    /// The slots of the RPC side.
+    #[must_use]
+    pub fn rpc_slots(&self) -> Vec<&Slot> {
+        let mut slots = self.rpc_call.method.slots();
+        self.rpc_call.params.slots(&mut |slot| slots.push(slot));
+        slots
     }
 }
 
 /// The path of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct Template<H = Slot> {
     /// What each segment must be.
     pub segments: Vec<SegmentPattern>,
     /// Where the holes lie.
-    pub holes: Vec<PlacedHole>,
+    pub holes: Vec<PlacedHole<H>>,
     /// The literal behind the last `:`, as in `/v1/{name}:cancel`.
     pub verb: Option<String>,
 }
 
-impl Template {
+impl<H> Template<H> {
     /// The only path that fits, in normal form, where there is no hole.
     #[must_use]
     pub fn literal(&self) -> Option<String> {
@@ -181,9 +295,9 @@ pub enum SegmentPattern {
 
 /// A hole and the segments that are its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedHole {
+pub struct PlacedHole<H = Slot> {
     /// The hole.
-    pub hole: Hole,
+    pub slot: H,
     /// Its first segment.
     pub start: usize,
     /// The segment behind its last one; a [`SegmentPattern::Rest`] counts as one here.
@@ -192,20 +306,20 @@ pub struct PlacedHole {
 
 /// One `key=value` of a query pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueryItem {
+pub struct QueryItem<H = Slot> {
     /// The name in the URL.
     pub key: String,
     /// What stands behind it.
-    pub value: QueryValue,
+    pub words: Words<H>,
 }
 
-/// What stands behind a key.
+/// One header of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum QueryValue {
-    /// This text.
-    Literal(String),
-    /// A value of params.
-    Hole(Hole),
+pub struct HeaderItem<H = Slot> {
+    /// The name.
+    pub name: HeaderName,
+    /// What stands behind it.
+    pub words: Words<H>,
 }
 
 #[cfg(test)]

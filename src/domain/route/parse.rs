@@ -1,102 +1,48 @@
-//! The spelling of a route in its short form.
-
-use std::time::Duration;
+//! The spelling of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
 
 use http::Method;
 
-use super::{Effect, Foreign, PlacedHole, QueryItem, QueryValue, Route, SegmentPattern, Template};
+use super::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::pattern::{
-    Absence, Hole, PatternError, Shape, Token, hole_name, parse_hole, parse_type, tokens,
+    Mention, PatternError, Token, Way, Words, hole_name, mention_named, parse_type, tokens,
 };
 use crate::domain::percent;
 
-/// What the route table says of one route.
-#[derive(Debug, Clone, Default)]
-pub struct RouteSource {
-    /// `name`
-    pub name: String,
-    /// `rest = "METHOD /path?query"`
-    pub rest: String,
-    /// `rpc = "method"`
-    pub rpc: String,
-    /// `effect`; by the HTTP method where absent.
-    pub effect: Option<Effect>,
-    /// `timeout`
-    pub timeout: Option<Duration>,
-    /// `successor`
-    pub successor: Option<String>,
+/// Method, path and query, as they are spelled.
+#[derive(Debug)]
+pub(super) struct RestSpelling {
+    pub(super) method: Method,
+    pub(super) path: Template<Mention>,
+    pub(super) query: Vec<QueryItem<Mention>>,
 }
 
-/// Compiles one route.
-///
-/// # Errors
-/// The key that is wrong (`rest` or `rpc`), and why.
-pub fn parse_route(source: RouteSource) -> Result<Route, (&'static str, PatternError)> {
-    let in_rest = |error| ("rest", error);
-    let (method, url) = source.rest.split_once(' ').ok_or_else(|| {
-        in_rest(PatternError::spelling(
-            "write an HTTP method, one space and a path, such as `GET /items/{id}`",
-        ))
+/// Reads `METHOD /path?query`.
+pub(super) fn parse_rest(text: &str) -> Result<RestSpelling, PatternError> {
+    let (method, url) = text.split_once(' ').ok_or_else(|| {
+        PatternError::new("write an HTTP method, one space and a path, such as `GET /items/{id}`")
     })?;
-    let method = parse_method(method).map_err(in_rest)?;
+    let method = parse_method(method)?;
     let (path, query) = cut_query(url);
-    let path = parse_path(path).map_err(in_rest)?;
-    let query = query.map_or(Ok(Vec::new()), parse_query).map_err(in_rest)?;
-    let rpc = parse_rpc(&source.rpc).map_err(|error| ("rpc", error))?;
-    let effect = source.effect.unwrap_or(Effect::of(&method));
-    let foreign = Foreign::default();
-    let RouteSource {
-        name,
-        rest,
-        timeout,
-        successor,
-        ..
-    } = source;
-    let route = Route {
-        name,
-        rest,
+    let path = parse_path(path)?;
+    let query = query.map_or(Ok(Vec::new()), parse_query)?;
+    Ok(RestSpelling {
         method,
         path,
         query,
-        rpc,
-        effect,
-        timeout,
-        successor,
-        foreign,
-    };
-    unique_names(&route).map_err(in_rest)?;
-    Ok(route)
+    })
 }
 
 fn parse_method(text: &str) -> Result<Method, PatternError> {
     let method = Method::from_bytes(text.as_bytes());
     match method {
-        Ok(Method::CONNECT) => Err(PatternError::spelling(
+        Ok(Method::CONNECT) => Err(PatternError::new(
             "CONNECT asks for a tunnel and cannot be a route",
         )),
         Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => Ok(method),
-        Ok(_) | Err(_) => Err(PatternError::spelling(format!(
+        Ok(_) | Err(_) => Err(PatternError::new(format!(
             "`{text}` is no HTTP method; methods are case-sensitive, such as `GET` or `POST`"
         ))),
     }
-}
-
-fn parse_rpc(text: &str) -> Result<String, PatternError> {
-    if text.is_empty() {
-        return Err(PatternError::spelling("the RPC method is empty"));
-    }
-    let mut name = String::new();
-    for token in tokens(text)? {
-        match token {
-            Token::Text(text) => name.push_str(&text),
-            Token::Hole(inside) => {
-                return Err(PatternError::Unsupported(format!(
-                    "the hole `{{{inside}}}` in an RPC method"
-                )));
-            }
-        }
-    }
-    Ok(name)
 }
 
 /// Cuts at the first `?` outside of braces.
@@ -127,9 +73,9 @@ fn split_outside_braces(text: &str, at: char) -> Vec<&str> {
     parts
 }
 
-fn parse_path(path: &str) -> Result<Template, PatternError> {
+fn parse_path(path: &str) -> Result<Template<Mention>, PatternError> {
     let Some(inside) = path.strip_prefix('/') else {
-        return Err(PatternError::spelling(format!(
+        return Err(PatternError::new(format!(
             "the path `{path}` must begin with `/`"
         )));
     };
@@ -148,7 +94,7 @@ fn parse_path(path: &str) -> Result<Template, PatternError> {
     template.verb = verb.map(literal).transpose()?;
     for segment in split_outside_braces(inside, '/') {
         if template.segments.last() == Some(&SegmentPattern::Rest) {
-            return Err(PatternError::spelling(
+            return Err(PatternError::new(
                 "nothing but a verb may stand behind `**`",
             ));
         }
@@ -157,9 +103,9 @@ fn parse_path(path: &str) -> Result<Template, PatternError> {
     Ok(template)
 }
 
-fn parse_segment(segment: &str, template: &mut Template) -> Result<(), PatternError> {
+fn parse_segment(segment: &str, template: &mut Template<Mention>) -> Result<(), PatternError> {
     match &tokens(segment)?[..] {
-        [] => Err(PatternError::spelling(
+        [] => Err(PatternError::new(
             "the path has an empty segment, which no request can be trusted with",
         )),
         [Token::Hole(inside)] => parse_path_hole(inside, template),
@@ -169,8 +115,8 @@ fn parse_segment(segment: &str, template: &mut Template) -> Result<(), PatternEr
                 .push(SegmentPattern::Literal(literal(text)?));
             Ok(())
         }
-        _ => Err(PatternError::Unsupported(format!(
-            "text beside a hole in the path segment `{segment}`"
+        _ => Err(PatternError::new(format!(
+            "`{segment}`: text beside a hole in a path segment; a hole takes a whole segment"
         ))),
     }
 }
@@ -178,13 +124,13 @@ fn parse_segment(segment: &str, template: &mut Template) -> Result<(), PatternEr
 /// A literal segment in normal form.
 fn literal(text: &str) -> Result<String, PatternError> {
     if text.is_empty() || text == "." || text == ".." {
-        return Err(PatternError::spelling(format!(
+        return Err(PatternError::new(format!(
             "the path segment `{text}` cannot be told from no segment"
         )));
     }
     if text == "*" || text == "**" {
-        return Err(PatternError::Unsupported(format!(
-            "`{text}` without a name; write `{{name={text}}}`"
+        return Err(PatternError::new(format!(
+            "`{text}` has no name to be known by; write `{{name={text}}}`"
         )));
     }
     let mut escaped = String::new();
@@ -203,23 +149,22 @@ fn literal(text: &str) -> Result<String, PatternError> {
     Ok(percent::normalise(&escaped).into_owned())
 }
 
-fn parse_path_hole(inside: &str, template: &mut Template) -> Result<(), PatternError> {
+fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(), PatternError> {
+    let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
     let (name, rest) = hole_name(inside)?;
+    if name == "_" {
+        return Err(wrong(
+            "a path cannot be written without a value; name the hole",
+        ));
+    }
     let (typed, pattern) = match rest.split_once('=') {
         Some((typed, pattern)) => (typed, Some(pattern)),
         None => (rest, None),
     };
     if typed.ends_with('?') {
-        return Err(PatternError::spelling(format!(
-            "`{{{inside}}}`: a hole in a path cannot be absent"
-        )));
+        return Err(wrong("a hole in a path cannot be absent"));
     }
     let shape = parse_type(typed, inside)?;
-    let Shape::One(_) = &shape else {
-        return Err(PatternError::Unsupported(format!(
-            "`{{{inside}}}`: a list in a path"
-        )));
-    };
     let start = template.segments.len();
     for segment in pattern.unwrap_or("*").split('/') {
         template.segments.push(match segment {
@@ -230,53 +175,35 @@ fn parse_path_hole(inside: &str, template: &mut Template) -> Result<(), PatternE
     }
     let spanned = &template.segments[start..];
     if spanned[..spanned.len() - 1].contains(&SegmentPattern::Rest) {
-        return Err(PatternError::spelling(
+        return Err(PatternError::new(
             "nothing but a verb may stand behind `**`",
         ));
     }
     if spanned.len() > 1 && !typed.is_empty() && typed != ":string" {
-        return Err(PatternError::spelling(format!(
-            "`{{{inside}}}`: several segments are a string"
-        )));
+        return Err(wrong("several segments are a string"));
     }
-    let hole = Hole {
-        name: name.to_owned(),
-        shape,
-        absence: Absence::Refused,
-    };
     template.holes.push(PlacedHole {
-        hole,
+        slot: mention_named(name, Way::Both, shape),
         start,
         end: template.segments.len(),
     });
     Ok(())
 }
 
-fn parse_query(query: &str) -> Result<Vec<QueryItem>, PatternError> {
-    let mut items: Vec<QueryItem> = Vec::new();
+fn parse_query(query: &str) -> Result<Vec<QueryItem<Mention>>, PatternError> {
+    let mut items: Vec<QueryItem<Mention>> = Vec::new();
     for pair in split_outside_braces(query, '&') {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
-            PatternError::spelling(format!(
+            PatternError::new(format!(
                 "`{pair}` in the query; write `key={{hole}}` or `key=text`"
             ))
         })?;
         let key = decoded(key)?;
-        if key.is_empty() || items.iter().any(|item| item.key == key) {
-            return Err(PatternError::spelling(format!(
-                "the query key `{key}` is empty or given twice"
-            )));
-        }
-        let value = match &tokens(value)?[..] {
-            [] => QueryValue::Literal(String::new()),
-            [Token::Text(text)] => QueryValue::Literal(decoded(text)?),
-            [Token::Hole(inside)] => QueryValue::Hole(parse_hole(inside)?),
-            _ => {
-                return Err(PatternError::Unsupported(format!(
-                    "text beside a hole in `{pair}`"
-                )));
-            }
+        let words = match Words::parse(value)? {
+            Words::Literal(text) => Words::Literal(decoded(&text)?),
+            words @ (Words::Hole(_) | Words::Mixed(_)) => words,
         };
-        items.push(QueryItem { key, value });
+        items.push(QueryItem { key, words });
     }
     Ok(items)
 }
@@ -285,19 +212,5 @@ fn decoded(text: &str) -> Result<String, PatternError> {
     let decoded = percent::decode(text, percent::Plus::Space);
     decoded
         .map(std::borrow::Cow::into_owned)
-        .map_err(|error| PatternError::spelling(format!("`{text}`: {error}")))
-}
-
-fn unique_names(route: &Route) -> Result<(), PatternError> {
-    let mut seen: Vec<&str> = Vec::new();
-    for hole in route.holes() {
-        if seen.contains(&hole.name.as_str()) {
-            return Err(PatternError::Unsupported(format!(
-                "the hole `{}` twice in one URL",
-                hole.name
-            )));
-        }
-        seen.push(&hole.name);
-    }
-    Ok(())
+        .map_err(|error| PatternError::new(format!("`{text}`: {error}")))
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use http::Method;
 
+use super::siblings::Group;
 use super::{Route, SegmentPattern};
 use crate::domain::percent::normalise;
 
@@ -104,7 +105,7 @@ impl<'a> Segments<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found<'t> {
     /// The routes that have this path and method; they differ in their queries only.
-    Routes(&'t [usize]),
+    Routes(&'t Group),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
     /// No route has this path.
@@ -128,13 +129,13 @@ struct Node {
 /// The routes whose template ends at a node, by verb and method.
 #[derive(Debug, Default)]
 struct End {
-    plain: Vec<(Method, Vec<usize>)>,
-    verbs: HashMap<String, Vec<(Method, Vec<usize>)>>,
+    plain: Vec<(Method, Group)>,
+    verbs: HashMap<String, Vec<(Method, Group)>>,
 }
 
 impl End {
     fn insert(&mut self, route: &Route, index: usize) {
-        let methods = match &route.path.verb {
+        let methods = match &route.rest_call.path.verb {
             Some(verb) => self.verbs.entry(verb.clone()).or_default(),
             None => &mut self.plain,
         };
@@ -142,12 +143,16 @@ impl End {
             .iter_mut()
             .find(|(method, _)| *method == route.method)
         {
-            Some((_, routes)) => routes.push(index),
-            None => methods.push((route.method.clone(), vec![index])),
+            Some((_, group)) => group.add(index),
+            None => {
+                let mut group = Group::default();
+                group.add(index);
+                methods.push((route.method.clone(), group));
+            }
         }
     }
 
-    fn find<'t>(&'t self, verb: Option<&str>, search: &mut Search<'_>) -> Option<&'t [usize]> {
+    fn find<'t>(&'t self, verb: Option<&str>, search: &mut Search<'_>) -> Option<&'t Group> {
         let methods = match verb {
             Some(verb) => self.verbs.get(verb)?,
             None => &self.plain,
@@ -163,10 +168,18 @@ impl End {
                 .others
                 .extend(methods.iter().map(|(method, _)| method.clone()));
         }
-        found.map(|(_, routes)| routes.as_slice())
+        found.map(|(_, group)| group)
     }
 
-    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Vec<usize>> {
+    /// Whether another route with this method ends here.
+    fn has_other(&self, (method, index): (&Method, usize)) -> bool {
+        let mut ends = self.plain.iter().chain(self.verbs.values().flatten());
+        ends.any(|(known, group)| {
+            known == method && group.routes().iter().any(|route| *route != index)
+        })
+    }
+
+    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
         let verbs = self.verbs.values_mut().flatten();
         self.plain.iter_mut().chain(verbs).map(|(_, routes)| routes)
     }
@@ -182,7 +195,7 @@ struct Search<'a> {
 impl Tree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
         let mut node = &mut self.root;
-        for segment in &route.path.segments {
+        for segment in &route.rest_call.path.segments {
             node = match segment {
                 SegmentPattern::Literal(text) => node.literals.entry(text.clone()).or_default(),
                 SegmentPattern::One => node.one.get_or_insert_default(),
@@ -192,10 +205,17 @@ impl Tree {
         node.here.insert(route, index);
     }
 
-    pub(super) fn groups_mut(&mut self) -> Vec<&mut Vec<usize>> {
+    pub(super) fn groups_mut(&mut self) -> Vec<&mut Group> {
         let mut found = Vec::new();
         self.root.groups_mut(&mut found);
         found
+    }
+
+    /// Whether a path that a template makes may be the path of another route with its method.
+    pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
+        let template = &route.rest_call.path;
+        self.root
+            .contests(&template.segments, (&route.method, index))
     }
 
     pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
@@ -228,7 +248,7 @@ impl Tree {
 
 impl Node {
     /// A literal beats a hole, one segment beats many, a verb beats none.
-    fn find<'t>(&'t self, at: usize, search: &mut Search<'_>) -> Option<&'t [usize]> {
+    fn find<'t>(&'t self, at: usize, search: &mut Search<'_>) -> Option<&'t Group> {
         if at == search.segments.len() {
             return self
                 .here
@@ -248,7 +268,7 @@ impl Node {
     }
 
     /// The last segment as `head:verb`.
-    fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t [usize]> {
+    fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (head, verb) = search.verb.clone()?;
         let literal = self.literals.get(normalise(head).as_ref());
         let one = self.one.as_deref().filter(|_| !head.is_empty());
@@ -257,12 +277,44 @@ impl Node {
             .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
     }
 
-    fn rest_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t [usize]> {
+    fn rest_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (_, verb) = search.verb.clone()?;
         self.rest.find(Some(&verb), search)
     }
 
-    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut Vec<usize>>) {
+    /// Verbs are not told apart here: what may be another route's is looked at when it is written.
+    fn contests(&self, segments: &[SegmentPattern], own: (&Method, usize)) -> bool {
+        if self.rest.has_other(own) {
+            return true;
+        }
+        let Some((first, behind)) = segments.split_first() else {
+            return self.here.has_other(own);
+        };
+        let one = self.one.as_deref();
+        match first {
+            SegmentPattern::Literal(text) => {
+                let literal = self.literals.get(text);
+                literal
+                    .into_iter()
+                    .chain(one)
+                    .any(|node| node.contests(behind, own))
+            }
+            SegmentPattern::One => {
+                let nodes = self.literals.values().chain(one);
+                nodes.into_iter().any(|node| node.contests(behind, own))
+            }
+            SegmentPattern::Rest => {
+                self.here.has_other(own)
+                    || self
+                        .literals
+                        .values()
+                        .chain(one)
+                        .any(|node| node.contests(segments, own))
+            }
+        }
+    }
+
+    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut Group>) {
         found.extend(self.here.groups_mut().chain(self.rest.groups_mut()));
         for node in self.literals.values_mut().chain(self.one.as_deref_mut()) {
             node.groups_mut(found);

@@ -1,155 +1,133 @@
 //! Which of two routes is more specific: A is when every call that fits A fits B.
 //!
-//! Each side sees a route as slots: named places that must, or may, hold a value of some type. A name that
-//! only a sibling has makes a call foreign, so the names of a call lie between the required and all names
-//! of its route. Laws (tested): `refines` is reflexive and transitive; when one route refines another and
-//! the second one can be called at all, the two share calls.
+//! A route is compared on one side at a time, as that side's callers see it: on the REST side by its path,
+//! query, headers and body, on the RPC side by its method and params. Requests live in a closed world: a
+//! name that one route has and the other does not makes a call foreign to the other.
 
-use super::{QueryValue, Route};
-use crate::domain::pattern::{Hole, Scalar, Shape};
+use super::{HeaderItem, PlacedHole, QueryItem, Route};
+use crate::domain::json::Json;
+use crate::domain::pattern::{Pattern, Words, World, meeting, within, words_meeting, words_within};
 use crate::domain::side::Side;
 
-/// A named place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slot {
-    pub(super) name: String,
-    pub(super) required: Required,
-    pub(super) content: Content,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Required {
-    Yes,
-    No,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
-    Literal(String),
-    Typed(Shape),
-}
-
-/// A route as one side sees it.
-pub(super) fn slots(route: &Route, side: Side) -> Vec<Slot> {
-    let typed = |name: String, hole: &Hole| Slot {
-        name,
-        required: if hole.is_required() {
-            Required::Yes
-        } else {
-            Required::No
-        },
-        content: Content::Typed(hole.shape.clone()),
-    };
+/// Whether every call that fits `one` fits `other`.
+pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
     match side {
-        Side::Rpc => route
-            .holes()
-            .map(|hole| typed(hole.name.clone(), hole))
-            .collect(),
+        Side::Rpc => {
+            words_within(&one.rpc_call.method, &other.rpc_call.method)
+                && within(&one.rpc_call.params, &other.rpc_call.params, World::Closed)
+        }
         Side::Rest => {
-            // Siblings have the same path, so a hole of it is told by its place, whatever its name.
-            let path = route.path.holes.iter();
-            let path =
-                path.map(|placed| typed(format!("/{}-{}", placed.start, placed.end), &placed.hole));
-            let query = route.query.iter().map(|item| match &item.value {
-                QueryValue::Hole(hole) => typed(item.key.clone(), hole),
-                QueryValue::Literal(text) => Slot {
-                    name: item.key.clone(),
-                    required: Required::Yes,
-                    content: Content::Literal(text.clone()),
-                },
-            });
-            path.chain(query).collect()
+            let (one, other) = (&one.rest_call, &other.rest_call);
+            path(&one.path.holes, &other.path.holes, words_within)
+                && query_within(&one.query, &other.query)
+                && headers_within(&one.headers, &other.headers)
+                && body_within(one.body.as_ref(), other.body.as_ref())
         }
     }
-}
-
-fn named<'s>(slots: &'s [Slot], name: &str) -> Option<&'s Slot> {
-    slots.iter().find(|slot| slot.name == name)
 }
 
 /// Whether some call fits both.
-pub(super) fn share(one: &[Slot], other: &[Slot], side: Side) -> bool {
-    let possible = |slots: &[Slot], within: &[Slot]| {
-        slots.iter().all(|slot| match named(within, &slot.name) {
-            None => slot.required == Required::No,
-            Some(twin) => {
-                let both_may_be_absent =
-                    slot.required == Required::No && twin.required == Required::No;
-                both_may_be_absent || overlap(&slot.content, &twin.content, side)
-            }
-        })
+pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
+    match side {
+        Side::Rpc => {
+            words_meeting(&one.rpc_call.method, &other.rpc_call.method).is_some()
+                && meeting(&one.rpc_call.params, &other.rpc_call.params, World::Closed).is_some()
+        }
+        Side::Rest => {
+            let (first, second) = (&one.rest_call, &other.rest_call);
+            heads_share(one, other)
+                && match (&first.body, &second.body) {
+                    (Some(one), Some(other)) => meeting(one, other, World::Closed).is_some(),
+                    (Some(body), None) | (None, Some(body)) => body.may_be_absent(),
+                    (None, None) => true,
+                }
+        }
+    }
+}
+
+/// Whether some call fits the heads of both, whatever its body is.
+pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
+    let (one, other) = (&one.rest_call, &other.rest_call);
+    let meet = |one: &Words, other: &Words| words_meeting(one, other).is_some();
+    let named = |one: &[QueryItem], other: &[QueryItem]| {
+        one.iter().all(
+            |item| match other.iter().find(|twin| twin.key == item.key) {
+                Some(twin) => meet(&item.words, &twin.words),
+                None => item.words.may_be_absent(),
+            },
+        )
     };
-    possible(one, other) && possible(other, one)
+    path(&one.path.holes, &other.path.holes, meet)
+        && named(&one.query, &other.query)
+        && named(&other.query, &one.query)
+        && headers_meet(&one.headers, &other.headers)
 }
 
-/// Whether every call that fits `one` fits `other`.
-pub(super) fn refines(one: &[Slot], other: &[Slot], side: Side) -> bool {
-    let known = one.iter().all(|slot| {
-        named(other, &slot.name).is_some_and(|twin| within(&slot.content, &twin.content, side))
+/// Holes of one path are told by their place, whatever their names.
+fn path(one: &[PlacedHole], other: &[PlacedHole], by: impl Fn(&Words, &Words) -> bool) -> bool {
+    one.iter().all(|placed| {
+        let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+        let words = |placed: &PlacedHole| Words::Hole(placed.slot.clone());
+        other
+            .iter()
+            .find(place)
+            .is_none_or(|twin| by(&words(placed), &words(twin)))
+    })
+}
+
+fn query_within(one: &[QueryItem], other: &[QueryItem]) -> bool {
+    let known = one.iter().all(|item| {
+        let twin = other.iter().find(|twin| twin.key == item.key);
+        twin.is_some_and(|twin| words_within(&item.words, &twin.words))
     });
-    let required = other.iter().filter(|slot| slot.required == Required::Yes);
+    let missing = |item: &&QueryItem| one.iter().all(|twin| twin.key != item.key);
     known
-        && required
-            .into_iter()
-            .all(|slot| named(one, &slot.name).is_some_and(|twin| twin.required == Required::Yes))
+        && other
+            .iter()
+            .filter(missing)
+            .all(|item| item.words.may_be_absent())
 }
 
-/// The texts of a type that has only a few.
-fn finite(content: &Content) -> Option<Vec<&str>> {
-    match content {
-        Content::Literal(text) => Some(vec![text]),
-        Content::Typed(Shape::One(Scalar::Boolean)) => Some(vec!["true", "false"]),
-        Content::Typed(Shape::One(Scalar::Enum(words))) => {
-            Some(words.iter().map(String::as_str).collect())
-        }
-        Content::Typed(_) => None,
-    }
+/// Headers that a pattern does not name do not matter.
+fn headers_within(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
+    other.iter().all(|item| {
+        let twin = one.iter().find(|twin| twin.name == item.name);
+        twin.is_some_and(|twin| words_within(&twin.words, &item.words))
+    })
 }
 
-fn accepts(content: &Content, text: &str) -> bool {
-    match content {
-        Content::Literal(literal) => literal == text,
-        Content::Typed(shape) => shape.scalar().accepts(text),
-    }
+fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
+    one.iter().all(|item| {
+        let twin = other.iter().find(|twin| twin.name == item.name);
+        twin.is_none_or(|twin| words_meeting(&item.words, &twin.words).is_some())
+    })
 }
 
-/// On the RPC side each scalar has its own kind of JSON value, and a list is an array.
-fn kind(content: &Content) -> u8 {
-    match content {
-        Content::Literal(_) => 0,
-        Content::Typed(Shape::One(Scalar::String | Scalar::Enum(_))) => 0,
-        Content::Typed(Shape::One(Scalar::Integer | Scalar::Number)) => 1,
-        Content::Typed(Shape::One(Scalar::Boolean)) => 2,
-        Content::Typed(Shape::Repeated(_) | Shape::Separated(_)) => 3,
-    }
-}
-
-fn overlap(one: &Content, other: &Content, side: Side) -> bool {
-    if side == Side::Rpc && kind(one) != kind(other) {
-        return false;
-    }
-    match (finite(one), finite(other)) {
-        (Some(texts), _) => texts.iter().any(|text| accepts(other, text)),
-        (None, Some(texts)) => texts.iter().any(|text| accepts(one, text)),
-        // Two lists share the empty one, or a text in the URL; any two open scalars share `0`.
-        (None, None) => true,
-    }
-}
-
-fn within(one: &Content, other: &Content, side: Side) -> bool {
-    if side == Side::Rpc && kind(one) != kind(other) {
-        return false;
-    }
-    if let (Some(texts), Content::Typed(Shape::One(_)) | Content::Literal(_)) = (finite(one), other)
-    {
-        return texts.iter().all(|text| accepts(other, text));
-    }
+fn body_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
     match (one, other) {
-        (Content::Typed(Shape::One(one)), Content::Typed(Shape::One(other))) => {
-            *other == Scalar::String
-                || one == other
-                || matches!((one, other), (Scalar::Integer, Scalar::Number))
-        }
-        (one, other) => one == other,
+        (Some(one), Some(other)) => within(one, other, World::Closed),
+        (None, Some(other)) => other.may_be_absent(),
+        (None, None) => true,
+        (Some(_), None) => false,
     }
+}
+
+/// A value at a place of the params that tells routes apart: the same place is a literal in many of them.
+pub(super) fn literals(pattern: &Pattern) -> Vec<(Vec<String>, Json)> {
+    fn collect(pattern: &Pattern, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Json)>) {
+        match pattern {
+            Pattern::Literal(json) => found.push((path.clone(), json.clone())),
+            Pattern::Object(object) => {
+                for (name, member) in &object.members {
+                    path.push(name.clone());
+                    collect(member, path, found);
+                    path.pop();
+                }
+            }
+            Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(pattern, &mut Vec::new(), &mut found);
+    found
 }

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 
-use http::Method;
+use http::{HeaderMap, Method};
 
 use super::path::{Found, Tree};
-use super::specificity::{refines, share, slots};
-use super::url::{self, Query};
-use super::{PathError, Route, Segments};
-use crate::domain::json::{Json, Member};
+use super::siblings::{Group, arrange, duplicate_names};
+use super::url::Query;
+use super::{BindError, PathError, Route, Segments};
+use crate::domain::json::Json;
+use crate::domain::pattern::{Reading, Words};
 use crate::domain::side::Side;
+use crate::domain::translate::{
+    RestHead, Terms, ToRest, read_body, read_rest, read_rpc, rpc_to_rest,
+};
 
 /// Why routes cannot stand in one table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,14 +32,27 @@ pub struct TableError {
 pub struct RouteTable {
     routes: Vec<Route>,
     tree: Tree,
-    by_rpc: HashMap<String, Vec<usize>>,
+    by_rpc: HashMap<String, Group>,
+    /// Routes whose RPC method has holes; they come behind those that spell theirs out.
+    by_rpc_pattern: Group,
+    /// Whether what a route writes may be the URL of another one.
+    contested: Vec<Contested>,
+}
+
+/// Whether what a route writes may be the URL of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contested {
+    No,
+    Yes,
 }
 
 /// What the table says of a REST call.
 #[derive(Debug)]
-pub enum RestSelection {
+pub enum RestSelection<'t> {
     /// The route of the call, or the nearest one, which will say what does not fit.
     Route(usize),
+    /// The body decides among these, the most specific first.
+    ByBody(&'t Group),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
     /// No route has this path.
@@ -53,6 +70,12 @@ pub struct Unsafe {
     pub why: PathError,
 }
 
+/// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
+const TERMS: Terms = Terms {
+    depth: 128,
+    now: String::new,
+};
+
 impl RouteTable {
     /// Compiles the table.
     ///
@@ -61,22 +84,40 @@ impl RouteTable {
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
         let mut tree = Tree::default();
-        let mut by_rpc: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_rpc: HashMap<String, Group> = HashMap::new();
+        let mut by_rpc_pattern = Group::default();
         for (index, route) in routes.iter().enumerate() {
-            tree.insert(route, index);
-            by_rpc.entry(route.rpc.clone()).or_default().push(index);
+            if route.enters_from(Side::Rest) {
+                tree.insert(route, index);
+            }
+            if route.enters_from(Side::Rpc) {
+                match &route.rpc_call.method {
+                    Words::Literal(method) => by_rpc.entry(method.clone()).or_default().add(index),
+                    Words::Hole(_) | Words::Mixed(_) => by_rpc_pattern.add(index),
+                }
+            }
         }
         for group in tree.groups_mut() {
             arrange(group, &mut routes, Side::Rest, &mut errors);
         }
-        for group in by_rpc.values_mut() {
+        for group in by_rpc.values_mut().chain([&mut by_rpc_pattern]) {
             arrange(group, &mut routes, Side::Rpc, &mut errors);
         }
         if errors.is_empty() {
+            let contested = routes.iter().enumerate();
+            let contested = contested.map(|(index, route)| {
+                if tree.contests(route, index) {
+                    Contested::Yes
+                } else {
+                    Contested::No
+                }
+            });
             Ok(RouteTable {
+                contested: contested.collect(),
                 routes,
                 tree,
                 by_rpc,
+                by_rpc_pattern,
             })
         } else {
             Err(errors)
@@ -97,179 +138,184 @@ impl RouteTable {
 
     /// Finds the route of a REST call.
     #[must_use]
-    pub fn select_rest(
-        &self,
+    pub fn select_rest<'t>(
+        &'t self,
         method: &Method,
         segments: &Segments<'_>,
         query: Option<&str>,
-    ) -> RestSelection {
+        headers: &HeaderMap,
+    ) -> RestSelection<'t> {
         if let Some(why) = segments.irregular() {
             return match self.tree.find(&segments.tidied(), method) {
-                Found::Routes([route, ..]) => RestSelection::Unsafe(Unsafe { route: *route, why }),
-                Found::Routes([]) | Found::OtherMethods(_) | Found::Nothing => {
-                    RestSelection::Unrouted
-                }
+                Found::Routes(group) => match group.routes() {
+                    [route, ..] => RestSelection::Unsafe(Unsafe { route: *route, why }),
+                    [] => RestSelection::Unrouted,
+                },
+                Found::OtherMethods(_) | Found::Nothing => RestSelection::Unrouted,
             };
         }
         match self.tree.find(segments, method) {
-            Found::Routes([route]) => RestSelection::Route(*route),
-            Found::Routes(group) => RestSelection::Route(self.among_rest(group, segments, query)),
+            Found::Routes(group) => match group.routes() {
+                [route] => RestSelection::Route(*route),
+                _ if group.needs_body() => RestSelection::ByBody(group),
+                routes => {
+                    let head = RestHead {
+                        segments,
+                        query,
+                        headers,
+                    };
+                    RestSelection::Route(self.among_rest(routes, head))
+                }
+            },
             Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
             Found::Nothing => RestSelection::Unrouted,
         }
     }
 
+    /// Finds the route of a REST call whose body decides.
+    #[must_use]
+    pub fn select_by_body(&self, group: &Group, head: RestHead<'_>, body: Option<&Json>) -> usize {
+        let routes = group.routes();
+        let fits = |route: &&usize| {
+            let route = self.route(**route);
+            read_rest(route, head, TERMS)
+                .and_then(|mut reading| read_body(route, body, &mut reading))
+                .is_ok()
+        };
+        let found = routes.iter().find(fits).copied();
+        found.unwrap_or_else(|| self.among_rest(routes, head))
+    }
+
     /// Finds the route of an RPC call; the nearest one where none fits.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
-        match self.by_rpc.get(method)?.as_slice() {
-            [route] => Some(*route),
-            group => {
-                let text = params.map_or(&b""[..], Json::as_bytes);
-                let members = params
-                    .and_then(|params| params.open().ok())
-                    .unwrap_or_default();
-                let fits =
-                    |route: &&usize| url::write(&self.routes[**route], text, &members).is_ok();
-                group
+        match self.by_rpc.get(method) {
+            Some(group) => match group.routes() {
+                [route] => Some(*route),
+                _ => self.among_rpc(group, (method, params)),
+            },
+            None => {
+                let named = |route: &&usize| {
+                    let words = &self.route(**route).rpc_call.method;
+                    let mut reading = Reading::of(
+                        self.route(**route).facts.holes.len(),
+                        crate::domain::pattern::Strangers::Dropped,
+                        TERMS.depth,
+                    );
+                    words.read(&[method], &mut reading).is_ok()
+                };
+                let named: Vec<usize> = self
+                    .by_rpc_pattern
+                    .routes()
                     .iter()
-                    .find(fits)
-                    .or_else(|| self.nearest_rpc(group, &members))
+                    .filter(named)
                     .copied()
+                    .collect();
+                self.first_rpc(&named, (method, params))
             }
         }
     }
 
-    /// Among routes of one path and method: the most specific that fits, else the nearest.
-    fn among_rest(&self, group: &[usize], segments: &Segments<'_>, query: Option<&str>) -> usize {
-        let Ok(query) = Query::parse(query) else {
-            return group[0];
+    /// Writes the REST call of an RPC call that belongs to a route.
+    ///
+    /// # Errors
+    /// [`BindError`] names the member that does not fit, among others one that would make it the call of
+    /// another route: `GET /items/{id}` is never `GET /items/search`.
+    pub fn write_rest(
+        &self,
+        index: usize,
+        call: (&str, Option<&Json>),
+        terms: Terms,
+    ) -> Result<ToRest, BindError> {
+        let route = self.route(index);
+        let written = rpc_to_rest(route, call, terms)?;
+        if self.contested[index] == Contested::No {
+            return Ok(written);
+        }
+        let (path, query) = match written.target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (written.target.as_str(), None),
         };
-        let fits = |route: &&usize| url::read(&self.routes[**route], segments, &query).is_ok();
+        let segments = Segments::split(path);
+        let headers = HeaderMap::from_iter(written.headers.iter().cloned());
+        let taken = match self.select_rest(&route.method, &segments, query, &headers) {
+            RestSelection::Route(taken) => Some(taken),
+            // Siblings of one URL are told apart by what they name, which the pattern has written.
+            RestSelection::ByBody(group) => {
+                let own = group.routes().contains(&index).then_some(index);
+                own.or(group.routes().first().copied())
+            }
+            RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => {
+                None
+            }
+        };
+        match taken.filter(|taken| *taken != index) {
+            // An alias that is entered from the other side only has a twin in its place.
+            Some(taken) if !self.is_alias(index, taken) => Err(BindError::new(
+                "params",
+                format!(
+                    "these values would make it a call of the route `{}`",
+                    self.route(taken).name
+                ),
+            )),
+            Some(_) | None => Ok(written),
+        }
+    }
+
+    /// Whether a route stands for another one that REST callers enter at the same path.
+    fn is_alias(&self, index: usize, twin: usize) -> bool {
+        let (route, twin) = (self.route(index), self.route(twin));
+        !route.enters_from(Side::Rest)
+            && route.rest_call.path.segments == twin.rest_call.path.segments
+            && route.rest_call.path.verb == twin.rest_call.path.verb
+    }
+
+    /// Among routes of one path and method: the most specific that fits, else the nearest.
+    fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> usize {
+        let Ok(query) = Query::parse(head.query) else {
+            return routes[0];
+        };
+        let fits = |route: &&usize| read_rest(self.route(**route), head, TERMS).is_ok();
         let named = |route: &&usize| {
-            let items = &self.routes[**route].query;
+            let items = &self.route(**route).rest_call.query;
             items.iter().filter(|item| query.has(&item.key)).count()
         };
         // `max_by_key` takes the last of equals, and the first in the order of the group is wanted.
-        let nearest = || group.iter().rev().max_by_key(named);
-        group
+        let nearest = || routes.iter().rev().max_by_key(named);
+        routes
             .iter()
             .find(fits)
             .or_else(nearest)
             .copied()
-            .unwrap_or(group[0])
+            .unwrap_or(routes[0])
     }
 
-    fn nearest_rpc<'g>(&self, group: &'g [usize], members: &[Member]) -> Option<&'g usize> {
+    fn among_rpc(&self, group: &Group, call: (&str, Option<&Json>)) -> Option<usize> {
+        match group.told_by(call.1) {
+            Some([]) | None => self.first_rpc(group.routes(), call),
+            Some(routes) => self.first_rpc(routes, call),
+        }
+    }
+
+    fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
+        if let [route] = routes {
+            return Some(*route);
+        }
+        let fits = |route: &&usize| read_rpc(self.route(**route), call, TERMS).is_ok();
+        let found = routes.iter().find(fits).copied();
+        found.or_else(|| self.nearest_rpc(routes, call.1))
+    }
+
+    /// The route that knows most of what the call names.
+    fn nearest_rpc(&self, routes: &[usize], params: Option<&Json>) -> Option<usize> {
+        let members = params
+            .and_then(|params| params.open().ok())
+            .unwrap_or_default();
         let named = |route: &&usize| {
-            let holes = self.routes[**route].holes();
-            holes
-                .filter(|hole| members.iter().any(|member| member.name == hole.name))
-                .count()
+            let names = super::siblings::names(&self.route(**route).rpc_call.params);
+            let known = |name: &&str| members.iter().any(|member| member.name == **name);
+            names.iter().filter(|name| known(name)).count()
         };
-        group.iter().rev().max_by_key(named)
-    }
-}
-
-fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    let mut errors = Vec::new();
-    for (index, route) in routes.iter().enumerate() {
-        if seen.insert(&route.name, index).is_some() {
-            let what = format!("the name `{}` is given to two routes", route.name);
-            errors.push(TableError {
-                route: index,
-                key: "name",
-                what,
-            });
-        }
-    }
-    errors
-}
-
-/// Makes siblings of the routes that one side cannot tell apart by path or method, most specific first.
-fn arrange(group: &mut [usize], routes: &mut [Route], side: Side, errors: &mut Vec<TableError>) {
-    if group.len() < 2 {
-        return;
-    }
-    let seen: HashMap<usize, _> = group
-        .iter()
-        .map(|index| (*index, slots(&routes[*index], side)))
-        .collect();
-    for (place, one) in group.iter().enumerate() {
-        for other in &group[place + 1..] {
-            let (first, second) = (&seen[one], &seen[other]);
-            let told_apart = refines(first, second, side) != refines(second, first, side);
-            if share(first, second, side) && !told_apart {
-                errors.push(overlap(
-                    routes,
-                    (*one).min(*other),
-                    (*one).max(*other),
-                    side,
-                ));
-            }
-        }
-    }
-    let refined = |index: &usize| group_count(&seen, *index, side);
-    let mut order: Vec<(usize, usize)> =
-        group.iter().map(|index| (refined(index), *index)).collect();
-    order.sort_by(|(one, a), (other, b)| {
-        other
-            .cmp(one)
-            .then_with(|| routes[*a].name.cmp(&routes[*b].name))
-    });
-    for (place, (_, index)) in order.into_iter().enumerate() {
-        group[place] = index;
-    }
-    make_siblings(group, routes, side);
-}
-
-/// How many of its siblings a route refines.
-fn group_count(
-    seen: &HashMap<usize, Vec<super::specificity::Slot>>,
-    index: usize,
-    side: Side,
-) -> usize {
-    seen.values()
-        .filter(|other| refines(&seen[&index], other, side))
-        .count()
-}
-
-fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {
-    let what = format!(
-        "shares calls with the route `{}`, and neither is more specific: name a query parameter that tells them apart, or remove one",
-        routes[first].name
-    );
-    TableError {
-        route: second,
-        key: side.as_str(),
-        what,
-    }
-}
-
-fn make_siblings(group: &[usize], routes: &mut [Route], side: Side) {
-    let names = |route: &Route| -> Vec<String> {
-        match side {
-            Side::Rest => route.query.iter().map(|item| item.key.clone()).collect(),
-            Side::Rpc => route.holes().map(|hole| hole.name.clone()).collect(),
-        }
-    };
-    let all: Vec<String> = group
-        .iter()
-        .flat_map(|index| names(&routes[*index]))
-        .collect();
-    for index in group {
-        let own = names(&routes[*index]);
-        let mut foreign: Vec<String> = all
-            .iter()
-            .filter(|name| !own.contains(name))
-            .cloned()
-            .collect();
-        foreign.sort();
-        foreign.dedup();
-        match side {
-            Side::Rest => routes[*index].foreign.query = foreign,
-            Side::Rpc => routes[*index].foreign.members = foreign,
-        }
+        routes.iter().rev().max_by_key(named).copied()
     }
 }

@@ -1,7 +1,12 @@
 use proptest::prelude::*;
 
+use http::HeaderMap;
+
 use super::*;
 use crate::domain::json::Json;
+use crate::domain::pattern::{Reading, Scope, Writing};
+use crate::domain::pieces::PiecesWriter;
+use crate::domain::translate::{Terms, rpc_to_rest};
 
 fn source(name: &str, rest: &str, rpc: &str) -> RouteSource {
     RouteSource {
@@ -26,8 +31,14 @@ fn selected(table: &RouteTable, request: &str) -> String {
     let (path, query) = url
         .split_once('?')
         .map_or((url, None), |(path, query)| (path, Some(query)));
-    match table.select_rest(&method.parse().unwrap(), &Segments::split(path), query) {
+    match table.select_rest(
+        &method.parse().unwrap(),
+        &Segments::split(path),
+        query,
+        &HeaderMap::new(),
+    ) {
         RestSelection::Route(index) => table.route(index).name.clone(),
+        RestSelection::ByBody(group) => format!("by body: {:?}", group.routes()),
         RestSelection::OtherMethods(methods) => format!("{methods:?}"),
         RestSelection::Unrouted => "unrouted".into(),
         RestSelection::Unsafe(found) => format!("unsafe: {}", found.why),
@@ -40,9 +51,34 @@ fn read(rest: &str, url: &str) -> Result<String, String> {
         .split_once('?')
         .map_or((url, None), |(path, query)| (path, Some(query)));
     let query = Query::parse(query).map_err(|error| error.to_string())?;
-    let values =
-        read_url(&route, &Segments::split(path), &query).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(values.members).unwrap())
+    let mut reading = reading(&route);
+    read_url(&route, &Segments::split(path), &query, &mut reading)
+        .map_err(|error| error.to_string())?;
+    Ok(params(&route, &reading))
+}
+
+fn reading(route: &Route) -> Reading {
+    Reading::of(route.facts.holes.len(), Strangers::Dropped, 128)
+}
+
+fn writing(reading: &Reading) -> Writing<'_> {
+    Writing::of(Scope {
+        bindings: &reading.bindings,
+        call: None,
+        now: String::new,
+    })
+}
+
+/// The members of params that a URL makes.
+fn params(route: &Route, reading: &Reading) -> String {
+    let mut out = PiecesWriter::with_capacity(64);
+    route
+        .rpc_call
+        .params
+        .write(&writing(reading), &mut out)
+        .unwrap();
+    let text = String::from_utf8(out.finish().into_bytes().to_vec()).unwrap();
+    text[1..text.len() - 1].to_owned()
 }
 
 fn write(rest: &str, members: &[(&str, &str)]) -> Result<String, String> {
@@ -58,7 +94,13 @@ fn write(rest: &str, members: &[(&str, &str)]) -> Result<String, String> {
 
 fn written(route: &Route, params: &str) -> Result<String, String> {
     let params = Json::parse(params.to_owned().into(), 8).unwrap();
-    write_url(route, params.as_bytes(), &params.open().unwrap()).map_err(|error| error.to_string())
+    let terms = Terms {
+        depth: 8,
+        now: String::new,
+    };
+    rpc_to_rest(route, ("m", Some(&params)), terms)
+        .map(|call| call.target)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -182,14 +224,17 @@ fn a_route_that_means_nothing_is_refused_with_the_key() {
         ("GET /a/../b", "m", "rest", "cannot be told from no segment"),
         ("GET /{x=**}/b", "m", "rest", "behind `**`"),
         ("GET /{x?}", "m", "rest", "cannot be absent"),
-        ("GET /{x}?x={x}", "m", "rest", "twice in one URL"),
+        ("GET /{x}?x={x:integer[]}", "m", "rest", "is a list"),
+        ("GET /{_}", "m", "rest", "name the hole"),
         ("GET /a?x={x}&x={y}", "m", "rest", "given twice"),
         ("GET /a?x", "m", "rest", "`key={hole}`"),
-        ("GET /a-{x}", "m", "rest", "not supported in this version"),
+        ("GET /a-{x}", "m", "rest", "takes a whole segment"),
         ("GET /a", "", "rpc", "empty"),
-        ("GET /a", "{tool}", "rpc", "not supported in this version"),
+        ("GET /a", "{tool}", "rpc", "on the rpc side only"),
+        ("GET /a/{x}", "a/{_}", "rpc", "has no value to write"),
     ] {
-        let (found, error) = parse_route(source("r", rest, rpc)).unwrap_err();
+        let error = parse_route(source("r", rest, rpc)).unwrap_err().remove(0);
+        let (found, error) = (error.key, error.what);
         assert_eq!(found, key);
         assert!(error.to_string().contains(words), "{rest}: {error}");
     }
@@ -387,17 +432,16 @@ proptest! {
         let Ok(table) = table(&[(&one, "m0"), (&other, "m1")]) else { return Ok(()) };
         let fits = |index: usize| {
             let query = Query::parse(Some(&query)).unwrap();
-            read_url(table.route(index), &Segments::split("/p"), &query).is_ok()
+            read_url(table.route(index), &Segments::split("/p"), &query, &mut reading(table.route(index))).is_ok()
         };
-        let RestSelection::Route(taken) = table.select_rest(&Method::GET, &Segments::split("/p"), Some(&query)) else {
+        let RestSelection::Route(taken) = table.select_rest(&Method::GET, &Segments::split("/p"), Some(&query), &HeaderMap::new()) else {
             panic!("the path has routes");
         };
         if fits(0) || fits(1) {
             prop_assert!(fits(taken));
         }
         if fits(0) && fits(1) {
-            let seen = |index: usize| specificity::slots(table.route(index), crate::domain::side::Side::Rest);
-            prop_assert!(specificity::refines(&seen(taken), &seen(1 - taken), crate::domain::side::Side::Rest));
+            prop_assert!(specificity::refines(table.route(taken), table.route(1 - taken), Side::Rest));
         }
     }
 
@@ -417,9 +461,10 @@ proptest! {
     fn no_text_makes_it_panic(rest in "[A-Z]{1,4} /[{}a-z:?=&|*/.%,\\[\\]]{0,30}", path in "/[a-z%./:]{0,20}", query in "[a-z=&%+]{0,20}") {
         let Ok(route) = parse_route(source("r", &rest, "m")) else { return Ok(()) };
         if let Ok(table) = RouteTable::build(vec![route]) {
-            let _ = table.select_rest(&Method::GET, &Segments::split(&path), Some(&query));
+            let _ = table.select_rest(&Method::GET, &Segments::split(&path), Some(&query), &HeaderMap::new());
             if let Ok(query) = Query::parse(Some(&query)) {
-                let _ = read_url(&table.routes()[0], &Segments::split(&path), &query);
+                let route = &table.routes()[0];
+                let _ = read_url(route, &Segments::split(&path), &query, &mut reading(route));
             }
         }
     }

@@ -2,38 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{PlacedHole, QueryValue, Route, SegmentPattern, Segments};
-use crate::domain::json::{Member, OpenFault, same_ignoring_case};
-use crate::domain::pattern::{Hole, Presence};
+use super::{BindError, Extra, PlacedHole, RestCall, Route, SegmentPattern, Segments, Template};
+use crate::domain::pattern::{Reading, Writing};
 use crate::domain::percent::{self, Keep, Plus};
-
-/// Why a call cannot be translated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}")]
-pub struct BindError {
-    /// Where: a path hole, a query parameter, a member of params, the body.
-    pub place: String,
-    /// What is wrong there, and what is allowed.
-    pub what: String,
-}
-
-impl BindError {
-    pub(in crate::domain) fn new(place: impl Into<String>, what: impl ToString) -> BindError {
-        BindError {
-            place: place.into(),
-            what: what.to_string(),
-        }
-    }
-}
-
-impl From<OpenFault> for BindError {
-    fn from(fault: OpenFault) -> Self {
-        // The fault's own words begin with its place.
-        let words = fault.to_string();
-        let (place, what) = words.split_once(": ").unwrap_or(("params", &words));
-        BindError::new(place, what)
-    }
-}
 
 /// A query, cut into its pairs; values are decoded where they are read.
 #[derive(Debug, Default)]
@@ -77,24 +48,16 @@ impl<'a> Query<'a> {
             .map_err(|error| BindError::new(in_query(name), error))
     }
 
-    /// How many pairs bear none of the names that a route knows.
-    fn unknown(&self, route: &Route) -> usize {
-        let known = |name: &str| route.query.iter().any(|item| item.key == name);
-        self.pairs.iter().filter(|(name, _)| !known(name)).count()
+    /// The pairs that bear none of the names that a route knows.
+    fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
+        let known = |name: &str| call.query.iter().any(|item| item.key == name);
+        let names = self.pairs.iter().map(|(name, _)| &**name);
+        names.filter(move |name| !known(name))
     }
 }
 
 fn in_query(name: &str) -> String {
     format!("query parameter `{name}`")
-}
-
-/// What a URL says.
-#[derive(Debug, Default)]
-pub struct UrlValues {
-    /// Members of params by the name of their hole, as JSON text: `"id":"7","limit":5`.
-    pub members: Vec<u8>,
-    /// Query parameters that the route does not know.
-    pub dropped: usize,
 }
 
 /// Reads the holes of a route from a URL that has its path.
@@ -105,57 +68,48 @@ pub fn read(
     route: &Route,
     segments: &Segments<'_>,
     query: &Query<'_>,
-) -> Result<UrlValues, BindError> {
-    let mut values = UrlValues::default();
-    for placed in &route.path.holes {
-        let place = || format!("path parameter `{}`", placed.hole.name);
-        let text =
-            path_text(route, placed, segments).map_err(|what| BindError::new(place(), what))?;
-        member(&placed.hole, &[&text], &mut values.members)
-            .map_err(|what| BindError::new(place(), what))?;
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let call = &route.rest_call;
+    for placed in &call.path.holes {
+        let place = || format!("path parameter `{}`", placed.slot.name);
+        let text = path_text(&call.path, placed, segments);
+        let text = text.map_err(|what| BindError::new(place(), what))?;
+        let bound = placed.slot.read_texts(&[&text], reading.depth);
+        let bound = bound.map_err(|what| BindError::new(place(), what))?;
+        reading
+            .bind(&placed.slot, bound)
+            .map_err(|misfit| misfit.within(&place()))?;
     }
-    for item in &route.query {
+    for item in &call.query {
         let found = query.values(&item.key)?;
         let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-        let read = match &item.value {
-            QueryValue::Hole(hole) => member(hole, &found, &mut values.members),
-            QueryValue::Literal(text) if found == [text] => Ok(()),
-            QueryValue::Literal(text) => Err(format!("it must be `{text}`, once")),
-        };
-        read.map_err(|what| BindError::new(in_query(&item.key), what))?;
+        let read = item.words.read(&found, reading);
+        read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
     }
-    if let Some(name) = route.foreign.query.iter().find(|name| query.has(name)) {
+    if let Some(name) = call.foreign.iter().find(|name| query.has(name)) {
         return Err(BindError::new(
             in_query(name),
             format!("the route `{}` does not take it", route.name),
         ));
     }
-    values.dropped = query.unknown(route);
-    Ok(values)
-}
-
-fn member(hole: &Hole, texts: &[&str], members: &mut Vec<u8>) -> Result<(), String> {
-    let before = members.len();
-    if before > 0 {
-        members.push(b',');
-    }
-    members.push(b'"');
-    // The name of a hole has nothing to escape.
-    members.extend_from_slice(hole.name.as_bytes());
-    members.extend_from_slice(b"\":");
-    if hole.read(texts, members)? == Presence::Absent {
-        members.truncate(before);
+    for name in query.unknown(call) {
+        if route.extra == Extra::Reject {
+            let what = format!("the route `{}` does not know it", route.name);
+            return Err(BindError::new(in_query(name), what));
+        }
+        reading.dropped += 1;
     }
     Ok(())
 }
 
 /// The decoded text of a hole in a path.
 fn path_text<'a>(
-    route: &Route,
+    template: &Template,
     placed: &PlacedHole,
     segments: &Segments<'a>,
 ) -> Result<Cow<'a, str>, String> {
-    let spans_rest = route.path.segments[placed.start..placed.end].contains(&SegmentPattern::Rest);
+    let spans_rest = template.segments[placed.start..placed.end].contains(&SegmentPattern::Rest);
     let end = if spans_rest {
         segments.raw().len()
     } else {
@@ -163,7 +117,7 @@ fn path_text<'a>(
     };
     let raw = &segments.raw()[placed.start.min(end)..end];
     let verb = if end == segments.raw().len() {
-        route.path.verb.as_deref()
+        template.verb.as_deref()
     } else {
         None
     };
@@ -218,29 +172,16 @@ fn safe_in_path(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the target of a route from the members of params, which are places in `text`.
+/// Writes the target of a route.
 ///
 /// # Errors
-/// [`BindError`] names the member that does not fit.
-pub fn write(route: &Route, text: &[u8], members: &[Member]) -> Result<String, BindError> {
-    for member in members {
-        refuse_strange(route, &member.name)?;
-    }
-    let texts = |hole: &Hole| {
-        let member = members.iter().find(|member| member.name == hole.name);
-        let value = member.map(|member| &text[member.value.clone()]);
-        hole.write(value)
-            .map_err(|what| BindError::new(format!("params/{}", hole.name), what))
-    };
+/// [`BindError`] names the hole whose value does not fit.
+pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> {
     let mut target = String::with_capacity(64);
-    write_path(route, &texts, &mut target)?;
+    write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';
-    for item in &route.query {
-        let values = match &item.value {
-            QueryValue::Literal(text) => vec![text.clone()],
-            QueryValue::Hole(hole) => texts(hole)?,
-        };
-        for value in values {
+    for item in &route.rest_call.query {
+        for value in item.words.write(writing)? {
             target.push(separator);
             separator = '&';
             percent::encode(&item.key, Keep::Nothing, &mut target);
@@ -251,40 +192,21 @@ pub fn write(route: &Route, text: &[u8], members: &[Member]) -> Result<String, B
     Ok(target)
 }
 
-/// Refuses a member that only a sibling of the route takes, or that a lenient server may take for a hole.
-fn refuse_strange(route: &Route, name: &str) -> Result<(), BindError> {
-    let place = || format!("params/{name}");
-    if route.foreign.members.iter().any(|foreign| foreign == name) {
-        return Err(BindError::new(
-            place(),
-            format!("the route `{}` does not take it", route.name),
-        ));
-    }
-    match route
-        .holes()
-        .find(|hole| hole.name != name && same_ignoring_case(&hole.name, name))
-    {
-        Some(hole) => Err(BindError::new(
-            place(),
-            format!("it differs from `{}` only in letter case", hole.name),
-        )),
-        None => Ok(()),
-    }
-}
-
 fn write_path(
-    route: &Route,
-    texts: &impl Fn(&Hole) -> Result<Vec<String>, BindError>,
+    path: &Template,
+    writing: &Writing<'_>,
     target: &mut String,
 ) -> Result<(), BindError> {
     let mut at = 0;
-    while let Some(segment) = route.path.segments.get(at) {
+    while let Some(segment) = path.segments.get(at) {
         target.push('/');
-        if let Some(placed) = route.path.holes.iter().find(|placed| placed.start == at) {
-            let text = texts(&placed.hole)?.swap_remove(0);
-            let checked = safe_in_path(&text).and_then(|()| spans(route, placed, &text));
-            checked.map_err(|what| BindError::new(format!("params/{}", placed.hole.name), what))?;
-            let single = route.path.segments[placed.start..placed.end] == [SegmentPattern::One];
+        if let Some(placed) = path.holes.iter().find(|placed| placed.start == at) {
+            let told = |what: String| BindError::new(&placed.slot.name, what);
+            let texts = placed.slot.write_texts(&placed.slot.bound(writing));
+            let text = texts.map_err(told)?.pop().unwrap_or_default();
+            let checked = safe_in_path(&text).and_then(|()| spans(path, placed, &text));
+            checked.map_err(told)?;
+            let single = path.segments[placed.start..placed.end] == [SegmentPattern::One];
             percent::encode(
                 &text,
                 if single { Keep::Nothing } else { Keep::Slashes },
@@ -301,7 +223,7 @@ fn write_path(
     if target.is_empty() {
         target.push('/');
     }
-    if let Some(verb) = &route.path.verb {
+    if let Some(verb) = &path.verb {
         target.push(':');
         target.push_str(verb);
     }
@@ -309,8 +231,8 @@ fn write_path(
 }
 
 /// Whether a text has the segments that its hole spans: `{x=items/*}` takes `items/7`.
-fn spans(route: &Route, placed: &PlacedHole, text: &str) -> Result<(), String> {
-    let patterns = &route.path.segments[placed.start..placed.end];
+fn spans(path: &Template, placed: &PlacedHole, text: &str) -> Result<(), String> {
+    let patterns = &path.segments[placed.start..placed.end];
     if patterns == [SegmentPattern::One] {
         return Ok(());
     }

@@ -4,6 +4,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
+const TERMS: Terms = Terms {
+    depth: 128,
+    now: String::new,
+};
+
 fn route(rest: &str) -> Route {
     parse_route(RouteSource {
         name: "r".into(),
@@ -23,15 +28,20 @@ fn to_rpc(rest: &str, url: &str, body: Option<&str>) -> Result<String, String> {
         .split_once('?')
         .map_or((url, None), |(path, query)| (path, Some(query)));
     let route = route(rest);
-    let url =
-        read_rest(&route, &Segments::split(path), query).map_err(|error| error.to_string())?;
-    let translated = rest_to_rpc(&route, url, body.map(json)).map_err(|error| error.to_string())?;
+    let head = RestHead {
+        segments: &Segments::split(path),
+        query,
+        headers: &HeaderMap::new(),
+    };
+    let reading = read_rest(&route, head, TERMS).map_err(|error| error.to_string())?;
+    let translated =
+        rest_to_rpc(&route, reading, body.map(json), TERMS).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(translated.params.into_bytes().to_vec()).unwrap())
 }
 
 fn to_rest(rest: &str, params: Option<&str>) -> Result<(String, Option<String>, usize), String> {
-    let translated =
-        rpc_to_rest(&route(rest), params.map(json).as_ref()).map_err(|error| error.to_string())?;
+    let translated = rpc_to_rest(&route(rest), ("m", params.map(json).as_ref()), TERMS)
+        .map_err(|error| error.to_string())?;
     let body = translated
         .body
         .map(|body| String::from_utf8(body.into_bytes().to_vec()).unwrap());
@@ -90,37 +100,37 @@ fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"id":8}"#),
-            "body member `id`: `id` is given by the URL already",
+            "body/id: `id` is given in another place already",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"ID":8}"#),
-            "body member `ID`: `id` is given by the URL already",
+            "body/ID: `id` is given in another place already",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"\u0069d":8}"#),
-            "body member `id`: `id` is given by the URL already",
+            "body/id: `id` is given in another place already",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"x":1,"x":2}"#),
-            "member `x`: it is given twice",
+            "body: member `x`: it is given twice",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"x":1,"X":2}"#),
-            "member `x`: it differs from `X` only in letter case",
+            "body: member `x`: it differs from `X` only in letter case",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"\ud800":1}"#),
-            "a member name: a lone surrogate escape is no Unicode text",
+            "body: a member name: a lone surrogate escape is no Unicode text",
         ),
     ] {
         assert_eq!(to_rpc(rest, url, body).unwrap_err(), words);
@@ -140,7 +150,7 @@ fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
         (
             "POST /a/{id}",
             r#"{"id":"7","Id":"8"}"#,
-            "member `id`: it differs from `Id` only in letter case",
+            "params: member `id`: it differs from `Id` only in letter case",
         ),
         (
             "GET /a?n={n?}",
@@ -198,11 +208,8 @@ fn a_member_that_only_a_sibling_takes_is_refused() {
         .iter()
         .find(|route| route.name == "all")
         .unwrap();
-    let error = rpc_to_rest(all, Some(&json(r#"{"id":""}"#))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "params/id: the route `all` does not take it"
-    );
+    let error = rpc_to_rest(all, ("s/delete", Some(&json(r#"{"id":""}"#))), TERMS).unwrap_err();
+    assert_eq!(error.to_string(), "params/id: the route does not take it");
 }
 
 fn value() -> impl Strategy<Value = serde_json::Value> {

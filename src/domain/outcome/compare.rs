@@ -1,0 +1,151 @@
+//! Which of two rows is more specific, on the answers of one side's servers.
+
+use super::row::{BodyPattern, Row, RpcReplyPattern, ToolResult};
+use crate::domain::pattern::{
+    Pattern, Words, World, meeting, within as within_json, words_meeting, words_within,
+};
+use crate::domain::route::HeaderItem;
+use crate::domain::side::Side;
+
+/// Whether every answer that fits `one` fits `other`.
+pub(super) fn within(one: &Row, other: &Row, side: Side) -> bool {
+    match side {
+        Side::Rest => {
+            let (one, other) = (&one.rest, &other.rest);
+            one.status.within(&other.status)
+                && headers_within(&one.headers, &other.headers)
+                && body_within(&one.body, &other.body)
+        }
+        Side::Rpc => match (&one.rpc, &other.rpc) {
+            (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
+                let spares = (one.tool, other.tool);
+                spares != (ToolResult::Any, ToolResult::Succeeded)
+                    && within_json(first, second, World::Open)
+            }
+            (
+                RpcReplyPattern::Error {
+                    code,
+                    message,
+                    data,
+                },
+                RpcReplyPattern::Error {
+                    code: of,
+                    message: text,
+                    data: more,
+                },
+            ) => {
+                code.within(of)
+                    && part_within(message.as_ref(), text.as_ref())
+                    && part_within(data.as_ref(), more.as_ref())
+            }
+            (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
+            | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
+        },
+    }
+}
+
+/// Whether some answer fits both.
+pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
+    match side {
+        Side::Rest => {
+            let (one, other) = (&one.rest, &other.rest);
+            one.status.meeting(&other.status).is_some()
+                && headers_meet(&one.headers, &other.headers)
+                && bodies_meet(&one.body, &other.body)
+        }
+        Side::Rpc => match (&one.rpc, &other.rpc) {
+            (RpcReplyPattern::Result(one), RpcReplyPattern::Result(other)) => {
+                meeting(one, other, World::Open).is_some()
+            }
+            (
+                RpcReplyPattern::Error {
+                    code,
+                    message,
+                    data,
+                },
+                RpcReplyPattern::Error {
+                    code: of,
+                    message: text,
+                    data: more,
+                },
+            ) => {
+                code.meeting(of).is_some()
+                    && parts_meet(message.as_ref(), text.as_ref())
+                    && parts_meet(data.as_ref(), more.as_ref())
+            }
+            (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
+            | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
+        },
+    }
+}
+
+/// What a row does not name does not matter to it.
+fn headers_within(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
+    other.iter().all(|item| {
+        let twin = one.iter().find(|twin| twin.name == item.name);
+        twin.is_some_and(|twin| words_within(&twin.words, &item.words))
+    })
+}
+
+fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
+    one.iter().all(|item| {
+        let twin = other.iter().find(|twin| twin.name == item.name);
+        twin.is_none_or(|twin| words_meeting(&item.words, &twin.words).is_some())
+    })
+}
+
+fn body_within(one: &BodyPattern, other: &BodyPattern) -> bool {
+    match (one, other) {
+        (_, BodyPattern::Anything) | (BodyPattern::Nothing, BodyPattern::Nothing) => true,
+        (BodyPattern::Json(one), BodyPattern::Json(other)) => within_json(one, other, World::Open),
+        (BodyPattern::Text(one), BodyPattern::Text(other)) => words_within(one, other),
+        (BodyPattern::Nothing, BodyPattern::Text(words)) => fits_nothing(words),
+        (
+            BodyPattern::Nothing
+            | BodyPattern::Anything
+            | BodyPattern::Json(_)
+            | BodyPattern::Text(_),
+            BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_),
+        ) => false,
+    }
+}
+
+fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
+    match (one, other) {
+        (BodyPattern::Anything, _)
+        | (_, BodyPattern::Anything)
+        | (BodyPattern::Nothing, BodyPattern::Nothing) => true,
+        (BodyPattern::Json(one), BodyPattern::Json(other)) => {
+            meeting(one, other, World::Open).is_some()
+        }
+        (BodyPattern::Text(one), BodyPattern::Text(other)) => words_meeting(one, other).is_some(),
+        (BodyPattern::Nothing, BodyPattern::Text(words))
+        | (BodyPattern::Text(words), BodyPattern::Nothing) => fits_nothing(words),
+        (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => false,
+    }
+}
+
+/// Whether the empty text fits: an answer without a body has one.
+fn fits_nothing(words: &Words) -> bool {
+    words_meeting(words, &Words::Literal(String::new())).is_some()
+}
+
+fn part_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
+    match (one, other) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(one), Some(other)) => {
+            (other.may_be_absent() || !one.may_be_absent()) && within_json(one, other, World::Open)
+        }
+    }
+}
+
+fn parts_meet(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
+    match (one, other) {
+        (None, _) | (_, None) => true,
+        (Some(one), Some(other)) => {
+            (one.may_be_absent() && other.may_be_absent())
+                || meeting(one, other, World::Open).is_some()
+        }
+    }
+}

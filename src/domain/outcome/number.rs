@@ -1,0 +1,181 @@
+//! Statuses and codes: numbers, classes of them, or a hole.
+
+use crate::domain::json::Json;
+use crate::domain::pattern::{
+    Bound, Facts, Mention, Misfit, PatternError, Place, Reading, Resolver, Slot, Token, Tree,
+    Writing, parse_mention, tokens,
+};
+use crate::domain::side::Side;
+
+/// A status or a code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NumberPattern<H = Slot> {
+    /// One of these; the first is written.
+    Among(i64, Vec<Choice>),
+    /// Any integer.
+    Hole(H),
+}
+
+/// A number that fits besides the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// This.
+    One(i64),
+    /// `5xx`: a class of HTTP statuses (RFC 9110 §15).
+    Class(i64),
+}
+
+impl Choice {
+    fn has(self, number: i64) -> bool {
+        match self {
+            Choice::One(one) => one == number,
+            Choice::Class(class) => number / 100 == class,
+        }
+    }
+}
+
+impl NumberPattern<Mention> {
+    pub(super) fn parse(tree: &Tree) -> Result<NumberPattern<Mention>, PatternError> {
+        match tree {
+            Tree::Literal(json) => Ok(NumberPattern::Among(integer(json)?, Vec::new())),
+            Tree::Text(text) => match &tokens(text)?[..] {
+                [Token::Hole(inside)] => parse_mention(inside).map(NumberPattern::Hole),
+                _ => Err(no_number(text)),
+            },
+            Tree::List(items) => {
+                let mut items = items.iter();
+                let Some(Tree::Literal(first)) = items.next() else {
+                    return Err(PatternError::new(
+                        "a list begins with the number that is written; a class such as `5xx` may follow",
+                    ));
+                };
+                let others = items.map(choice).collect::<Result<_, _>>()?;
+                Ok(NumberPattern::Among(integer(first)?, others))
+            }
+            Tree::Table(_) => Err(PatternError::new(
+                "write a number, a list of numbers, or a hole such as `{status:integer}`",
+            )),
+        }
+    }
+
+    pub(super) fn note(&self, side: Side, resolver: &mut Resolver) -> Result<(), PatternError> {
+        match self {
+            NumberPattern::Among(..) => Ok(()),
+            NumberPattern::Hole(mention) => resolver.mention(side, mention, (Place::Json, 0)),
+        }
+    }
+
+    pub(super) fn resolve(&self, side: Side, facts: &Facts) -> Result<NumberPattern, PatternError> {
+        Ok(match self {
+            NumberPattern::Among(first, others) => NumberPattern::Among(*first, others.clone()),
+            NumberPattern::Hole(mention) => {
+                let slot = facts.slot(side, mention, (Place::Json, 0))?;
+                if slot.binds().is_none() || !slot.is_required() {
+                    return Err(PatternError::new(format!(
+                        "the hole `{}` is written as a number, so it is shared and always there",
+                        slot.name
+                    )));
+                }
+                NumberPattern::Hole(slot)
+            }
+        })
+    }
+}
+
+fn choice(tree: &Tree) -> Result<Choice, PatternError> {
+    match tree {
+        Tree::Literal(json) => integer(json).map(Choice::One),
+        Tree::Text(text) => {
+            let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
+            let class = class.filter(|class| (1..=5).contains(class));
+            class.map(Choice::Class).ok_or_else(|| no_number(text))
+        }
+        Tree::Table(_) | Tree::List(_) => Err(PatternError::new(
+            "a list holds numbers, and classes such as `5xx`",
+        )),
+    }
+}
+
+fn no_number(text: &str) -> PatternError {
+    PatternError::new(format!(
+        "`{text}` is no number; write one, a list that begins with one, or a hole such as `{{code:integer}}`"
+    ))
+}
+
+fn integer(json: &Json) -> Result<i64, PatternError> {
+    let text = String::from_utf8_lossy(json.as_bytes());
+    text.parse().map_err(|_| no_number(&text))
+}
+
+impl NumberPattern {
+    pub(super) fn read(&self, number: i64, reading: &mut Reading) -> Result<(), Misfit> {
+        match self {
+            NumberPattern::Hole(slot) => {
+                reading.bind(slot, Bound::Value(Json::written(number.to_string())))
+            }
+            NumberPattern::Among(first, others)
+                if *first == number || others.iter().any(|choice| choice.has(number)) =>
+            {
+                Ok(())
+            }
+            NumberPattern::Among(first, _) => Err(Misfit::here(format!("it must be {first}"))),
+        }
+    }
+
+    pub(super) fn write(&self, writing: &Writing<'_>) -> Result<i64, Misfit> {
+        match self {
+            NumberPattern::Among(first, _) => Ok(*first),
+            NumberPattern::Hole(slot) => {
+                let value = slot.write_json(slot.bound(writing)).map_err(Misfit::here)?;
+                let number =
+                    value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());
+                number.ok_or_else(|| Misfit::new(&slot.name, "it is no integer in range"))
+            }
+        }
+    }
+
+    /// Whether each number that fits this fits the other.
+    #[must_use]
+    pub fn within(&self, other: &NumberPattern) -> bool {
+        match (self, other) {
+            (_, NumberPattern::Hole(_)) => true,
+            (NumberPattern::Hole(_), NumberPattern::Among(..)) => false,
+            (NumberPattern::Among(first, others), NumberPattern::Among(of, choices)) => {
+                let has =
+                    |number: i64| number == *of || choices.iter().any(|choice| choice.has(number));
+                has(*first)
+                    && others.iter().all(|choice| match choice {
+                        Choice::One(number) => has(*number),
+                        Choice::Class(class) => (class * 100..class * 100 + 100).all(has),
+                    })
+            }
+        }
+    }
+
+    /// A number that fits both.
+    #[must_use]
+    pub fn meeting(&self, other: &NumberPattern) -> Option<i64> {
+        match (self, other) {
+            (NumberPattern::Hole(_), NumberPattern::Hole(_)) => Some(0),
+            (NumberPattern::Hole(_), among) | (among, NumberPattern::Hole(_)) => {
+                among.numbers().next()
+            }
+            (one, other) => one
+                .numbers()
+                .find(|number| other.numbers().any(|twin| twin == *number)),
+        }
+    }
+
+    /// The numbers that fit; none where every one does.
+    pub fn numbers(&self) -> impl Iterator<Item = i64> {
+        let (first, others) = match self {
+            NumberPattern::Among(first, others) => (Some(*first), others.as_slice()),
+            NumberPattern::Hole(_) => (None, &[][..]),
+        };
+        let more = others.iter().flat_map(|choice| match choice {
+            Choice::One(number) => *number..*number + 1,
+            Choice::Class(class) => class * 100..class * 100 + 100,
+        });
+        first.into_iter().chain(more)
+    }
+}

@@ -1,0 +1,312 @@
+//! One outcome: a pair of reply patterns, read on one side and written on the other.
+
+use http::{HeaderName, HeaderValue, StatusCode};
+
+use super::number::NumberPattern;
+use super::{RestAnswer, RestReply, RpcAnswer};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::pattern::{
+    Bindings, Facts, Misfit, Pattern, Presence, Reading, Scope, Strangers, Words, Writing,
+};
+use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::route::HeaderItem;
+use crate::domain::translate::{Terms, read_headers, write_headers};
+
+/// One outcome.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The key of the row's table, for messages.
+    pub key: String,
+    /// 0 for a row of the route itself, then the sets.
+    pub origin: usize,
+    /// The holes that both sides share.
+    pub facts: Facts,
+    /// The REST side.
+    pub rest: RestReplyPattern,
+    /// The RPC side.
+    pub rpc: RpcReplyPattern,
+    /// Whether a result that says that its tool failed is none of its.
+    pub tool: ToolResult,
+    /// Why it may lose something.
+    pub lossy: Option<String>,
+}
+
+/// Whether a row takes a tool's result that says `isError: true`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolResult {
+    /// It says nothing of it, so it does not.
+    Succeeded,
+    /// It names the member, or is of no tool.
+    Any,
+}
+
+/// The REST side of an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestReplyPattern<H = crate::domain::pattern::Slot> {
+    /// The HTTP status.
+    pub status: NumberPattern<H>,
+    /// The headers that are read and written.
+    pub headers: Vec<HeaderItem<H>>,
+    /// The body.
+    pub body: BodyPattern<H>,
+}
+
+/// The body of a REST answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyPattern<H = crate::domain::pattern::Slot> {
+    /// There is none.
+    Nothing,
+    /// Whatever there is; none is written.
+    Anything,
+    /// JSON.
+    Json(Pattern<H>),
+    /// A text that is no JSON.
+    Text(Words<H>),
+}
+
+/// The RPC side of an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RpcReplyPattern<H = crate::domain::pattern::Slot> {
+    /// Success.
+    Result(Pattern<H>),
+    /// Failure.
+    Error {
+        /// The code.
+        code: NumberPattern<H>,
+        /// The message.
+        message: Option<Pattern<H>>,
+        /// What else there is.
+        data: Option<Pattern<H>>,
+    },
+}
+
+/// A REST answer that is being read: its content is looked at once.
+#[derive(Debug)]
+pub(super) struct Seen<'r> {
+    pub(super) reply: &'r RestReply,
+    pub(super) content: Content,
+}
+
+/// What the content of a REST answer is.
+#[derive(Debug)]
+pub(super) enum Content {
+    Nothing,
+    Json(Json),
+    Text(String),
+    /// Neither JSON nor UTF-8.
+    Bytes,
+}
+
+/// What a row has made of an answer.
+#[derive(Debug)]
+pub(super) struct Written<A> {
+    /// The answer.
+    pub answer: A,
+    /// Members that no pattern named.
+    pub dropped: usize,
+}
+
+impl Row {
+    fn reading(&self, depth: u16) -> Reading {
+        Reading::of(self.facts.holes.len(), Strangers::Open, depth)
+    }
+
+    /// Reads a REST answer.
+    pub(super) fn read_rest(&self, seen: &Seen<'_>, depth: u16) -> Result<Reading, Misfit> {
+        let mut reading = self.reading(depth);
+        let status = self
+            .rest
+            .status
+            .read(seen.reply.status.into(), &mut reading);
+        status.map_err(|misfit| misfit.within("status"))?;
+        read_headers(&self.rest.headers, &seen.reply.headers, &mut reading)?;
+        let body = |misfit: Misfit| misfit.within("body");
+        match (&self.rest.body, &seen.content) {
+            (BodyPattern::Anything, _) | (BodyPattern::Nothing, Content::Nothing) => {}
+            (BodyPattern::Json(pattern), Content::Json(json)) => {
+                pattern.read(Some(json), &mut reading).map_err(body)?;
+            }
+            (BodyPattern::Text(words), Content::Text(text)) => {
+                words.read(&[text], &mut reading).map_err(body)?;
+            }
+            (BodyPattern::Text(words), Content::Nothing) => {
+                words.read(&[""], &mut reading).map_err(body)?;
+            }
+            (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => {
+                return Err(Misfit::new("body", "it is of another kind"));
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Reads an RPC answer.
+    pub(super) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
+        let mut reading = self.reading(depth);
+        match (&self.rpc, reply) {
+            (RpcReplyPattern::Result(pattern), Reply::Result(result)) => {
+                if self.tool == ToolResult::Succeeded && says_failure(result) {
+                    return Err(Misfit::new(
+                        "result/isError",
+                        "the row says nothing of failure",
+                    ));
+                }
+                let read = pattern.read(Some(result), &mut reading);
+                read.map_err(|misfit| misfit.within("result"))?;
+            }
+            (
+                RpcReplyPattern::Error {
+                    code,
+                    message,
+                    data,
+                },
+                Reply::Error(error),
+            ) => {
+                code.read(error.code, &mut reading)
+                    .map_err(|misfit| misfit.within("error/code"))?;
+                read_part(message.as_ref(), Some(&error.message), &mut reading)
+                    .map_err(|misfit| misfit.within("error/message"))?;
+                read_part(data.as_ref(), error.data.as_ref(), &mut reading)
+                    .map_err(|misfit| misfit.within("error/data"))?;
+            }
+            (RpcReplyPattern::Result(_), Reply::Error(_)) => {
+                return Err(Misfit::new("error", "the row has a result"));
+            }
+            (RpcReplyPattern::Error { .. }, Reply::Result(_)) => {
+                return Err(Misfit::new("result", "the row has an error"));
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Writes the RPC answer.
+    pub(super) fn write_rpc(
+        &self,
+        reading: &Reading,
+        call: &Bindings,
+        terms: Terms,
+    ) -> Result<Written<RpcAnswer>, Misfit> {
+        let writing = writing(reading, call, terms);
+        let answer = match &self.rpc {
+            RpcReplyPattern::Result(pattern) => {
+                let written = write(pattern, &writing)?;
+                let null = || Json::literal("null").into_bytes().into();
+                RpcAnswer::Result(written.unwrap_or_else(null))
+            }
+            RpcReplyPattern::Error {
+                code,
+                message,
+                data,
+            } => {
+                let value = |pattern: &Option<Pattern>| -> Result<Option<Json>, Misfit> {
+                    let written = pattern.as_ref().map(|pattern| write(pattern, &writing));
+                    let pieces = written.transpose()?.flatten();
+                    Ok(pieces.map(|pieces| Json::written(pieces.into_bytes().to_vec())))
+                };
+                let message = match value(message)? {
+                    Some(message) => message,
+                    None => Json::string(self.title()),
+                };
+                RpcAnswer::Error(ErrorObject {
+                    code: code.write(&writing)?,
+                    message,
+                    data: value(data)?,
+                })
+            }
+        };
+        Ok(Written {
+            answer,
+            dropped: reading.dropped,
+        })
+    }
+
+    /// What an error says whose row does not say it.
+    fn title(&self) -> &'static str {
+        let status = self.rest.status.numbers().next();
+        let status =
+            status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
+        let title = status.and_then(|status| status.canonical_reason());
+        title.unwrap_or("Error")
+    }
+
+    /// Writes the REST answer.
+    pub(super) fn write_rest(
+        &self,
+        reading: &Reading,
+        call: &Bindings,
+        terms: Terms,
+    ) -> Result<Written<RestAnswer>, Misfit> {
+        let writing = writing(reading, call, terms);
+        let status = self.rest.status.write(&writing)?;
+        let in_range = u16::try_from(status)
+            .ok()
+            .filter(|status| (200..=599).contains(status));
+        let status = in_range
+            .ok_or_else(|| Misfit::new("status", format!("{status} is no status of an answer")))?;
+        let (content_type, body) = match &self.rest.body {
+            BodyPattern::Nothing | BodyPattern::Anything => (None, Pieces::default()),
+            BodyPattern::Json(pattern) => match write(pattern, &writing)? {
+                Some(body) => (Some("application/json"), body),
+                None => (None, Pieces::default()),
+            },
+            BodyPattern::Text(words) => {
+                let text = words.write(&writing)?.pop().unwrap_or_default();
+                let body = bytes::Bytes::from(text).into();
+                (Some("text/plain; charset=utf-8"), body)
+            }
+        };
+        let headers = write_headers(&self.rest.headers, &writing)?;
+        let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
+        let content_type = content_type.filter(|_| !headers.iter().any(says_type));
+        Ok(Written {
+            answer: RestAnswer {
+                status,
+                content_type: content_type.map(str::to_owned),
+                headers,
+                body,
+            },
+            dropped: reading.dropped,
+        })
+    }
+}
+
+/// A member of an error; one that the row does not name is dropped.
+fn read_part(
+    pattern: Option<&Pattern>,
+    value: Option<&Json>,
+    reading: &mut Reading,
+) -> Result<(), Misfit> {
+    match (pattern, value) {
+        (Some(pattern), value) => pattern.read(value, reading),
+        (None, Some(value)) => {
+            reading.dropped += usize::from(value.as_bytes() != b"\"\"");
+            Ok(())
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+fn writing<'s>(reading: &'s Reading, call: &'s Bindings, terms: Terms) -> Writing<'s> {
+    Writing::of(Scope {
+        bindings: &reading.bindings,
+        call: Some(call),
+        now: terms.now,
+    })
+}
+
+fn write(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, Misfit> {
+    let mut out = PiecesWriter::with_capacity(256);
+    Ok(match pattern.write(writing, &mut out)? {
+        Presence::Present => Some(out.finish()),
+        Presence::Absent => None,
+    })
+}
+
+/// The member of a tool's result that tells failure (MCP, "Tools", error handling).
+pub(super) const IS_ERROR: &str = "isError";
+
+fn says_failure(result: &Json) -> bool {
+    result
+        .member(IS_ERROR)
+        .is_some_and(|says| says.as_bytes() == b"true")
+}

@@ -1,0 +1,203 @@
+//! All outcomes of a route: which row an answer fits, on each side.
+
+use super::builtin::{self, ReplyLimits};
+use super::draft::RowSource;
+use super::row::{Content, Row, Seen, ToolResult, Written};
+use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
+use crate::domain::failure::Failure;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+use crate::domain::pattern::{Bindings, Facts, PatternError};
+use crate::domain::side::Side;
+use crate::domain::translate::Terms;
+
+/// The rows of a route. What fits none of them is for the built-in table.
+#[derive(Debug, Clone, Default)]
+pub struct Outcomes {
+    rows: Vec<Row>,
+    /// The order in which rows are tried on an answer of a side's server: the most specific first.
+    orders: [Vec<usize>; 2],
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+/// An answer for the other side.
+#[derive(Debug)]
+pub struct Answered<A> {
+    /// The answer.
+    pub answer: A,
+    /// Members that no pattern named.
+    pub dropped: usize,
+    /// The row that it fitted, by its place; none for the built-in table.
+    pub row: Option<usize>,
+}
+
+impl Outcomes {
+    /// Compiles the rows of a route.
+    ///
+    /// # Errors
+    /// Every row that is wrong, by its key.
+    pub fn build(
+        sources: Vec<RowSource>,
+        call: &Facts,
+        tool: ToolResult,
+    ) -> Result<Outcomes, Vec<PatternError>> {
+        let mut errors = Vec::new();
+        let mut rows = Vec::with_capacity(sources.len());
+        for source in sources {
+            match Row::build(source, call, tool) {
+                Ok(row) => rows.push(row),
+                Err(error) => errors.push(error),
+            }
+        }
+        let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
+        let outcomes = Outcomes { rows, orders };
+        for (place, row) in outcomes.rows.iter().enumerate() {
+            let never = Side::ALL.map(|side| outcomes.hides(place, side));
+            if let [Some(one), Some(_)] = never {
+                let what = format!(
+                    "the row can never be used: {} fits whatever it fits, on both sides",
+                    outcomes.rows[one].key
+                );
+                errors.push(PatternError::new(what).under(&row.key));
+            }
+        }
+        if errors.is_empty() {
+            Ok(outcomes)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// The rows: those of the route, then those of the sets.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The order in which rows are tried on an answer of a side's server.
+    #[must_use]
+    pub fn order(&self, side: Side) -> &[usize] {
+        &self.orders[index(side)]
+    }
+
+    /// The row that takes all answers of a side's server that this one fits.
+    #[must_use]
+    pub fn hides(&self, row: usize, side: Side) -> Option<usize> {
+        let earlier = self.order(side).iter().take_while(|place| **place != row);
+        let hides = |place: &&usize| compare::within(&self.rows[row], &self.rows[**place], side);
+        earlier.copied().find(|place| hides(&place))
+    }
+
+    /// A REST answer for an RPC client.
+    ///
+    /// # Errors
+    /// A [`Failure`] where the answer is none.
+    pub fn rest_to_rpc(
+        &self,
+        reply: &RestReply,
+        call: &Bindings,
+        (limits, terms): (ReplyLimits, Terms),
+    ) -> Result<Answered<RpcAnswer>, Failure> {
+        if !self.rows.is_empty() {
+            let seen = Seen::of(reply, terms.depth);
+            for place in self.order(Side::Rest) {
+                let row = &self.rows[*place];
+                let read = row.read_rest(&seen, terms.depth);
+                if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, terms)) {
+                    return Ok(answered(written, *place));
+                }
+            }
+        }
+        builtin::rest_to_rpc(reply, limits).map(|answer| Answered {
+            answer,
+            dropped: 0,
+            row: None,
+        })
+    }
+
+    /// An RPC answer for a REST client.
+    #[must_use]
+    pub fn rpc_to_rest(&self, reply: Reply, call: &Bindings, terms: Terms) -> Answered<RestAnswer> {
+        for place in self.order(Side::Rpc) {
+            let row = &self.rows[*place];
+            let read = row.read_rpc(&reply, terms.depth);
+            if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, terms)) {
+                return answered(written, *place);
+            }
+        }
+        Answered {
+            answer: builtin::rpc_to_rest(reply),
+            dropped: 0,
+            row: None,
+        }
+    }
+}
+
+fn answered<A>(written: Written<A>, row: usize) -> Answered<A> {
+    Answered {
+        answer: written.answer,
+        dropped: written.dropped,
+        row: Some(row),
+    }
+}
+
+impl Seen<'_> {
+    pub(super) fn of(reply: &RestReply, depth: u16) -> Seen<'_> {
+        let body = &reply.body;
+        let text = || match std::str::from_utf8(body) {
+            Ok(text) => Content::Text(text.to_owned()),
+            Err(_) => Content::Bytes,
+        };
+        let content_type = reply.content_type().unwrap_or_default();
+        let says_text = content_type.starts_with("text/");
+        let content = if body.iter().all(u8::is_ascii_whitespace) {
+            Content::Nothing
+        } else if says_text && !is_json(content_type) {
+            text()
+        } else {
+            Json::parse(body.clone(), depth).map_or_else(|_| text(), Content::Json)
+        };
+        Seen { reply, content }
+    }
+}
+
+/// The most specific first; between equals the order of their origins, then that of the table.
+fn order(rows: &[Row], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
+    let mut refined = vec![0_usize; rows.len()];
+    for (place, one) in rows.iter().enumerate() {
+        for (other_place, other) in rows.iter().enumerate().skip(place + 1) {
+            let down = compare::within(one, other, side);
+            let up = compare::within(other, one, side);
+            match (down, up) {
+                (true, false) => refined[place] += 1,
+                (false, true) => refined[other_place] += 1,
+                (true, true) => {}
+                (false, false) if one.origin == other.origin => {
+                    if compare::meets(one, other, side) {
+                        let what = format!(
+                            "it fits answers of {} servers that {} fits as well, and neither is more specific; name a member or a text that tells them apart",
+                            side, one.key
+                        );
+                        errors.push(PatternError::new(what).under(&other.key));
+                    }
+                }
+                (false, false) => {}
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|place| {
+        (
+            std::cmp::Reverse(refined[*place]),
+            rows[*place].origin,
+            *place,
+        )
+    });
+    order
+}

@@ -1,0 +1,275 @@
+//! What reading binds and writing takes: a value for each hole, by number.
+
+use std::ops::Range;
+
+use super::{Slot, Source};
+use crate::domain::json::{Json, OpenFault};
+
+/// Why a value does not fit a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct Misfit {
+    /// Where: a path hole, a query parameter, a member of params, the body.
+    pub place: String,
+    /// What is wrong there, and what is allowed.
+    pub what: String,
+}
+
+impl Misfit {
+    pub(in crate::domain) fn new(place: impl Into<String>, what: impl ToString) -> Misfit {
+        Misfit {
+            place: place.into(),
+            what: what.to_string(),
+        }
+    }
+
+    /// A fault of the value itself, whose place its callers add.
+    pub(in crate::domain) fn here(what: impl ToString) -> Misfit {
+        Misfit::new("", what)
+    }
+
+    /// The same fault of what lies in a place.
+    pub(in crate::domain) fn within(mut self, place: &str) -> Misfit {
+        if self.place.is_empty() {
+            self.place = place.to_owned();
+        } else {
+            self.place = format!("{place}/{}", self.place);
+        }
+        self
+    }
+}
+
+impl From<OpenFault> for Misfit {
+    fn from(fault: OpenFault) -> Self {
+        Misfit::here(fault)
+    }
+}
+
+/// The value of a hole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// Nothing has been read yet.
+    #[default]
+    Unbound,
+    /// There is none, and that is allowed.
+    Absent,
+    /// This.
+    Value(Json),
+    /// The members of an object that no pattern named.
+    Members(Members),
+    /// One for each element of an array.
+    Each(Vec<Bound>),
+}
+
+/// Members of an object, as the bytes they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members {
+    /// The object that they are of.
+    pub object: Json,
+    /// Where they lie in it; all of them where it was not opened.
+    pub picked: Option<Vec<Range<usize>>>,
+}
+
+/// The values of all holes of a pair.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bindings {
+    values: Vec<Bound>,
+}
+
+impl Bindings {
+    /// As many holes, none of them bound.
+    #[must_use]
+    pub fn of(holes: usize) -> Bindings {
+        Bindings {
+            values: vec![Bound::Unbound; holes],
+        }
+    }
+
+    /// The value of a hole.
+    #[must_use]
+    pub fn get(&self, hole: usize) -> &Bound {
+        self.values.get(hole).unwrap_or(&Bound::Unbound)
+    }
+
+    /// Takes the value of a hole away.
+    pub(super) fn take(&mut self, hole: usize) -> Bound {
+        self.values
+            .get_mut(hole)
+            .map_or(Bound::Unbound, std::mem::take)
+    }
+
+    /// Sets the value of a hole.
+    pub fn set(&mut self, hole: usize, value: Bound) {
+        if let Some(place) = self.values.get_mut(hole) {
+            *place = value;
+        }
+    }
+
+    /// How many holes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are no holes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// What happens to members that a pattern does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strangers {
+    /// They are dropped, and counted.
+    Dropped,
+    /// They are the caller's error.
+    Refused,
+    /// They are dropped and counted, but `{}` is the empty object and nothing else: so it is in replies.
+    Open,
+}
+
+/// A reading in progress.
+#[derive(Debug)]
+pub struct Reading {
+    /// What has been bound.
+    pub bindings: Bindings,
+    /// How many members were dropped.
+    pub dropped: usize,
+    /// What happens to unknown members.
+    pub strangers: Strangers,
+    /// The deepest nesting of JSON inside of strings.
+    pub depth: u16,
+}
+
+impl Reading {
+    /// A reading of as many holes.
+    #[must_use]
+    pub fn of(holes: usize, strangers: Strangers, depth: u16) -> Reading {
+        Reading {
+            bindings: Bindings::of(holes),
+            dropped: 0,
+            strangers,
+            depth,
+        }
+    }
+
+    /// Binds a hole; one that is bound already must have the same value.
+    pub(in crate::domain) fn bind(&mut self, slot: &Slot, value: Bound) -> Result<(), Misfit> {
+        let Some(hole) = slot.binds() else {
+            return Ok(());
+        };
+        self.bind_hole(hole, value).map_err(|()| {
+            let name = &slot.name;
+            Misfit::here(format!("it differs from the other place of `{name}`"))
+        })
+    }
+
+    pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
+        let before = self.bindings.get(hole);
+        if *before == Bound::Unbound {
+            self.bindings.set(hole, value);
+            return Ok(());
+        }
+        if before.same(&value) { Ok(()) } else { Err(()) }
+    }
+}
+
+impl Bound {
+    /// Whether two values are equal as JSON.
+    #[must_use]
+    pub fn same(&self, other: &Bound) -> bool {
+        match (self, other) {
+            (Bound::Value(one), Bound::Value(other)) => one.same(other),
+            (Bound::Members(one), Bound::Members(other)) => one.whole().same(&other.whole()),
+            (Bound::Members(one), Bound::Value(other))
+            | (Bound::Value(other), Bound::Members(one)) => one.whole().same(other),
+            (Bound::Each(one), Bound::Each(other)) => {
+                one.len() == other.len()
+                    && one.iter().zip(other).all(|(one, other)| one.same(other))
+            }
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl Members {
+    /// An object of these members.
+    #[must_use]
+    pub fn whole(&self) -> Json {
+        let Some(picked) = &self.picked else {
+            return self.object.clone();
+        };
+        let mut text = Vec::with_capacity(self.object.as_bytes().len());
+        text.push(b'{');
+        for (index, place) in picked.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(&self.object.as_bytes()[place.clone()]);
+        }
+        text.push(b'}');
+        Json::written(text)
+    }
+}
+
+/// What writing takes its values from.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'s> {
+    /// The holes of the pair.
+    pub bindings: &'s Bindings,
+    /// The holes of the call that this answers.
+    pub call: Option<&'s Bindings>,
+    /// Tells the time, as RFC 3339 writes it.
+    pub now: Now,
+}
+
+/// Tells the time, as RFC 3339 writes it.
+pub type Now = fn() -> String;
+
+/// A writing in progress: a scope, inside of another one for the elements of an array.
+#[derive(Debug, Clone, Copy)]
+pub struct Writing<'s> {
+    scope: Scope<'s>,
+    outer: Option<&'s Writing<'s>>,
+}
+
+impl<'s> Writing<'s> {
+    /// Begins.
+    #[must_use]
+    pub fn of(scope: Scope<'s>) -> Writing<'s> {
+        Writing { scope, outer: None }
+    }
+
+    /// The same for one element.
+    #[must_use]
+    pub(super) fn element(&'s self, bindings: &'s Bindings) -> Writing<'s> {
+        Writing {
+            scope: Scope {
+                bindings,
+                ..self.scope
+            },
+            outer: Some(self),
+        }
+    }
+
+    /// The value of a hole: of this element, or of what is around it.
+    pub(super) fn hole(&self, hole: usize) -> &'s Bound {
+        match (self.scope.bindings.get(hole), self.outer) {
+            (Bound::Unbound, Some(outer)) => outer.hole(hole),
+            (bound, _) => bound,
+        }
+    }
+
+    /// What is written where nothing is read.
+    pub(super) fn source(&self, source: Source) -> Bound {
+        match source {
+            Source::Hole(hole) => self.hole(hole).clone(),
+            Source::Call(hole) => self
+                .scope
+                .call
+                .map_or(Bound::Absent, |call| call.get(hole).clone()),
+            Source::Now => Bound::Value(Json::string(&(self.scope.now)())),
+        }
+    }
+}

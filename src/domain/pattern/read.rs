@@ -1,0 +1,213 @@
+//! Reading: a value against a pattern, into bindings.
+
+use super::{
+    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Reading,
+    Strangers,
+};
+use crate::domain::json::{Json, Kind, same_ignoring_case};
+
+impl Pattern {
+    /// Reads a value, or that there is none.
+    ///
+    /// # Errors
+    /// [`Misfit`] names the place below the value, what is wrong there and what is allowed.
+    pub fn read(&self, value: Option<&Json>, reading: &mut Reading) -> Result<(), Misfit> {
+        let Some(value) = value else {
+            return self.read_absent(reading);
+        };
+        match self {
+            Pattern::Literal(literal) if literal.same(value) => Ok(()),
+            Pattern::Literal(literal) => Err(Misfit::here(format!(
+                "it must be `{}`",
+                String::from_utf8_lossy(literal.as_bytes())
+            ))),
+            Pattern::Hole(slot) => {
+                let bound = slot.read_json(Some(value), reading.depth);
+                reading.bind(slot, bound.map_err(Misfit::here)?)
+            }
+            Pattern::Text(text) => match value.text() {
+                Some(Ok(decoded)) => text.read(&decoded, reading),
+                Some(Err(fault)) => Err(Misfit::here(fault)),
+                None => Err(kind_is(value, "a string")),
+            },
+            Pattern::Object(object) => object.read(value, reading),
+            Pattern::List(list) => list.read(value, reading),
+            Pattern::Each(each) => each.read(value, reading),
+        }
+    }
+
+    fn read_absent(&self, reading: &mut Reading) -> Result<(), Misfit> {
+        let missing = || Err(Misfit::here("it is required"));
+        match self {
+            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) => missing(),
+            Pattern::Hole(slot) => {
+                let bound = slot.read_absent().map_err(Misfit::here)?;
+                reading.bind(slot, bound)
+            }
+            Pattern::Text(text) => text.read_absent(reading),
+            Pattern::Object(object) if object.is_empty() => missing(),
+            Pattern::Object(object) => object.read_nothing(reading),
+        }
+    }
+}
+
+fn kind_is(value: &Json, wanted: &str) -> Misfit {
+    Misfit::here(format!(
+        "it must be {wanted}, not {}",
+        value.kind().described()
+    ))
+}
+
+impl ObjectPattern {
+    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
+        if value.kind() != Kind::Object {
+            return Err(kind_is(value, "an object"));
+        }
+        if self.members.is_empty()
+            && self.foreign.is_empty()
+            && let Some(rest) = &self.rest
+        {
+            // Nothing is looked for, so nothing is opened.
+            let object = value.clone();
+            return reading.bind(rest, members(object, None));
+        }
+        let found = value.open()?;
+        let mut picked = Vec::new();
+        let mut seen = 0;
+        for member in &found {
+            if self.members.iter().any(|(name, _)| *name == member.name) {
+                seen += 1;
+                continue;
+            }
+            if reading.strangers != Strangers::Open {
+                self.stranger(&member.name)?;
+            }
+            if self.rest.is_some() {
+                picked.push(member.whole.clone());
+            } else {
+                match reading.strangers {
+                    Strangers::Dropped | Strangers::Open => reading.dropped += 1,
+                    Strangers::Refused => {
+                        return Err(Misfit::new(&*member.name, "the route does not know it"));
+                    }
+                }
+            }
+        }
+        if self.is_empty() && !found.is_empty() && reading.strangers == Strangers::Open {
+            return Err(Misfit::here("it must be the empty object"));
+        }
+        let mut next = found.iter();
+        for (name, pattern) in &self.members {
+            // Members mostly come in the order of the pattern, so the search goes on where it stopped.
+            let member = next
+                .find(|member| member.name == *name)
+                .or_else(|| found.iter().find(|member| member.name == *name));
+            if seen > 0 && next.len() == 0 {
+                next = found.iter();
+            }
+            let inner = member.map(|member| value.piece(member.value.clone()));
+            let read = pattern.read(inner.as_ref(), reading);
+            read.map_err(|misfit| misfit.within(name))?;
+        }
+        match &self.rest {
+            Some(rest) => reading.bind(rest, members(value.clone(), Some(picked))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+    fn stranger(&self, name: &str) -> Result<(), Misfit> {
+        if self.foreign.iter().any(|foreign| foreign == name) {
+            return Err(Misfit::new(name, "the route does not take it"));
+        }
+        let twin = self
+            .members
+            .iter()
+            .find(|(known, _)| same_ignoring_case(known, name));
+        match twin {
+            Some((known, _)) => Err(Misfit::new(
+                name,
+                format!("it differs from `{known}` only in letter case"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// There is no object, which is as good as an empty one.
+    fn read_nothing(&self, reading: &mut Reading) -> Result<(), Misfit> {
+        for (name, pattern) in &self.members {
+            let read = pattern.read(None, reading);
+            read.map_err(|misfit| misfit.within(name))?;
+        }
+        match &self.rest {
+            Some(rest) => reading.bind(rest, members(Json::literal("{}"), None)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn members(object: Json, picked: Option<Vec<std::ops::Range<usize>>>) -> Bound {
+    Bound::Members(Members { object, picked })
+}
+
+impl ListPattern {
+    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
+        if value.kind() != Kind::Array {
+            return Err(kind_is(value, "an array"));
+        }
+        let places: Vec<_> = value.elements().collect();
+        if places.len() > self.items.len() && self.rest.is_none() {
+            return Err(Misfit::here(format!(
+                "it has {} elements; {} are known",
+                places.len(),
+                self.items.len()
+            )));
+        }
+        for (index, pattern) in self.items.iter().enumerate() {
+            let element = places.get(index).map(|place| value.piece(place.clone()));
+            let read = pattern.read(element.as_ref(), reading);
+            read.map_err(|misfit| misfit.within(&index.to_string()))?;
+        }
+        let Some(rest) = &self.rest else {
+            return Ok(());
+        };
+        let mut text = Vec::with_capacity(value.as_bytes().len());
+        text.push(b'[');
+        if let (Some(first), Some(last)) = (places.get(self.items.len()), places.last()) {
+            text.extend_from_slice(&value.as_bytes()[first.start..last.end]);
+        }
+        text.push(b']');
+        reading.bind(rest, Bound::Value(Json::written(text)))
+    }
+}
+
+impl EachPattern {
+    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
+        if value.kind() != Kind::Array {
+            return Err(kind_is(value, "an array"));
+        }
+        let mut lists: Vec<Vec<Bound>> = vec![Vec::new(); self.holes.len()];
+        let around = std::mem::take(&mut reading.bindings);
+        let mut read = Ok(());
+        reading.bindings = Bindings::of(around.len());
+        for (index, place) in value.elements().enumerate() {
+            let element = value.piece(place);
+            read = self.item.read(Some(&element), reading);
+            if read.is_err() {
+                read = read.map_err(|misfit| misfit.within(&index.to_string()));
+                break;
+            }
+            for (list, hole) in lists.iter_mut().zip(&self.holes) {
+                list.push(reading.bindings.take(*hole));
+            }
+        }
+        reading.bindings = around;
+        read?;
+        for (list, hole) in lists.into_iter().zip(&self.holes) {
+            let bound = reading.bind_hole(*hole, Bound::Each(list));
+            bound
+                .map_err(|()| Misfit::here("its elements differ from those in the other place"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! From what each place says of a hole to what holds for it everywhere.
+//!
+//! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
+//! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+
+use super::mention::{Codec, Mention, PatternError, Said, Way};
+use super::text::Words;
+use super::{Absence, Null, Part, Pattern, Scalar, Shape, TextPattern};
+use crate::domain::json::Json;
+use crate::domain::side::Side;
+
+/// Where a hole stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A value of JSON.
+    Json,
+    /// The members or elements that are not named.
+    Rest,
+    /// All of a text that may be given several times: a query parameter, a header.
+    Words,
+    /// A piece of a text, or all of one that is there once.
+    Text,
+    /// A path, where there is always something.
+    Path,
+}
+
+/// What is known of a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Its name.
+    pub name: String,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// How many arrays of like elements it stands in.
+    pub depth: usize,
+    presence: Said,
+    in_text: Said,
+    defaults: [Option<Fallback>; 2],
+}
+
+/// A default, and whether it is left out when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fallback {
+    value: Json,
+    left_out: Said,
+}
+
+/// All holes of a pair of patterns, by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// In the order in which they are first named.
+    pub holes: Vec<Fact>,
+    pub(super) call: Vec<Fact>,
+}
+
+/// What is said of a hole so far.
+#[derive(Debug, Clone)]
+struct Talk {
+    name: String,
+    /// Where it was first named.
+    key: String,
+    shape: Option<Shape>,
+    depth: usize,
+    presence: Said,
+    in_text: Said,
+    in_path: Said,
+    /// What each side says of a default: its text, and whether `?` stands beside it.
+    defaults: [Option<(String, Said)>; 2],
+    on: [Said; 2],
+}
+
+/// Collects what both sides say.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    talks: Vec<Talk>,
+    written: Vec<(String, usize, String)>,
+    key: String,
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+impl Resolver {
+    /// Tells under which key of the table the following patterns stand, for errors that show only at the end.
+    pub fn at(&mut self, key: &str) -> &mut Resolver {
+        key.clone_into(&mut self.key);
+        self
+    }
+
+    /// Notes what a pattern says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn pattern(&mut self, side: Side, pattern: &Pattern<Mention>) -> Result<(), PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &mut self,
+        side: Side,
+        pattern: &Pattern<Mention>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        match pattern {
+            Pattern::Literal(_) => Ok(()),
+            Pattern::Hole(mention) => self.mention(side, mention, (Place::Json, depth)),
+            Pattern::Text(text) => self.text(side, text, depth),
+            Pattern::Object(object) => {
+                for (name, member) in &object.members {
+                    let noted = self.nested(side, member, depth);
+                    noted.map_err(|error| error.under_member(name))?;
+                }
+                let mut rest = object.rest.iter();
+                rest.try_for_each(|rest| self.mention(side, rest, (Place::Rest, depth)))
+            }
+            Pattern::List(list) => {
+                for (index, item) in list.items.iter().enumerate() {
+                    let noted = self.nested(side, item, depth);
+                    noted.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                let mut rest = list.rest.iter();
+                rest.try_for_each(|rest| self.behind(side, rest, depth))
+            }
+            Pattern::Each(each) => {
+                let noted = self.nested(side, &each.item, depth + 1);
+                noted.map_err(|error| error.under("[1]"))
+            }
+        }
+    }
+
+    fn behind(&mut self, side: Side, rest: &Mention, depth: usize) -> Result<(), PatternError> {
+        let array = Mention {
+            shape: Some(Shape::Array),
+            ..rest.clone()
+        };
+        self.mention(side, &array, (Place::Json, depth))
+    }
+
+    fn text(
+        &mut self,
+        side: Side,
+        text: &TextPattern<Mention>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        let mut holes = text.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Hole(mention) => Some(mention),
+        });
+        holes.try_for_each(|mention| self.mention(side, mention, (Place::Text, depth)))
+    }
+
+    /// Notes what a text outside of JSON says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn words(
+        &mut self,
+        side: Side,
+        words: &Words<Mention>,
+        place: Place,
+    ) -> Result<(), PatternError> {
+        match words {
+            Words::Literal(_) => Ok(()),
+            Words::Hole(mention) => self.mention(side, mention, (place, 0)),
+            Words::Mixed(text) => self.text(side, text, 0),
+        }
+    }
+
+    /// Notes what one place says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts what was said before.
+    pub fn mention(
+        &mut self,
+        side: Side,
+        mention: &Mention,
+        (place, depth): (Place, usize),
+    ) -> Result<(), PatternError> {
+        if mention.name == "_" {
+            return Ok(());
+        }
+        if mention.way == Way::WriteOnly {
+            let key = self.key.clone();
+            self.written.push((mention.name.clone(), depth, key));
+            return Ok(());
+        }
+        let talk = self.talk(&mention.name, depth)?;
+        talk.on[index(side)] = Said::Yes;
+        if mention.codec == Codec::Plain && place != Place::Json && place != Place::Rest {
+            talk.in_text = Said::Yes;
+        }
+        if place == Place::Path {
+            talk.in_path = Said::Yes;
+        }
+        let shape = match place {
+            Place::Rest => Some(Shape::Object),
+            Place::Json | Place::Words | Place::Text | Place::Path => mention.shape.clone(),
+        };
+        // Beside a default, `?` says what that side does with it.
+        let presence = match mention.default {
+            None => mention.presence,
+            Some(_) => Said::No,
+        };
+        talk.says(shape, presence)?;
+        talk.defaults(index(side), mention)
+    }
+
+    fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Talk, PatternError> {
+        let place = match self.talks.iter().position(|talk| talk.name == name) {
+            Some(place) => place,
+            None => {
+                self.talks.push(Talk::of(name, depth, &self.key));
+                self.talks.len() - 1
+            }
+        };
+        let talk = &mut self.talks[place];
+        if talk.depth == depth {
+            Ok(talk)
+        } else {
+            Err(PatternError::new(format!(
+                "the hole `{name}` has one value in one place and a value for each element in another; write `[\"*\", …]` around both, or around none"
+            )))
+        }
+    }
+
+    /// Draws the conclusion. `call` are the holes of the call that the pair answers.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a hole that one side alone has, or that cannot be what is said of it.
+    pub fn finish(self, call: &Facts) -> Result<Facts, PatternError> {
+        let mut holes = Vec::with_capacity(self.talks.len());
+        for talk in self.talks {
+            let key = talk.key.clone();
+            if talk.on != [Said::Yes; 2] {
+                return Err(talk.one_sided().under(&key));
+            }
+            holes.push(talk.conclude().map_err(|error| error.under(&key))?);
+        }
+        let facts = Facts {
+            holes,
+            call: call.holes.clone(),
+        };
+        for (name, depth, key) in &self.written {
+            let source = facts.source(name, *depth);
+            source.map_err(|error| error.under(key))?;
+        }
+        Ok(facts)
+    }
+}
+
+impl Talk {
+    fn of(name: &str, depth: usize, key: &str) -> Talk {
+        Talk {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            shape: None,
+            depth,
+            presence: Said::No,
+            in_text: Said::No,
+            in_path: Said::No,
+            defaults: [None, None],
+            on: [Said::No; 2],
+        }
+    }
+
+    fn says(&mut self, shape: Option<Shape>, presence: Said) -> Result<(), PatternError> {
+        if presence == Said::Yes {
+            self.presence = Said::Yes;
+        }
+        let Some(shape) = shape else { return Ok(()) };
+        match &self.shape {
+            Some(before) if *before != shape => Err(PatternError::new(format!(
+                "the hole `{}` is {} here and {} elsewhere; say its type once",
+                self.name,
+                shape.described(),
+                before.described()
+            ))),
+            _ => {
+                self.shape = Some(shape);
+                Ok(())
+            }
+        }
+    }
+
+    fn defaults(&mut self, side: usize, mention: &Mention) -> Result<(), PatternError> {
+        let Some(default) = &mention.default else {
+            return Ok(());
+        };
+        let said = (default.clone(), mention.presence);
+        match &self.defaults[side] {
+            Some(before) if *before != said => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; say one",
+                self.name, before.0
+            ))),
+            _ => {
+                self.defaults[side] = Some(said);
+                Ok(())
+            }
+        }
+    }
+
+    fn one_sided(&self) -> PatternError {
+        let (here, there) = if self.on[0] == Said::Yes {
+            (Side::Rest, Side::Rpc)
+        } else {
+            (Side::Rpc, Side::Rest)
+        };
+        let name = &self.name;
+        PatternError::new(format!(
+            "the hole `{name}` stands on the {here} side only; name it on the {there} side as well, write `{{_}}` to forget it, or `{{>{name}}}` where the call has it"
+        ))
+    }
+
+    fn conclude(self) -> Result<Fact, PatternError> {
+        let shape = match (self.shape, self.in_text) {
+            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Said::Yes) => {
+                return Err(PatternError::new(format!(
+                    "the hole `{}` is {} and stands in a text; write `{{{}:json}}` there",
+                    self.name,
+                    shape.described(),
+                    self.name
+                )));
+            }
+            (None | Some(Shape::Any), Said::Yes) => Shape::One(Scalar::String),
+            (None, Said::No) => Shape::Any,
+            (Some(shape), _) => shape,
+        };
+        let absent = self.presence == Said::Yes || self.defaults.iter().any(Option::is_some);
+        if self.in_path == Said::Yes && absent {
+            return Err(PatternError::new(format!(
+                "the hole `{}` stands in a path, so it cannot be absent",
+                self.name
+            )));
+        }
+        let [rest, rpc] = self.defaults;
+        let checked = |default: Option<(String, Said)>| {
+            let checked = default.map(|(text, left_out)| {
+                let value = shape.check_default(&text);
+                value.map(|value| Fallback { value, left_out })
+            });
+            checked
+                .transpose()
+                .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
+        };
+        let (rest, rpc) = (checked(rest)?, checked(rpc)?);
+        let defaults = [rest.clone().or(rpc.clone()), rpc.or(rest)];
+        Ok(Fact {
+            name: self.name,
+            depth: self.depth,
+            presence: self.presence,
+            in_text: self.in_text,
+            shape,
+            defaults,
+        })
+    }
+}
+
+impl Fact {
+    /// What an absent value means on a side.
+    #[must_use]
+    pub fn absence(&self, side: Side) -> Absence {
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return match self.presence {
+                Said::No => Absence::Refused,
+                Said::Yes => Absence::Kept,
+            };
+        };
+        let value = fallback.value.clone();
+        match (self.presence, fallback.left_out) {
+            (Said::No, Said::No) => Absence::Filled(value),
+            (Said::Yes, _) | (_, Said::Yes) => Absence::Implied(value),
+        }
+    }
+
+    pub(super) fn null(&self) -> Null {
+        let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
+        if self.in_text == Said::Yes && may_be_absent {
+            Null::Absent
+        } else {
+            Null::Value
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Texts with holes: in a URL, a header, a method, a body that is no JSON, a string of JSON.
+//!
+//! A hole ends at the first occurrence of the text after it; a value that would end elsewhere is refused
+//! when it is written. Law: what is written reads as the same values.
+
+use super::mention::{Mention, PatternError, Token, parse_mention, tokens};
+use super::tree::parse_parts;
+use super::{Bound, Misfit, Part, Reading, Slot, TextPattern, Writing};
+
+/// A pattern of a text outside of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Words<H = Slot> {
+    /// This text.
+    Literal(String),
+    /// All of the text is one value, or each of several texts is.
+    Hole(H),
+    /// Text and holes.
+    Mixed(TextPattern<H>),
+}
+
+impl Words<Mention> {
+    /// The pattern that a text spells.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what is no pattern.
+    pub fn parse(text: &str) -> Result<Words<Mention>, PatternError> {
+        let cut = tokens(text)?;
+        Ok(match &cut[..] {
+            [] => Words::Literal(String::new()),
+            [Token::Text(text)] => Words::Literal(text.clone()),
+            [Token::Hole(inside)] => Words::Hole(parse_mention(inside)?),
+            _ => Words::Mixed(parse_parts(&cut)?),
+        })
+    }
+}
+
+impl Words<Mention> {
+    /// The mentions in order.
+    #[must_use]
+    pub fn mentions(&self) -> Vec<&Mention> {
+        match self {
+            Words::Literal(_) => Vec::new(),
+            Words::Hole(mention) => vec![mention],
+            Words::Mixed(text) => {
+                let holes = text.parts.iter().filter_map(|part| match part {
+                    Part::Text(_) => None,
+                    Part::Hole(mention) => Some(mention),
+                });
+                holes.collect()
+            }
+        }
+    }
+}
+
+impl Words {
+    /// The slots in order.
+    #[must_use]
+    pub fn slots(&self) -> Vec<&Slot> {
+        match self {
+            Words::Literal(_) => Vec::new(),
+            Words::Hole(slot) => vec![slot],
+            Words::Mixed(text) => text.slots().collect(),
+        }
+    }
+
+    /// Whether there may be no text at all.
+    #[must_use]
+    pub fn may_be_absent(&self) -> bool {
+        match self {
+            Words::Literal(_) => false,
+            Words::Hole(slot) => !slot.is_required(),
+            Words::Mixed(text) => text.may_be_absent(),
+        }
+    }
+
+    /// Reads the texts that are given, none among them.
+    ///
+    /// # Errors
+    /// [`Misfit`] tells what the texts should have been.
+    pub fn read(&self, texts: &[&str], reading: &mut Reading) -> Result<(), Misfit> {
+        match (self, texts) {
+            (Words::Literal(literal), [text]) if literal == text => Ok(()),
+            (Words::Literal(literal), _) => {
+                Err(Misfit::here(format!("it must be `{literal}`, once")))
+            }
+            (Words::Hole(slot), texts) => {
+                let bound = slot
+                    .read_texts(texts, reading.depth)
+                    .map_err(Misfit::here)?;
+                reading.bind(slot, bound)
+            }
+            (Words::Mixed(text), []) => text.read_absent(reading),
+            (Words::Mixed(pattern), [text]) => pattern.read(text, reading),
+            (Words::Mixed(_), [..]) => Err(Misfit::here("it is given more than once")),
+        }
+    }
+
+    /// The texts to write: none, one, or one for each element of a list.
+    ///
+    /// # Errors
+    /// [`Misfit`] tells which value has no text here.
+    pub fn write(&self, writing: &Writing<'_>) -> Result<Vec<String>, Misfit> {
+        match self {
+            Words::Literal(literal) => Ok(vec![literal.clone()]),
+            Words::Hole(slot) => slot
+                .write_texts(&slot.bound(writing))
+                .map_err(|what| Misfit::new(&slot.name, what)),
+            Words::Mixed(text) => Ok(text.write(writing)?.into_iter().collect()),
+        }
+    }
+}
+
+impl TextPattern {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// [`Misfit`] where the text is another one, or a value is not of its type.
+    pub fn read(&self, text: &str, reading: &mut Reading) -> Result<(), Misfit> {
+        let mut rest = text;
+        let mut parts = self.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            match part {
+                Part::Text(literal) => {
+                    rest = rest
+                        .strip_prefix(literal.as_str())
+                        .ok_or_else(|| self.other_text())?;
+                }
+                Part::Hole(slot) => {
+                    let end = match parts.peek() {
+                        Some(Part::Text(literal)) => rest.find(literal.as_str()),
+                        Some(Part::Hole(_)) | None => Some(rest.len()),
+                    };
+                    let (value, behind) = rest.split_at(end.ok_or_else(|| self.other_text())?);
+                    rest = behind;
+                    let bound = slot.read_text(value, reading.depth);
+                    let bound =
+                        bound.map_err(|what| Misfit::here(format!("`{}`: {what}", slot.name)))?;
+                    reading.bind(slot, bound)?;
+                }
+            }
+        }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            Err(self.other_text())
+        }
+    }
+
+    /// Reads that there is no text.
+    ///
+    /// # Errors
+    /// [`Misfit`] where there must be one.
+    pub fn read_absent(&self, reading: &mut Reading) -> Result<(), Misfit> {
+        if !self.may_be_absent() {
+            return Err(Misfit::here("it is required"));
+        }
+        for slot in self.slots() {
+            let bound = slot.read_absent().map_err(Misfit::here)?;
+            reading.bind(slot, bound)?;
+        }
+        Ok(())
+    }
+
+    /// The text to write, if there is one.
+    ///
+    /// # Errors
+    /// [`Misfit`] for a value that would not be read again as it is.
+    pub fn write(&self, writing: &Writing<'_>) -> Result<Option<String>, Misfit> {
+        let mut text = String::new();
+        let (mut shared, mut missing) = (0, 0);
+        for (index, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Text(literal) => text.push_str(literal),
+                Part::Hole(slot) => {
+                    let bound = slot.bound(writing);
+                    shared += usize::from(slot.binds().is_some());
+                    match self.value(slot, &bound, index)? {
+                        Some(value) => text.push_str(&value),
+                        None => missing += usize::from(slot.binds().is_some()),
+                    }
+                }
+            }
+        }
+        match missing {
+            0 => Ok(Some(text)),
+            _ if missing == shared => Ok(None),
+            _ => Err(Misfit::here(
+                "some of its values are absent and others are not",
+            )),
+        }
+    }
+
+    /// The text of a value, which must end where reading would end it.
+    fn value(&self, slot: &Slot, bound: &Bound, index: usize) -> Result<Option<String>, Misfit> {
+        let told = |what: String| Misfit::new(&slot.name, what);
+        let Some(value) = slot.write_text(bound).map_err(told)? else {
+            return Ok(None);
+        };
+        if let (Some(Part::Text(after)), Some(_)) = (self.parts.get(index + 1), slot.binds()) {
+            let written = format!("{value}{after}");
+            if written.find(after.as_str()) != Some(value.len()) {
+                return Err(told(format!(
+                    "it contains `{after}`, the text that ends it here"
+                )));
+            }
+        }
+        Ok(Some(value))
+    }
+
+    fn other_text(&self) -> Misfit {
+        Misfit::here(format!("it must have the form `{}`", self.shown()))
+    }
+
+    /// The pattern as people write it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Hole(slot) => format!("{{{}}}", slot.name),
+        });
+        parts.collect()
+    }
+}

@@ -1,0 +1,204 @@
+//! What a route table says where a pattern stands, and the pattern that it spells.
+
+use super::mention::{Mention, PatternError, Said, Token, Way, parse_mention, tokens};
+use super::{EachPattern, ListPattern, ObjectPattern, Part, Pattern, Shape, TextPattern};
+use crate::domain::json::{Json, encode};
+
+/// A value of a route table where a pattern stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tree {
+    /// A string, in which holes may stand.
+    Text(String),
+    /// A number or a boolean.
+    Literal(Json),
+    /// A table, in the order in which its keys are written.
+    Table(Vec<(String, Tree)>),
+    /// An array.
+    List(Vec<Tree>),
+}
+
+/// The name of the members that are not named.
+const REST: &str = "...";
+/// The first element of an array whose elements are alike.
+const EACH: &str = "*";
+
+impl Tree {
+    /// The pattern that this spells.
+    ///
+    /// # Errors
+    /// [`PatternError`] with the key below this value.
+    pub fn pattern(&self) -> Result<Pattern<Mention>, PatternError> {
+        match self {
+            Tree::Literal(json) => Ok(Pattern::Literal(json.clone())),
+            Tree::Text(text) => parse_text(text),
+            Tree::Table(members) => parse_object(members).map(Pattern::Object),
+            Tree::List(items) => parse_list(items),
+        }
+    }
+
+    /// The value that this spells where no hole stands: `{{` and `}}` are braces, `{_:null}` is null.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a hole, with the key below this value.
+    pub fn value(&self) -> Result<Json, PatternError> {
+        let mut text = Vec::new();
+        self.write(&mut text)?;
+        Ok(Json::written(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), PatternError> {
+        match self {
+            Tree::Literal(json) => out.extend_from_slice(json.as_bytes()),
+            Tree::Text(text) => match parse_text(text)? {
+                Pattern::Literal(json) => out.extend_from_slice(json.as_bytes()),
+                _ => {
+                    let what = "a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null";
+                    return Err(PatternError::new(what));
+                }
+            },
+            Tree::Table(members) => {
+                out.push(b'{');
+                for (index, (name, member)) in members.iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { b"," } else { b"" });
+                    encode(name, out);
+                    out.push(b':');
+                    let written = member.write(out);
+                    written.map_err(|error| error.under_member(name))?;
+                }
+                out.push(b'}');
+            }
+            Tree::List(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { b"," } else { b"" });
+                    let written = item.write(out);
+                    written.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                out.push(b']');
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse_text(text: &str) -> Result<Pattern<Mention>, PatternError> {
+    let cut = tokens(text)?;
+    Ok(match &cut[..] {
+        [] => Pattern::Literal(Json::string("")),
+        [Token::Text(text)] => Pattern::Literal(Json::string(text)),
+        [Token::Hole(inside)] => {
+            let mention = parse_mention(inside)?;
+            if mention.name == "_" && mention.shape == Some(Shape::Null) {
+                Pattern::Literal(Json::literal("null"))
+            } else {
+                Pattern::Hole(mention)
+            }
+        }
+        _ => Pattern::Text(parse_parts(&cut)?),
+    })
+}
+
+/// Text and holes, which must not touch: nothing would tell where one ends.
+pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<Mention>, PatternError> {
+    let mut parts: Vec<Part<Mention>> = Vec::new();
+    for token in cut {
+        match token {
+            Token::Text(text) => parts.push(Part::Text(text.clone())),
+            Token::Hole(inside) => {
+                let mention = parse_mention(inside)?;
+                if let Some(Part::Hole(before)) = parts.last() {
+                    return Err(PatternError::new(format!(
+                        "the holes `{}` and `{}` touch, so nothing tells where the first one ends; write text between them",
+                        before.name, mention.name
+                    )));
+                }
+                parts.push(Part::Hole(mention));
+            }
+        }
+    }
+    Ok(TextPattern { parts })
+}
+
+fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, PatternError> {
+    let mut object = ObjectPattern {
+        members: Vec::with_capacity(members.len()),
+        rest: None,
+        foreign: Vec::new(),
+    };
+    for (name, member) in members {
+        let under = |error: PatternError| error.under_member(name);
+        if name == REST {
+            object.rest = Some(rest(member).map_err(under)?);
+        } else {
+            object
+                .members
+                .push((name.clone(), member.pattern().map_err(under)?));
+        }
+    }
+    Ok(object)
+}
+
+/// The hole of the members that are not named.
+fn rest(member: &Tree) -> Result<Mention, PatternError> {
+    let Ok(Pattern::Hole(mention)) = member.pattern() else {
+        return Err(PatternError::new(
+            "the members not named are one hole: `\"...\" = \"{others}\"`",
+        ));
+    };
+    plain_rest(mention)
+}
+
+fn plain_rest(mention: Mention) -> Result<Mention, PatternError> {
+    let plain = mention.shape.is_none()
+        && mention.presence == Said::No
+        && mention.default.is_none()
+        && mention.way == Way::Both;
+    if plain {
+        Ok(mention)
+    } else {
+        Err(PatternError::new(format!(
+            "the hole `{}` takes what is not named, none of it as well; write its name alone",
+            mention.name
+        )))
+    }
+}
+
+fn parse_list(items: &[Tree]) -> Result<Pattern<Mention>, PatternError> {
+    if let [Tree::Text(star), item] = items
+        && star == EACH
+    {
+        let item = item.pattern().map_err(|error| error.under("[1]"))?;
+        return Ok(Pattern::Each(EachPattern {
+            item: Box::new(item),
+            holes: Vec::new(),
+        }));
+    }
+    let mut list = ListPattern {
+        items: Vec::with_capacity(items.len()),
+        rest: None,
+    };
+    for (index, item) in items.iter().enumerate() {
+        let key = format!("[{index}]");
+        let under = |error: PatternError| error.under(&key);
+        let is_last = index + 1 == items.len();
+        match elements_behind(item) {
+            Some(inside) if is_last => {
+                let mention = parse_mention(inside).and_then(plain_rest).map_err(under)?;
+                list.rest = Some(mention);
+            }
+            Some(inside) => {
+                return Err(under(PatternError::new(format!(
+                    "`{{{inside}...}}` takes the elements behind, so it is the last one"
+                ))));
+            }
+            None => list.items.push(item.pattern().map_err(under)?),
+        }
+    }
+    Ok(Pattern::List(list))
+}
+
+/// The name inside of `{rest...}`.
+fn elements_behind(item: &Tree) -> Option<&str> {
+    let Tree::Text(text) = item else { return None };
+    text.strip_prefix('{')?.strip_suffix("...}")
+}

@@ -1,0 +1,418 @@
+//! From what the table says of a route to the route: each part is read on its own, then all parts together.
+
+use http::HeaderName;
+
+use super::parse::{RestSpelling, parse_rest};
+use super::source::Notify;
+use super::{
+    Carries, Effect, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route, RouteSource,
+    RpcCall, Template, Waits, has_content,
+};
+use crate::domain::outcome::{Outcomes, ToolResult};
+use crate::domain::pattern::{
+    Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Way, Words,
+    as_key, mention_named,
+};
+use crate::domain::side::Side;
+
+/// The hole of what a short form, or `extra = "carry"`, carries; no pattern can name it.
+const CARRIED: &str = "...";
+
+/// The method whose results may say that they are failures (MCP, "Tools").
+const TOOL_CALL: &str = "tools/call";
+
+/// The parts of a route, as they are spelled.
+struct Draft {
+    rest: RestSpelling,
+    headers: Vec<HeaderItem<Mention>>,
+    body: Option<Pattern<Mention>>,
+    method: Words<Mention>,
+    params: Pattern<Mention>,
+}
+
+/// Compiles one route.
+///
+/// # Errors
+/// Every part that is wrong, by its key, and why.
+pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    let rows = std::mem::take(&mut source.rows);
+    let key = source.key.clone();
+    let route = compile(source);
+    let mut route = route.map_err(|errors| {
+        let errors = errors.into_iter().map(|error| error.under(&key));
+        errors.collect::<Vec<_>>()
+    })?;
+    let tool = if route.rpc == TOOL_CALL {
+        ToolResult::Succeeded
+    } else {
+        ToolResult::Any
+    };
+    route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    Ok(route)
+}
+
+fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    let mut errors = Vec::new();
+    let rest = keep(parse_rest(&source.rest), "rest", &mut errors);
+    let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
+    let query = parse_query(&source.query, &mut errors);
+    let headers = parse_headers(&source.headers, &mut errors);
+    let [params, body] = [("params", &source.params), ("body", &source.body)].map(|(key, tree)| {
+        let pattern = tree.as_ref().map(Tree::pattern).transpose();
+        keep(pattern, key, &mut errors).flatten()
+    });
+    let (Some(mut rest), Some(method)) = (rest, method) else {
+        return Err(errors);
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    rest.query.extend(query);
+    let effect = source.effect.unwrap_or(Effect::of(&rest.method));
+    let form = match (&source.params, &source.body) {
+        (None, None) => Form::Short,
+        (None, Some(_)) => {
+            let what = "a route that names `body` names `params` as well; write `params = { … }`";
+            return Err(vec![PatternError::new(what).under("body")]);
+        }
+        (Some(_), _) => Form::Full,
+    };
+    let extra = source.extra.unwrap_or(default_extra(form, &rest, effect));
+    let mut draft = Draft {
+        body,
+        params: params.unwrap_or(Pattern::Object(nothing())),
+        rest,
+        headers,
+        method,
+    };
+    if form == Form::Short {
+        draft.spell_out(extra);
+    } else if extra == Extra::Carry {
+        draft.carry().map_err(|error| vec![error])?;
+    }
+    draft.check_names().map_err(|error| vec![error])?;
+    let facts = draft.facts().map_err(|error| vec![error])?;
+    draft.finish((source, facts), (form, extra, effect))
+}
+
+fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
+    read.map_err(|error| errors.push(error.under(key))).ok()
+}
+
+/// What a route does with members that it does not know, unless it says so: the short form carries them, an
+/// unsafe call is refused, for it would do something else than was asked for.
+fn default_extra(form: Form, rest: &RestSpelling, effect: Effect) -> Extra {
+    match (form, effect) {
+        (Form::Short, _) if has_content(&rest.method) == Carries::Body => Extra::Carry,
+        (Form::Short, _) => Extra::Drop,
+        (Form::Full, Effect::Unsafe) => Extra::Reject,
+        (Form::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
+    }
+}
+
+fn parse_rpc(text: &str) -> Result<Words<Mention>, PatternError> {
+    if text.is_empty() {
+        return Err(PatternError::new("the RPC method is empty"));
+    }
+    Words::parse(text)
+}
+
+fn parse_query(
+    query: &[(String, Tree)],
+    errors: &mut Vec<PatternError>,
+) -> Vec<QueryItem<Mention>> {
+    let items = query.iter().filter_map(|(key, tree)| {
+        let words = words(tree);
+        let words = keep(words, &format!("query.{}", as_key(key)), errors)?;
+        Some(QueryItem {
+            key: key.clone(),
+            words,
+        })
+    });
+    items.collect()
+}
+
+/// Reads `headers = { name = "{hole}" }`.
+pub(in crate::domain) fn parse_headers(
+    headers: &[(String, Tree)],
+    errors: &mut Vec<PatternError>,
+) -> Vec<HeaderItem<Mention>> {
+    let items = headers.iter().filter_map(|(name, tree)| {
+        let item = header_name(name).and_then(|name| {
+            let words = words(tree)?;
+            Ok(HeaderItem { name, words })
+        });
+        keep(item, &format!("headers.{}", as_key(name)), errors)
+    });
+    items.collect()
+}
+
+/// Headers of one connection, of the framing and of what the proxy writes itself.
+const OF_THE_CONNECTION: [&str; 12] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+    "forwarded",
+];
+
+fn header_name(name: &str) -> Result<HeaderName, PatternError> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err(PatternError::new(format!(
+            "header names are written in lower case: `{}`",
+            name.to_ascii_lowercase()
+        )));
+    }
+    let parsed = HeaderName::from_bytes(name.as_bytes());
+    let parsed =
+        parsed.map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
+    if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
+        return Err(PatternError::new(format!(
+            "`{name}` belongs to a single connection or is written by the proxy, so no pattern has it"
+        )));
+    }
+    Ok(parsed)
+}
+
+/// A pattern of a text: numbers and booleans are texts there, too.
+pub(in crate::domain) fn words(tree: &Tree) -> Result<Words<Mention>, PatternError> {
+    match tree {
+        Tree::Text(text) => Words::parse(text),
+        Tree::Literal(json) => Ok(Words::Literal(
+            String::from_utf8_lossy(json.as_bytes()).into_owned(),
+        )),
+        Tree::Table(_) | Tree::List(_) => Err(PatternError::new(
+            "it is a text, so neither a table nor a list can stand here",
+        )),
+    }
+}
+
+fn nothing() -> ObjectPattern<Mention> {
+    ObjectPattern {
+        members: Vec::new(),
+        rest: None,
+        foreign: Vec::new(),
+    }
+}
+
+impl Draft {
+    /// Spells out what the short form means.
+    fn spell_out(&mut self, extra: Extra) {
+        let mut mentions: Vec<&Mention> =
+            self.rest.path.holes.iter().map(|hole| &hole.slot).collect();
+        let words = self.rest.query.iter().map(|item| &item.words);
+        let headers = self.headers.iter().map(|item| &item.words);
+        mentions.extend(words.chain(headers).flat_map(Words::mentions));
+        let in_method = self.method.mentions();
+        let is_member = |mention: &&Mention| {
+            mention.way == Way::Both
+                && mention.name != "_"
+                && !in_method.iter().any(|method| method.name == mention.name)
+        };
+        let mut params = nothing();
+        for mention in mentions.into_iter().filter(is_member) {
+            if params.members.iter().all(|(name, _)| *name != mention.name) {
+                let hole = mention_named(&mention.name, Way::Both, None);
+                params
+                    .members
+                    .push((mention.name.clone(), Pattern::Hole(hole)));
+            }
+        }
+        if has_content(&self.rest.method) == Carries::Body {
+            let mut body = nothing();
+            if extra == Extra::Carry {
+                body.rest = Some(mention_named(CARRIED, Way::Both, None));
+                params.rest.clone_from(&body.rest);
+            }
+            self.body = Some(Pattern::Object(body));
+        }
+        self.params = Pattern::Object(params);
+    }
+
+    /// Pairs the unknown members of the body with those of params.
+    fn carry(&mut self) -> Result<(), PatternError> {
+        let carried = mention_named(CARRIED, Way::Both, None);
+        match (&mut self.params, &mut self.body) {
+            (Pattern::Object(params), Some(Pattern::Object(body)))
+                if params.rest.is_none() && body.rest.is_none() =>
+            {
+                params.rest = Some(carried.clone());
+                body.rest = Some(carried);
+                Ok(())
+            }
+            _ => Err(PatternError::new(
+                "only the members of a `body` that is a table can be carried to `params` that are one, and neither may name `...`; write `\"...\" = \"{others}\"` where they go",
+            )
+            .under("extra")),
+        }
+    }
+
+    fn check_names(&self) -> Result<(), PatternError> {
+        let mut keys: Vec<&str> = Vec::new();
+        for item in &self.rest.query {
+            if item.key.is_empty() || keys.contains(&item.key.as_str()) {
+                let what = format!("the query key `{}` is empty or given twice", item.key);
+                return Err(PatternError::new(what).under("rest"));
+            }
+            keys.push(&item.key);
+        }
+        if let Some(hole) = self
+            .method
+            .mentions()
+            .iter()
+            .find(|mention| mention.name == "_")
+        {
+            let what = format!(
+                "the hole `{}` of the method has no value to write",
+                hole.name
+            );
+            return Err(PatternError::new(what).under("rpc"));
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Result<Facts, PatternError> {
+        let mut resolver = Resolver::default();
+        let at = |key: &'static str| move |error: PatternError| error.under(key);
+        for hole in &self.rest.path.holes {
+            resolver
+                .at("rest")
+                .mention(Side::Rest, &hole.slot, (Place::Path, 0))
+                .map_err(at("rest"))?;
+        }
+        for item in &self.rest.query {
+            resolver
+                .at("rest")
+                .words(Side::Rest, &item.words, Place::Words)
+                .map_err(at("rest"))?;
+        }
+        for item in &self.headers {
+            resolver
+                .at("headers")
+                .words(Side::Rest, &item.words, Place::Words)
+                .map_err(at("headers"))?;
+        }
+        if let Some(body) = &self.body {
+            resolver
+                .at("body")
+                .pattern(Side::Rest, body)
+                .map_err(at("body"))?;
+        }
+        resolver
+            .at("rpc")
+            .words(Side::Rpc, &self.method, Place::Path)
+            .map_err(at("rpc"))?;
+        resolver
+            .at("params")
+            .pattern(Side::Rpc, &self.params)
+            .map_err(at("params"))?;
+        resolver.finish(&Facts::default())
+    }
+
+    fn finish(
+        self,
+        (source, facts): (RouteSource, Facts),
+        (form, extra, effect): (Form, Extra, Effect),
+    ) -> Result<Route, Vec<PatternError>> {
+        let one = |error: PatternError| vec![error];
+        let method = self.rest.method.clone();
+        Ok(Route {
+            name: source.name,
+            rest: source.rest,
+            rpc: source.rpc,
+            method,
+            rest_call: self.rest_call(&facts).map_err(one)?,
+            rpc_call: self.rpc_call(&facts).map_err(one)?,
+            facts,
+            extra,
+            form,
+            from: source.from,
+            waits: match source.notify {
+                Notify::Yes => Waits::No,
+                Notify::No => Waits::Yes,
+            },
+            effect,
+            timeout: source.timeout,
+            successor: source.successor,
+            outcomes: Outcomes::default(),
+            lossy: source.lossy,
+            examples: source.examples,
+            schema: source.schema,
+        })
+    }
+
+    fn rest_call(&self, facts: &Facts) -> Result<RestCall, PatternError> {
+        let at = |key: &'static str| move |error: PatternError| error.under(key);
+        let holes = self.rest.path.holes.iter().map(|placed| {
+            Ok(PlacedHole {
+                slot: facts.slot(Side::Rest, &placed.slot, (Place::Path, 0))?,
+                start: placed.start,
+                end: placed.end,
+            })
+        });
+        let path = Template {
+            segments: self.rest.path.segments.clone(),
+            holes: holes
+                .collect::<Result<_, PatternError>>()
+                .map_err(at("rest"))?,
+            verb: self.rest.path.verb.clone(),
+        };
+        let mut query = Vec::with_capacity(self.rest.query.len());
+        for item in &self.rest.query {
+            let words = facts.words(Side::Rest, &item.words, Place::Words);
+            query.push(QueryItem {
+                key: item.key.clone(),
+                words: words.map_err(at("rest"))?,
+            });
+        }
+        let body = self.body.as_ref();
+        let body = body.map(|body| facts.resolve(Side::Rest, body)).transpose();
+        Ok(RestCall {
+            path,
+            query,
+            headers: resolve_headers(&self.headers, facts)?,
+            body: body.map_err(at("body"))?,
+            foreign: Vec::new(),
+        })
+    }
+
+    fn rpc_call(&self, facts: &Facts) -> Result<RpcCall, PatternError> {
+        let method = facts.words(Side::Rpc, &self.method, Place::Path);
+        let params = facts.resolve(Side::Rpc, &self.params);
+        let params = params.map_err(|error| error.under("params"))?;
+        if !matches!(
+            params,
+            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_)
+        ) {
+            let what =
+                "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+            return Err(PatternError::new(what).under("params"));
+        }
+        Ok(RpcCall {
+            method: method.map_err(|error| error.under("rpc"))?,
+            params,
+        })
+    }
+}
+
+/// The headers with their slots.
+pub(in crate::domain) fn resolve_headers(
+    headers: &[HeaderItem<Mention>],
+    facts: &Facts,
+) -> Result<Vec<HeaderItem>, PatternError> {
+    let items = headers.iter().map(|item| {
+        let words = facts.words(Side::Rest, &item.words, Place::Words);
+        Ok(HeaderItem {
+            name: item.name.clone(),
+            words: words.map_err(|error| error.under(&format!("headers.{}", item.name)))?,
+        })
+    });
+    items.collect()
+}

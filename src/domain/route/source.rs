@@ -1,0 +1,118 @@
+//! What a route table says of one route, before it is understood.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::json::Json;
+use crate::domain::outcome::RowSource;
+use crate::domain::pattern::Tree;
+use crate::domain::schema::Schema;
+use crate::domain::side::Side;
+
+use super::{Effect, Extra};
+
+/// What the route table says of one route.
+#[derive(Debug, Clone, Default)]
+pub struct RouteSource {
+    /// The key of the route's table: `route[3]`.
+    pub key: String,
+    /// `name`
+    pub name: String,
+    /// `rest = "METHOD /path?query"`
+    pub rest: String,
+    /// `rpc = "method"`
+    pub rpc: String,
+    /// `params`
+    pub params: Option<Tree>,
+    /// `body`
+    pub body: Option<Tree>,
+    /// `query = { key = "{hole}" }`
+    pub query: Vec<(String, Tree)>,
+    /// `headers = { name = "{hole}" }`
+    pub headers: Vec<(String, Tree)>,
+    /// `extra`
+    pub extra: Option<Extra>,
+    /// `from`
+    pub from: Option<Side>,
+    /// `notify = true`
+    pub notify: Notify,
+    /// `effect`; by the HTTP method where absent.
+    pub effect: Option<Effect>,
+    /// `timeout`
+    pub timeout: Option<Duration>,
+    /// `successor`
+    pub successor: Option<String>,
+    /// The rows of the route, then those of the sets that it names, in order.
+    pub rows: Vec<RowSource>,
+    /// `lossy`
+    pub lossy: Option<String>,
+    /// `[[route.example]]`
+    pub examples: Vec<Example>,
+    /// `schema`
+    pub schema: Schemas,
+}
+
+/// `schema`: what params and results must be like, beside what the patterns say.
+#[derive(Debug, Clone, Default)]
+pub struct Schemas {
+    /// The params of a call, whichever side it comes from.
+    pub params: Option<Arc<Schema>>,
+    /// The result of an answer, whichever side it comes from.
+    pub result: Option<Arc<Schema>>,
+}
+
+/// `notify`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Notify {
+    /// The call is answered.
+    #[default]
+    No,
+    /// A notification is sent, and the caller is answered at once.
+    Yes,
+}
+
+/// A call that shows what a route does; `check` runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// `example[2]` of its route: where the table says it.
+    pub key: String,
+    /// The directions in which it holds.
+    pub way: Way,
+    /// `rest.call`: `GET /api/coaches/7`
+    pub call: String,
+    /// `rest.headers`
+    pub headers: Vec<(String, String)>,
+    /// `rest.body`
+    pub body: Option<Json>,
+    /// `rpc.method`
+    pub method: String,
+    /// `rpc.params`
+    pub params: Option<Json>,
+    /// `reply`
+    pub reply: Option<ExampleReply>,
+}
+
+/// The directions in which an example holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Both.
+    #[default]
+    Both,
+    /// What comes from one side only: a call of a client of that side, the answer of the other side's server.
+    From(Side),
+}
+
+/// The answer of an example, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleReply {
+    /// `rest.status`
+    pub status: u16,
+    /// `rest.headers`
+    pub headers: Vec<(String, String)>,
+    /// `rest.body`
+    pub body: Option<Json>,
+    /// `rest.text`
+    pub text: Option<String>,
+    /// `rpc.result`, or the whole of `rpc.error`.
+    pub rpc: Result<Json, Json>,
+}
