@@ -5,6 +5,7 @@
 
 pub mod envelope;
 pub mod failure;
+pub mod import;
 pub mod json;
 pub mod jsonrpc;
 pub mod outcome;
