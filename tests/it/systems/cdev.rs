@@ -17,7 +17,7 @@ fn proxy(config: &str, table: &str) -> Proxy {
 
 /// The table as somebody writes it whose server follows the plan.
 fn table_of_the_plan() -> String {
-    let sets = ["agent", "session", "file", "git", "refusal", "diff"];
+    let sets = ["agent", "session", "file", "list", "git", "refusal", "diff"];
     let table = sets.iter().fold(TABLE.to_owned(), |table, set| {
         table.replace(&format!("\"cdev_{set}\""), &format!("\"cdev_plan_{set}\""))
     });
@@ -262,6 +262,7 @@ fn a_server_of_the_plan_has_codes_of_its_own() {
         ("git/checkout", r#"{"branch":"nope"}"#, -32011),
         ("agent/run", r#"{"prompt":"busy"}"#, -32001),
         ("file/list", r#"{"path":"nope"}"#, -32010),
+        ("file/list", r#"{"path":"../x"}"#, -32010),
     ];
     for (method, params, code) in rows {
         let answer = outcome(&before_rest.rpc(call(method, params)));
