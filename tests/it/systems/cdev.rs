@@ -260,6 +260,7 @@ fn a_server_of_the_plan_has_codes_of_its_own() {
         ("git/diff", r#"{"path":"nope"}"#, -32011),
         ("git/unstage", r#"{"paths":["nope"]}"#, -32011),
         ("git/checkout", r#"{"branch":"nope"}"#, -32011),
+        ("git/commit", r#"{"message":"busy"}"#, -32011),
         ("agent/run", r#"{"prompt":"busy"}"#, -32001),
         ("file/list", r#"{"path":"nope"}"#, -32010),
         ("file/list", r#"{"path":"../x"}"#, -32010),

@@ -378,6 +378,7 @@ fn rpc_git(operation: &str, params: &Value, generation: Generation) -> Reply {
             result(r#"{"status":"committed","sha":""}"#)
         }
         ("commit", _) if params["message"] == "busy" => failed("a hook refused"),
+        ("commit", _) if params["message"] == "bare" => failed("not a git repository"),
         ("commit", _) => result(r#"{"status":"committed","sha":"abc1234"}"#),
         ("push", _) => result(r#"{"status":"pushed","files_affected":0}"#),
         ("pull", _) => result(r#"{"status":"pulled","files_affected":0}"#),
