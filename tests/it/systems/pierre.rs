@@ -311,6 +311,9 @@ fn what_the_tools_do_not_know_is_refused() {
     for (tool, arguments) in [
         ("get_coach", r#"{"coach_id":""}"#),
         ("get_coach", r#"{"coach_id":".."}"#),
+        // The paths of other calls.
+        ("get_coach", r#"{"coach_id":"search"}"#),
+        ("get_coach", r#"{"coach_id":"hidden"}"#),
         ("get_coach", "{}"),
         ("delete_fitness_config", "{}"),
         ("delete_coach", r#"{"coach_id":"7","force":true}"#),
