@@ -48,7 +48,10 @@ async fn call(
         Selected::ByBody(group) => {
             let body = intake::raw(body, &plan.limits).await?;
             let index = by_body(plan, group, (&head, &body));
-            (Some(index), Content::Read(body))
+            if index.is_none() && !may_pass(plan) {
+                return Err(no_route(&head.method, head.uri.path()));
+            }
+            (index, Content::Read(body))
         }
     };
     let decision = decide(record, plan, caller, selected);
@@ -126,7 +129,7 @@ enum Selected<'p> {
 
 /// The route of a call whose body decides. A body that is no JSON fits none of them, and is nobody's fault
 /// where the call passes.
-fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> usize {
+fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> Option<usize> {
     let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
     let rest_head = RestHead {
         segments: &Segments::split(head.uri.path()),
@@ -142,7 +145,7 @@ fn select<'p>(
     (method, uri, headers): (&Method, &http::Uri, &HeaderMap),
 ) -> Result<Selected<'p>, Failure> {
     let path = uri.path();
-    let may_pass = plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough;
+    let may_pass = may_pass(plan);
     match plan
         .routes
         .select_rest(method, &Segments::split(path), uri.query(), headers)
@@ -168,6 +171,11 @@ fn select<'p>(
         }
         RestSelection::Unrouted => Err(no_route(method, path)),
     }
+}
+
+/// Whether calls of no route go on as they came.
+fn may_pass(plan: &Plan) -> bool {
+    plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
 }
 
 fn no_route(method: &Method, path: &str) -> Failure {
