@@ -238,7 +238,7 @@ fn a_missing_resource_is_told_from_a_missing_tool_and_a_missing_method() {
     assert_eq!(answer["error"], expected);
     let answer = call_as(&before_rest, TOKEN, "get_activities", "{}");
     assert_eq!(
-        answer["error"]["code"], -32602,
+        answer["error"]["code"], -32601,
         "no REST call of this tool: {answer}"
     );
 }
