@@ -102,7 +102,10 @@ fn rest_answer(
     let answer = answered.answer;
     match code {
         None => record.answered(answer.status),
-        Some(code) => record.answered_error(answer.status, code, Blame::of_code(code)),
+        Some(code) => {
+            let blame = Blame::of_status(answer.status).unwrap_or(Blame::of_code(code));
+            record.answered_error(answer.status, code, blame);
+        }
     }
     let mut headers = headers::brought_back(&reply.headers);
     if let Some(kind) = answer
@@ -188,7 +191,7 @@ fn rpc_answer(
             record.answered(200);
         }
         RpcAnswer::Error(error) => {
-            let blame = Blame::of_status(reply.status).unwrap_or(Blame::Upstream);
+            let blame = Blame::of_status(reply.status).unwrap_or(Blame::of_code(error.code));
             record.answered_error(200, error.code, blame);
         }
     }

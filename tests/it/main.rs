@@ -37,6 +37,7 @@ mod scene;
 mod stages;
 mod streaming;
 mod support;
+mod systems;
 mod there_and_back;
 mod timeouts;
 mod two_servers;
