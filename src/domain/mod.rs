@@ -3,8 +3,12 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod claim;
+pub mod document;
 pub mod envelope;
+pub mod explain;
 pub mod failure;
+pub mod headers;
 pub mod json;
 pub mod jsonrpc;
 pub mod outcome;
@@ -12,6 +16,7 @@ pub mod pattern;
 pub mod percent;
 pub mod pieces;
 pub mod plan;
+pub mod refusal;
 pub mod rollout;
 pub mod route;
 pub mod schema;

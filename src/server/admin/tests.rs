@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
+use crate::domain::json::Json;
 use crate::domain::rollout::{Percent, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
@@ -108,6 +109,9 @@ fn obey(command: Command) {
             reply.send(Ok(flag())).unwrap();
         }
         Command::Plan(reply) => reply.send(plan()).unwrap(),
+        Command::Document { side, reply } => {
+            reply.send(Json::string(side.as_str())).unwrap();
+        }
         Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
         Command::Ready(reply) => {
             let obstacles = vec!["draining".to_owned()];
