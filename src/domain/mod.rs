@@ -4,6 +4,7 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod claim;
+pub mod cors;
 pub mod document;
 pub mod envelope;
 pub mod explain;
@@ -11,6 +12,7 @@ pub mod failure;
 pub mod headers;
 pub mod json;
 pub mod jsonrpc;
+pub mod local;
 pub mod outcome;
 pub mod pattern;
 pub mod percent;

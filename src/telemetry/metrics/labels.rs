@@ -126,8 +126,8 @@ pub struct CallLabels {
     pub client: LabelId,
     /// The language of the call.
     pub side: Side,
-    /// What happened to it.
-    pub stage: Stage,
+    /// What happened to it; no stage where the proxy itself answered.
+    pub stage: Option<Stage>,
     /// How it ended.
     pub outcome: Outcome,
     /// Whose fault it was, where it was one.
