@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -27,6 +28,8 @@ struct Row<'r> {
     /// How many rows there are before the built-in table.
     outcomes: usize,
     timeout_ms: Option<u128>,
+    #[serde(skip)]
+    timeout: Option<Duration>,
     from: Option<&'static str>,
     lossy: Option<&'r str>,
 }
@@ -77,6 +80,7 @@ impl<'r> Row<'r> {
             holes: holes(route),
             outcomes: route.outcomes.rows().len(),
             timeout_ms: route.timeout.map(|timeout| timeout.as_millis()),
+            timeout: route.timeout,
             from: route.from.map(Side::as_str),
             lossy: route.lossy.as_deref(),
         }
@@ -84,7 +88,7 @@ impl<'r> Row<'r> {
 
     fn cells(&self) -> [String; 10] {
         let said = |text: Option<&str>| text.unwrap_or("-").to_owned();
-        let timeout = self.timeout_ms.map(|timeout| format!("{timeout} ms"));
+        let timeout = self.timeout.map(|timeout| format!("{timeout:?}"));
         let holes = self.holes.join(", ");
         [
             self.name.to_owned(),

@@ -17,6 +17,7 @@ mod connections;
 mod demo;
 mod every_kind;
 mod expect;
+mod explained;
 mod flags_at_run_time;
 mod harness;
 mod jsonrpc_ids;

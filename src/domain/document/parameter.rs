@@ -93,9 +93,11 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
         }
         parameter
     });
-    let headers = call
-        .headers
-        .iter()
+    // OpenAPI says these three in places of their own, and ignores parameters of their names.
+    let said_elsewhere = ["accept", "content-type", "authorization"];
+    let headers = call.headers.iter();
+    let headers = headers
+        .filter(|item| !said_elsewhere.contains(&item.name.as_str()))
         .map(|item| parameter("header", item.name.as_str(), &item.words));
     query.chain(headers).collect()
 }

@@ -272,6 +272,17 @@ async fn the_plan_names_routes_clients_upstreams_and_defaults() {
 }
 
 #[tokio::test]
+async fn the_routes_are_a_document_for_each_side() {
+    for (path, side) in [
+        ("/api/v1/openapi.json", "rest"),
+        ("/api/v1/openrpc.json", "rpc"),
+    ] {
+        let document = read(ask(LOOPBACK, empty(request("GET", path))).await).await;
+        assert_eq!(document, (200, json!(side)), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_flag_is_404_with_the_nearest() {
     let body = r#"{"stage": "translate", "percent": 25}"#;
     let requests = [
@@ -399,6 +410,8 @@ async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
         "/api",
         "/api/v1/flags",
         "/api/v1/plan",
+        "/api/v1/openapi.json",
+        "/api/v1/openrpc.json",
         "/api/v1/flags/ios-first",
     ] {
         let (status, problem) = read(ask(ELSEWHERE, empty(request("GET", path))).await).await;
