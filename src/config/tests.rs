@@ -12,6 +12,7 @@ use crate::config::raw::{
 use crate::domain::side::Side;
 
 mod any_text;
+mod face;
 mod flags;
 mod kind;
 mod layers;

@@ -62,7 +62,8 @@ pub(super) fn compile(
 
 fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
     let (line, first) = (local.call.line(), with.call.line());
-    if line.value == first.value {
+    let is_path = matches!(local.call, RawLocalCall::Rest(_));
+    if is_path || line.value == first.value {
         let message = format!(
             "`{}` is answered by {} at {} already",
             line.value, first.key, first.place

@@ -15,7 +15,8 @@ pub(super) const NONE: &str = "none";
 pub enum Outcome {
     /// The upstream answered, and its answer reports no error.
     Success,
-    /// The upstream's own answer reports an error: a REST status of 400 and above, or an RPC error.
+    /// The upstream's own answer, or one that the configuration says, reports an error: a REST status of 400
+    /// and above, or an RPC error.
     Error,
     /// The proxy answered with a failure of its own.
     Failed,

@@ -296,7 +296,10 @@ proptest! {
             ("route", names.into()),
             ("client", names.into()),
             ("side", Side::ALL.map(Side::as_str).into()),
-            ("stage", Stage::ALL.map(Stage::as_str).into()),
+            (
+                "stage",
+                [&["none"][..], &Stage::ALL.map(Stage::as_str)].concat(),
+            ),
             ("outcome", Outcome::ALL.map(Outcome::as_str).into()),
             ("blame", vec!["none", "client", "upstream", "proxy"]),
             ("reason", Reason::ALL.map(|reason| reason.row().label).into()),
