@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `import`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -8,6 +8,7 @@ mod check;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;
+mod import;
 mod routes;
 mod run;
 
@@ -65,6 +66,13 @@ enum Command {
     /// when the request or the configuration cannot be read.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainArguments>),
+    /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
+    ///
+    /// Reads OpenAPI 3.0 and 3.1 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
+    /// `tools/list`. What both sides describe becomes one route; what only one side describes becomes a route to
+    /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -94,6 +102,14 @@ Examples:
   dualgauge explain --config dualgauge.toml --http requests.http
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | dualgauge explain --config dualgauge.toml
   dualgauge explain --config dualgauge.toml /items/7 --reply answer.json --status 404";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  dualgauge import --openapi api.yaml --openrpc rpc.json --output routes.toml
+  dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
+  dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
+
+How many operations were read, paired and left over is told on standard error.";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -199,6 +215,35 @@ struct ExplainArguments {
     status: Option<u16>,
 }
 
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
+struct ImportArguments {
+    /// An OpenAPI 3.0 or 3.1 document, JSON or YAML; may be given several times
+    #[arg(long, value_name = "FILE")]
+    openapi: Vec<PathBuf>,
+    /// An OpenRPC document, JSON or YAML; may be given several times
+    #[arg(long, value_name = "FILE")]
+    openrpc: Vec<PathBuf>,
+    /// A JSON-RPC server to ask, `http://host[:port]/path`
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
+    #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
+    method: Option<import::Method>,
+    /// A header to ask it with, `Name: value`; may be given several times
+    #[arg(long, value_name = "HEADER", requires = "from")]
+    header: Vec<String>,
+    /// How many seconds it may take to answer, 600 at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Where the draft is written, in place of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct DemoArguments {
@@ -215,6 +260,8 @@ struct DemoArguments {
 enum CommandError {
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
+    #[error(transparent)]
+    Import(#[from] import::ImportFault),
     #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
@@ -234,6 +281,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Routes(arguments) => routes::routes(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

@@ -14,14 +14,14 @@ use std::time::Duration;
 use http::HeaderName;
 
 use crate::config::kind::{
-    Found, Wrong, address, duration, header, header_named, key_hash, name, path, size, string,
-    text, timeout, url, whole, word,
+    Found, Wrong, address, boolean, duration, header, header_named, key_hash, name, path, size,
+    string, text, timeout, url, whole, word,
 };
 use crate::config::problem::{Located, Places};
 use crate::config::raw::{
     CredentialsWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob, RawKey,
-    RawLimits, RawListen, RawLog, RawMatch, RawRollout, RawRpc, RawSet, RawUpstream, StageWord,
-    UnroutedWord,
+    RawLimits, RawListen, RawLog, RawMatch, RawPaired, RawRollout, RawRpc, RawSet, RawUpstream,
+    StageWord, UnroutedWord, UsualWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::side::Side;
@@ -124,7 +124,7 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
 }
 
 fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "command", "env", "protocol", "envelope", "max_age"]);
+    table.later(&["urls", "command", "env", "protocol", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let url = table.require("url", url);
@@ -139,6 +139,8 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
         CredentialsWord::Forward,
     );
     let forward = table.list("forward", header);
+    let envelope = envelope(table);
+    let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
     Some(RawUpstream {
         name: name?,
         side: side?,
@@ -150,11 +152,30 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
         connections: connections?,
         credentials: credentials?,
         forward: forward?,
+        envelope,
+        usual,
     })
 }
 
+/// Members of the envelope by the names that the server gives them.
+fn envelope(table: &mut Table<'_>) -> Option<Vec<RawPaired>> {
+    if table.shape("envelope") == Shape::Absent {
+        return None;
+    }
+    Some(table.named_tables("envelope", |pair, chosen| {
+        let member = pair.named(chosen, name);
+        let header = pair.require("header", header);
+        let value = pair.require("value", text);
+        Some(RawPaired {
+            member: member?,
+            header: header?,
+            value: value?,
+        })
+    }))
+}
+
 fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
-    table.later(&["envelope", "error_status"]);
+    table.later(&["error_status"]);
     let paths = table.list("paths", path);
     if paths.as_ref().is_some_and(Vec::is_empty) {
         table.report(
@@ -164,10 +185,12 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     }
     let notification_status = table.require("notification_status", notification_status);
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
+    let envelope = envelope(table);
     Some(RawRpc {
         paths: paths?,
         notification_status: notification_status?,
         batch_concurrency: batch_concurrency?,
+        envelope: envelope.unwrap_or_default(),
     })
 }
 

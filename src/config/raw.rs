@@ -91,6 +91,30 @@ pub struct RawUpstream {
     pub credentials: Located<CredentialsWord>,
     /// `forward`: further headers that go along with a translated call.
     pub forward: Vec<Located<HeaderName>>,
+    /// `envelope`, in place of that of `[rpc]`.
+    pub envelope: Option<Vec<RawPaired>>,
+    /// `default`: whether it takes calls whose route names no upstream, where its side has several.
+    pub usual: Option<Located<UsualWord>>,
+}
+
+/// One member of `envelope`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawPaired {
+    /// Its name.
+    pub member: Located<String>,
+    /// `header`
+    pub header: Located<HeaderName>,
+    /// `value`: a pattern, not parsed yet.
+    pub value: Located<String>,
+}
+
+/// `default` of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsualWord {
+    /// It takes what no route has sent elsewhere.
+    Yes,
+    /// It takes what a route sends there.
+    No,
 }
 
 /// `[rpc]`
@@ -102,6 +126,8 @@ pub struct RawRpc {
     pub notification_status: Located<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
+    /// `envelope`
+    pub envelope: Vec<RawPaired>,
 }
 
 /// `[limits]`: sizes in bytes.
@@ -223,6 +249,8 @@ pub struct RawRoute {
     pub successor: Option<Located<String>>,
     /// `lossy`: why the route may lose something.
     pub lossy: Option<Located<String>>,
+    /// `upstream`: a name for the side that it is of, or one for each side.
+    pub upstreams: Vec<(Option<Side>, Located<String>)>,
     /// `[[route.outcome]]`, in order.
     pub rows: Vec<RowSource>,
     /// `outcomes`: the names of sets, in order.

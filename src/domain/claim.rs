@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, Uri};
 
 use super::cors;
 use super::failure::{Failure, Reason};
+use super::json::Json;
 use super::local::{LocalFound, RestLocal};
 use super::plan::{Irregular, Plan, Unrouted};
 use super::refusal;
@@ -170,7 +171,7 @@ fn is_routed(plan: &Plan, head: Head<'_>) -> bool {
 pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
     let path = head.uri.path();
     let segments = Segments::split(path);
-    let may_pass = plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough;
+    let may_pass = may_pass(plan);
     let selected = plan
         .routes
         .select_rest(head.method, &segments, head.uri.query(), head.headers);
@@ -201,6 +202,31 @@ fn other_methods(plan: &Plan, head: Head<'_>, mut methods: Vec<Method>) -> Failu
     methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
     methods.dedup();
     refusal::other_methods(head.method, &methods)
+}
+
+/// Tells whose a REST call is among the routes that its head leaves. A body that is no JSON has none of their
+/// literals, and is nobody's fault where the call passes.
+///
+/// # Errors
+/// A [`Failure`] where it is nobody's and may not pass.
+pub fn by_body(
+    plan: &Plan,
+    (group, head): (&Group, Head<'_>),
+    body: Option<&Json>,
+) -> Result<Option<usize>, Failure> {
+    let segments = Segments::split(head.uri.path());
+    match plan
+        .routes
+        .select_by_body(group, head.rest(&segments), body)
+    {
+        None if !may_pass(plan) => Err(refusal::no_route(head.method, head.uri.path())),
+        index => Ok(index),
+    }
+}
+
+/// Whether calls of no route go on as they came.
+fn may_pass(plan: &Plan) -> bool {
+    plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
 }
 
 /// Decides for a call of a side. What belongs to no route passes through.

@@ -87,6 +87,16 @@ pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) 
     headers
 }
 
+/// Sets the headers that a pattern has written, in place of others of their names.
+pub fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
+    for (name, _) in &written {
+        headers.remove(name);
+    }
+    for (name, value) in written {
+        headers.append(name, value);
+    }
+}
+
 /// Whether a translated call has a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HasBody {

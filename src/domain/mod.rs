@@ -10,6 +10,7 @@ pub mod envelope;
 pub mod explain;
 pub mod failure;
 pub mod headers;
+pub mod import;
 pub mod json;
 pub mod jsonrpc;
 pub mod local;

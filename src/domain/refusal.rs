@@ -8,12 +8,13 @@ use http::{HeaderMap, Method};
 
 use super::cors::Foreign;
 use super::failure::{Advice, Failure, Reason};
-use super::json::Fault;
+use super::json::{Fault, Json};
 use super::jsonrpc::{MessageError, ResponseFault};
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::Plan;
 use super::route::{BindError, PathError, Route};
 use super::side::Side;
+use super::translate;
 
 /// No route takes a REST call.
 #[must_use]
@@ -236,4 +237,18 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
     );
     failure.detail = Some(kept(reply, None, error_text));
     failure
+}
+
+/// A result that its route's schema does not allow is the server's fault.
+///
+/// # Errors
+/// The [`Failure`] that the caller gets.
+pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
+    let Some(schema) = &route.schema.result else {
+        return Ok(());
+    };
+    translate::fits_schema(schema, result, "result").map_err(|error| {
+        let message = format!("the server's answer is not what the route's schema allows: {error}");
+        Failure::new(Reason::UpstreamInvalid, message)
+    })
 }

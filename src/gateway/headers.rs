@@ -10,7 +10,7 @@ use http::header::{
 use http::{HeaderMap, Version};
 
 pub(super) use crate::domain::headers::{
-    HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials,
+    HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials, set,
     translated, withhold_credentials,
 };
 use crate::domain::wire::ADDED_TE;

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::{HeaderMap, Request, Response, request};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 
@@ -17,9 +16,7 @@ use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Decision, Stage};
-use crate::domain::route::{Group, Segments};
 use crate::domain::side::Side;
-use crate::domain::translate::RestHead;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -66,8 +63,9 @@ async fn call(
         Claim::Nobody => (None, Content::Coming(body)),
         Claim::ByBody(group) => {
             let body = intake::raw(body, &plan.limits).await?;
-            let index = by_body(plan, group, (&head, &body));
-            (Some(index), Content::Read(body))
+            let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
+            let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
+            (index, Content::Read(body))
         }
     };
     let decision = decide(record, plan, caller, selected);
@@ -116,17 +114,4 @@ pub(super) fn decide(
     let decision = claim::decide(plan, caller, (selected, record.side()));
     record.decided(selected, decision);
     decision
-}
-
-/// The route of a call whose body decides. A body that is no JSON fits none of them, and is nobody's fault
-/// where the call passes.
-fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> usize {
-    let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
-    let rest_head = RestHead {
-        segments: &Segments::split(head.uri.path()),
-        query: head.uri.query(),
-        headers: &head.headers,
-    };
-    let json = json.ok().flatten();
-    plan.routes.select_by_body(group, rest_head, json.as_ref())
 }

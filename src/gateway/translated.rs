@@ -14,6 +14,7 @@ use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{RestReply, RpcAnswer};
 use crate::domain::pattern::Bindings;
@@ -93,12 +94,18 @@ fn rest_answer(
         jsonrpc::Reply::Error(error) => Some(error.code),
     };
     belongs(&answer, id)?;
+    if let jsonrpc::Reply::Result(result) = &answer.reply {
+        refusal::unless_valid(route, result)?;
+    }
     let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match code {
         None => record.answered(answer.status),
-        Some(code) => record.answered_error(answer.status, code, Blame::of_code(code)),
+        Some(code) => {
+            let blame = Blame::of_status(answer.status).unwrap_or(Blame::of_code(code));
+            record.answered_error(answer.status, code, blame);
+        }
     }
     let mut headers = headers::brought_back(&reply.headers);
     if let Some(kind) = answer
@@ -107,9 +114,7 @@ fn rest_answer(
     {
         headers.insert(CONTENT_TYPE, kind);
     }
-    for (name, value) in answer.headers {
-        headers.append(name, value);
-    }
+    headers::set(&mut headers, answer.headers);
     Ok(Answer::Whole(Box::new(Whole {
         status: status(answer.status),
         headers,
@@ -138,42 +143,55 @@ pub(super) async fn rpc_call(
         return Err(refusal::long_url(limits.target));
     }
     let upstream = upstream(record, index, Side::Rest)?;
+    let credentials = match upstream.plan().credentials {
+        Credentials::Forward => {
+            headers::said_credentials(&installed.plan.face, said, limits.depth)?
+        }
+        Credentials::Drop => HeaderMap::new(),
+    };
     let has_body = HasBody::of(&call.body);
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
-    if upstream.plan().credentials == Credentials::Forward {
-        headers.extend(headers::said_credentials(
-            &installed.plan.face,
-            said,
-            limits.depth,
-        )?);
-    }
-    for (name, value) in call.headers {
-        headers.insert(name, value);
-    }
-    let target = target_uri(&call.target)?;
+    headers.extend(credentials);
+    headers::set(&mut headers, call.headers);
+    headers::withhold_credentials(&mut headers, upstream.plan());
     let outgoing = Outgoing {
         method: route.method.clone(),
-        target,
+        target: target_uri(&call.target)?,
         headers,
         body: call.body,
     };
     let reply = ask(record, &upstream, route, outgoing).await?;
+    rpc_answer(record, (route, &call.call), reply)
+}
+
+/// Makes the RPC answer of a REST answer.
+fn rpc_answer(
+    record: &mut Record,
+    (route, call): (&Route, &Bindings),
+    reply: Reply,
+) -> Result<(RpcAnswer, HeaderMap), Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
     let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
         headers: reply.headers,
         body: reply.body,
     };
-    let answered = route
-        .outcomes
-        .rest_to_rpc(&reply, &call.call, (limits.reply(), terms))?;
+    let terms = (limits.reply(), terms(limits));
+    let answered = route.outcomes.rest_to_rpc(&reply, call, terms)?;
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match &answer {
-        RpcAnswer::Result(_) => record.answered(200),
+        RpcAnswer::Result(result) => {
+            if route.schema.result.is_some() {
+                refusal::unless_valid(route, &Json::sent(result.clone()))?;
+            }
+            record.answered(200);
+        }
         RpcAnswer::Error(error) => {
-            let blame = Blame::of_status(reply.status).unwrap_or(Blame::Upstream);
+            let blame = Blame::of_status(reply.status).unwrap_or(Blame::of_code(error.code));
             record.answered_error(200, error.code, blame);
         }
     }

@@ -38,18 +38,13 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
     }
     page.holes(explanation);
     page.list("dropped", &explanation.dropped);
-    match (&explanation.refused, &explanation.sends) {
-        // What is refused is not sent, unless it is the answer that is.
-        (Some(refused), sent) => {
-            if let Some(sent) = sent {
-                page.sent(sent);
-            }
-            page.refused(refused);
-        }
-        (None, Some(sent)) => page.sent(sent),
-        (None, None) => {}
+    if let Some(sent) = &explanation.sends {
+        page.sent(sent);
     }
     page.rows(&explanation.outcomes);
+    if let Some(refused) = &explanation.refused {
+        page.refused(refused);
+    }
     if let Some(answer) = &explanation.answer {
         page.answer(answer);
     }
@@ -77,10 +72,7 @@ impl Page {
     }
 
     fn decision(&mut self, decision: &Decided) {
-        self.row(
-            "decision",
-            &format!("{}, by {}", decision.stage, decision.why),
-        );
+        self.row("decision", &format!("{}, {}", decision.stage, decision.why));
         for flag in &decision.passed_over {
             let why = match flag.bucket {
                 Some(bucket) => format!("the caller's bucket is {bucket} of 100000"),
@@ -181,10 +173,7 @@ impl Page {
         if answer.dropped > 0 {
             self.row(
                 "",
-                &format!(
-                    "({} members that no pattern names are dropped)",
-                    answer.dropped
-                ),
+                &format!("(dropped: {} that no pattern names)", answer.dropped),
             );
         }
     }

@@ -11,6 +11,7 @@ use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
 use crate::config::reader::{Shape, Table};
 use crate::domain::pattern::Tree;
 use crate::domain::route::{Extra, Notify};
+use crate::domain::side::Side;
 
 const EFFECTS: &[(&str, EffectWord)] = &[
     ("safe", EffectWord::Safe),
@@ -24,14 +25,7 @@ const EXTRAS: &[(&str, Extra)] = &[
 ];
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&[
-        "frame",
-        "envelope",
-        "upstream",
-        "deprecated",
-        "affinity",
-        "silence",
-    ]);
+    table.later(&["frame", "deprecated", "affinity", "silence"]);
     let here = table.here();
     let name = table.require("name", name);
     let rest = table.require("rest", text);
@@ -47,6 +41,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let timeout = table.get("timeout", timeout);
     let successor = table.get("successor", text);
     let lossy = table.get("lossy", text);
+    let upstreams = upstreams(table);
     let rows = table.tables("outcome", outcome::row);
     let sets = table.one_or_many("outcomes", text);
     let examples = table.tables("example", example::example);
@@ -73,11 +68,26 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         timeout,
         successor,
         lossy,
+        upstreams,
         rows,
         sets: sets?,
         examples,
         schema: schema.unwrap_or_default(),
     })
+}
+
+/// A name, or one for each side.
+fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<String>)> {
+    if table.shape("upstream") != Shape::Table {
+        let one = table.get("upstream", name);
+        return one.into_iter().map(|name| (None, name)).collect();
+    }
+    let both = table.table("upstream", |sides| {
+        let rest = sides.get("rest", name).map(|name| (Some(Side::Rest), name));
+        let rpc = sides.get("rpc", name).map(|name| (Some(Side::Rpc), name));
+        Some(rest.into_iter().chain(rpc).collect())
+    });
+    both.unwrap_or_default()
 }
 
 /// A table is the schema itself, a string the name of its file. Neither is a pattern: braces are braces.

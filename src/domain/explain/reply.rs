@@ -5,8 +5,9 @@ use http::header::CONTENT_TYPE;
 
 use super::{Answer, Case, RowLine, Value};
 use crate::domain::failure::Failure;
-use crate::domain::headers::brought_back;
-use crate::domain::jsonrpc::{self, RequestId, parse_response};
+use crate::domain::headers::{brought_back, set};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pattern::Bindings;
 use crate::domain::refusal;
@@ -37,15 +38,16 @@ pub(super) fn answer_rest(
     let limits = &case.plan.limits;
     let response = parse_response(&reply.body, limits.depth)
         .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
+    if let Reply::Result(result) = &response.reply {
+        refusal::unless_valid(route, result)?;
+    }
     let answered = route.outcomes.rpc_to_rest(response.reply, call, case.terms);
     let answer = answered.answer;
     let mut headers = brought_back(&reply.headers);
     if let Some(kind) = answer.content_type.and_then(|kind| kind.try_into().ok()) {
         headers.insert(CONTENT_TYPE, kind);
     }
-    for (name, value) in answer.headers {
-        headers.append(name, value);
-    }
+    set(&mut headers, answer.headers);
     Ok(Some(Answer {
         row: row(route, answered.row),
         status: answer.status,
@@ -70,7 +72,12 @@ pub(super) fn answer_rpc(
         .outcomes
         .rest_to_rpc(reply, call, (limits, case.terms))?;
     let message = match answered.answer {
-        RpcAnswer::Result(result) => jsonrpc::result(id, result),
+        RpcAnswer::Result(result) => {
+            if route.schema.result.is_some() {
+                refusal::unless_valid(route, &Json::sent(result.clone()))?;
+            }
+            jsonrpc::result(id, result)
+        }
         RpcAnswer::Error(error) => jsonrpc::error(id, &error),
     };
     let mut headers = brought_back(&reply.headers);

@@ -4,7 +4,7 @@ use super::own::{self, Own};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
-use crate::domain::claim::{Claim, claim};
+use crate::domain::claim::{Claim, by_body, claim};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
@@ -33,11 +33,8 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     let route = match claim(plan, head)? {
         Claim::Route(index) => Some(index),
         Claim::ByBody(group) => {
-            let segments = Segments::split(head.uri.path());
-            // A body that is no JSON fits none of them, and is nobody's fault where the call passes.
             let body = body(case).ok().flatten();
-            let rest = head.rest(&segments);
-            Some(plan.routes.select_by_body(group, rest, body.as_ref()))
+            by_body(plan, (group, head), body.as_ref())?
         }
         Claim::Nobody => None,
     };

@@ -8,7 +8,7 @@ use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, strangers};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::headers::{HasBody, said_credentials, translated};
+use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
 use crate::domain::plan::{Credentials, UpstreamPlan};
 use crate::domain::refusal;
@@ -209,9 +209,8 @@ fn sent(
     let has_body = HasBody::of(&made.body);
     let mut headers = translated(case.asked.head.headers, upstream, has_body);
     headers.extend(said);
-    for (name, value) in &made.headers {
-        headers.insert(name, value.clone());
-    }
+    set(&mut headers, made.headers.clone());
+    withhold_credentials(&mut headers, upstream);
     let body = made.body.clone().map(|body| body.into_bytes());
     Sent {
         upstream: upstream.name.clone(),

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{BindError, Extra, PlacedHole, RestCall, Route, SegmentPattern, Segments, Template};
-use crate::domain::pattern::{Reading, Writing};
+use super::{
+    BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
+};
+use crate::domain::pattern::{Reading, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus};
 
 /// A query, cut into its pairs; values are decoded where they are read.
@@ -38,6 +40,17 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.pairs.iter().any(|(known, _)| known == name)
+    }
+
+    /// Whether the query has the literals of a route.
+    pub(super) fn has_literals(&self, items: &[QueryItem]) -> bool {
+        items.iter().all(|item| match &item.words {
+            Words::Literal(text) => {
+                let values = self.values(&item.key);
+                values.is_ok_and(|values| values.iter().any(|value| value == text))
+            }
+            Words::Hole(_) | Words::Mixed(_) => true,
+        })
     }
 
     fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {

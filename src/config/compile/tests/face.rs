@@ -18,7 +18,7 @@ fn result<'p>(plan: &'p Plan, method: &str) -> &'p Json {
 fn rest<'p>(plan: &'p Plan, method: &Method, path: &str) -> &'p RestLocal {
     match plan.locals.rest(method, path) {
         LocalFound::Answer(local) => local,
-        other => panic!("{other:?}"),
+        other @ (LocalFound::Irregular(_) | LocalFound::Nothing) => panic!("{other:?}"),
     }
 }
 
