@@ -4,6 +4,7 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod claim;
+pub mod cors;
 pub mod document;
 pub mod envelope;
 pub mod explain;
@@ -12,6 +13,7 @@ pub mod headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
+pub mod local;
 pub mod outcome;
 pub mod pattern;
 pub mod percent;
