@@ -146,7 +146,7 @@ pub(super) enum Content {
 
 /// What a row has made of an answer.
 #[derive(Debug)]
-pub(super) struct Written<A> {
+pub(in crate::domain) struct Written<A> {
     /// The answer.
     pub answer: A,
     /// Members that no pattern named.
@@ -224,8 +224,17 @@ impl Row {
         Ok(reading)
     }
 
+    /// Reads a REST answer that no other row looks at.
+    pub(in crate::domain) fn read_rest_whole(
+        &self,
+        reply: &RestReply,
+        depth: u16,
+    ) -> Result<Reading, Misfit> {
+        self.read_rest(&Seen::of(reply, depth), depth)
+    }
+
     /// Reads an RPC answer.
-    pub(super) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
+    pub(in crate::domain) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
         let mut reading = self.reading(depth);
         match (&self.rpc, reply) {
             (RpcReplyPattern::Result(pattern), Reply::Result(result)) => {
@@ -264,7 +273,7 @@ impl Row {
     }
 
     /// Writes the RPC answer.
-    pub(super) fn write_rpc(
+    pub(in crate::domain) fn write_rpc(
         &self,
         reading: &Reading,
         call: &Bindings,
@@ -314,7 +323,7 @@ impl Row {
     }
 
     /// Writes the REST answer.
-    pub(super) fn write_rest(
+    pub(in crate::domain) fn write_rest(
         &self,
         reading: &Reading,
         call: &Bindings,
