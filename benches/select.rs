@@ -8,8 +8,8 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use dualgauge::domain::route::{RouteSource, RouteTable, Segments, parse_route};
-use http::Method;
+use dualgauge::domain::route::{RestSelection, RouteSource, RouteTable, Segments, parse_route};
+use http::{HeaderMap, Method};
 
 /// Routes as real APIs have them: a resource, one of its members, and an action on it.
 fn table(size: usize) -> RouteTable {
@@ -37,11 +37,17 @@ fn select(criterion: &mut Criterion) {
     for size in [10, 100, 1_000, 10_000] {
         let table = table(size);
         let last = (size - 1) / 4;
+        let headers = HeaderMap::new();
         let path = format!("/api/v1/resource{last}/7");
         let method = format!("m/{}", size - 1);
         group.bench_with_input(BenchmarkId::new("rest", size), &path, |bencher, path| {
-            bencher
-                .iter(|| table.select_rest(&Method::GET, &Segments::split(black_box(path)), None));
+            bencher.iter(|| {
+                let segments = Segments::split(black_box(path));
+                matches!(
+                    table.select_rest(&Method::GET, &segments, None, &headers),
+                    RestSelection::Route(_)
+                )
+            });
         });
         group.bench_with_input(BenchmarkId::new("rpc", size), &method, |bencher, method| {
             bencher.iter(|| table.select_rpc(black_box(method), None));

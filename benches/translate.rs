@@ -12,11 +12,17 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use dualgauge::domain::json::Json;
 use dualgauge::domain::jsonrpc::{self, Incoming, Item, MessageLimits};
 use dualgauge::domain::route::{Route, RouteSource, Segments, parse_route};
-use dualgauge::domain::translate::{read_rest, rest_to_rpc, rpc_to_rest};
+use dualgauge::domain::translate::{RestHead, Terms, read_rest, rest_to_rpc, rpc_to_rest};
+use http::HeaderMap;
 
 const LIMITS: MessageLimits = MessageLimits {
     depth: 128,
     batch: 100,
+};
+
+const TERMS: Terms = Terms {
+    depth: 128,
+    now: String::new,
 };
 
 fn route(rest: &str) -> Route {
@@ -87,16 +93,22 @@ fn translate(criterion: &mut Criterion) {
 
 fn to_rpc(route: &Route, path: &str, text: &Bytes) -> usize {
     let body = Json::parse(text.clone(), 128).expect("the body is JSON");
-    let url = read_rest(route, &Segments::split(path), None).expect("the URL fits");
-    let call = rest_to_rpc(route, url, Some(body)).expect("the call fits");
-    jsonrpc::request(7, &route.rpc, call.params).len()
+    let head = RestHead {
+        segments: &Segments::split(path),
+        query: None,
+        headers: &HeaderMap::new(),
+    };
+    let reading = read_rest(route, head, TERMS).expect("the URL fits");
+    let call = rest_to_rpc(route, reading, Some(body), TERMS).expect("the call fits");
+    jsonrpc::request(7, &call.method, call.params, &[]).len()
 }
 
 fn to_rest(route: &Route, message: &Bytes) -> usize {
     let Ok(Incoming::Single(Item::Call(call))) = jsonrpc::parse(message, LIMITS) else {
         return 0;
     };
-    let call = rpc_to_rest(route, call.params.as_ref()).expect("the call fits");
+    let said = (call.method.as_str(), call.params.as_ref());
+    let call = rpc_to_rest(route, said, TERMS).expect("the call fits");
     call.body.map_or(0, |body| body.len())
 }
 

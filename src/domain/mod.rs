@@ -4,6 +4,7 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod check;
+pub mod envelope;
 pub mod failure;
 pub mod json;
 pub mod jsonrpc;

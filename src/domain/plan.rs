@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
@@ -18,10 +19,8 @@ pub struct Plan {
     pub routes: RouteTable,
     /// Who gets what.
     pub rollout: Rollout,
-    /// The server of the REST side.
-    pub rest: Option<UpstreamPlan>,
-    /// The server of the RPC side.
-    pub rpc: Option<UpstreamPlan>,
+    /// The servers behind.
+    pub upstreams: Upstreams,
     /// The RPC face.
     pub face: RpcFace,
     /// REST calls of no route.
@@ -31,13 +30,35 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The upstream of a side.
+    /// The upstream of a side that takes what no route has sent elsewhere.
     #[must_use]
     pub fn upstream(&self, side: Side) -> Option<&UpstreamPlan> {
-        match side {
-            Side::Rest => self.rest.as_ref(),
-            Side::Rpc => self.rpc.as_ref(),
-        }
+        let place = self.upstreams.of(None, side)?;
+        self.upstreams.all.get(place)
+    }
+}
+
+/// All upstreams, and which one a call goes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Upstreams {
+    /// All of them, by the names that the file gives them.
+    pub all: Vec<UpstreamPlan>,
+    /// What takes the calls of a side, REST then RPC, unless their route says otherwise.
+    pub usual: [Option<usize>; 2],
+    /// What each route says, by its place in the table.
+    pub of_routes: Vec<[Option<usize>; 2]>,
+}
+
+impl Upstreams {
+    /// The place of the upstream of a side for the calls of a route, or of no route.
+    #[must_use]
+    pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
+        let index = match side {
+            Side::Rest => 0,
+            Side::Rpc => 1,
+        };
+        let own = route.and_then(|route| self.of_routes.get(route)?[index]);
+        own.or(self.usual[index])
     }
 }
 
@@ -46,6 +67,8 @@ impl Plan {
 pub struct UpstreamPlan {
     /// Its name in metrics and logs.
     pub name: String,
+    /// The language that it speaks.
+    pub side: Side,
     /// `host:port`, as in the `Host` header.
     pub authority: String,
     /// The path of its url.
@@ -64,6 +87,8 @@ pub struct UpstreamPlan {
     pub credentials: Credentials,
     /// Headers that a translated call takes along beside the usual ones.
     pub forward: Vec<HeaderName>,
+    /// Members beside those of JSON-RPC that it takes for credentials.
+    pub envelope: Vec<Paired>,
 }
 
 impl UpstreamPlan {
@@ -100,6 +125,8 @@ pub struct RpcFace {
     pub notification_status: StatusCode,
     /// How many calls of one batch run at a time.
     pub batch_concurrency: usize,
+    /// Members beside those of JSON-RPC by which clients send credentials.
+    pub envelope: Vec<Paired>,
 }
 
 /// Whether a path is an RPC path as it stands.
@@ -202,6 +229,7 @@ mod tests {
             paths,
             notification_status: StatusCode::NO_CONTENT,
             batch_concurrency: 1,
+            envelope: Vec::new(),
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62"] {
             assert_eq!(face.find(path), Some(Irregular::No), "{path}");

@@ -264,7 +264,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         text.push(b'{');
     }
     text.push(b'}');
-    Ok(Json::assembled(text))
+    Ok(Json::written(text))
 }
 
 /// Reads an RPC call and writes its REST call.

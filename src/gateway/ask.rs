@@ -66,6 +66,33 @@ pub(super) async fn whole(
     asked.unwrap_or_else(|_| Err(late(limit)))
 }
 
+/// Sends what nobody waits for. The connection is had before the caller is answered, so that a server that is
+/// away or busy is the caller's to know; what it says is read, within the time and the size of an answer, and
+/// forgotten.
+pub(super) async fn forget(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    request: Request<Body>,
+    limit: Duration,
+) -> Result<(), Failure> {
+    let permit = reserve(upstream, limit).await?;
+    let upstream = upstream.clone();
+    let most = record.installed().plan.limits.answer;
+    record.worker().tasks().clone().start(async move {
+        // Dropped at the limit, the exchange closes its connection.
+        let _ = timeout(limit, async {
+            let sent = upstream.send(permit, request, Repeat::Unsent).await;
+            if let Ok(Exchange { response, lease }) = sent
+                && read_whole(response.into_body(), most).await.is_ok()
+            {
+                lease.release();
+            }
+        })
+        .await;
+    });
+    Ok(())
+}
+
 /// Asks and waits for the head of the answer. While the client uploads, `limit` bounds each pause of it.
 pub(super) async fn head(
     record: &mut Record,

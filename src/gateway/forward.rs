@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri, Version, request};
 use http_body::Body as _;
@@ -15,6 +16,7 @@ use super::headers::{self, Hop};
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
+use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
 
@@ -27,6 +29,19 @@ pub(super) struct Forwarded {
 }
 
 impl Forwarded {
+    /// A call whose body was read, and goes on as it came.
+    pub(super) fn read(mut head: request::Parts, body: Bytes) -> Forwarded {
+        head.headers.remove(EXPECT);
+        head.headers.remove(TRAILER);
+        head.headers.insert(CONTENT_LENGTH, body.len().into());
+        Forwarded {
+            head,
+            body: Body::from(Pieces::from(body)),
+            progress: Progress::complete(),
+            upgrade: None,
+        }
+    }
+
     /// A call whose body streams on.
     pub(super) fn streamed(mut head: request::Parts, body: Incoming) -> Forwarded {
         let upgrade = head.extensions.remove();

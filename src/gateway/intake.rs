@@ -13,14 +13,54 @@ use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::upstream::{ReadFault, read_whole, violation_of};
 
+/// The body of a request that is looked into.
+pub(super) enum Content {
+    /// It is on its way.
+    Coming(Incoming),
+    /// It was read to find the route, as it came.
+    Read(Bytes),
+}
+
+impl Content {
+    /// Whether there is nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Content::Coming(body) => hyper::body::Body::is_end_stream(body),
+            Content::Read(body) => body.is_empty(),
+        }
+    }
+}
+
 /// Reads a body that must be JSON, if there is one.
 pub(super) async fn json(
     headers: &HeaderMap,
-    body: Incoming,
+    body: Content,
     limits: &Limits,
 ) -> Result<Option<Json>, Failure> {
-    let coding = coding(headers)?;
-    let body = coding.decode(whole(headers, body, limits).await?, limits.body)?;
+    match body {
+        Content::Coming(body) => {
+            coding(headers)?;
+            let body = whole(headers, body, limits).await?;
+            decoded(headers, body, limits)
+        }
+        Content::Read(body) => read_json(headers, body, limits),
+    }
+}
+
+/// What a body that was read is as JSON.
+pub(super) fn read_json(
+    headers: &HeaderMap,
+    body: Bytes,
+    limits: &Limits,
+) -> Result<Option<Json>, Failure> {
+    if !body.is_empty() {
+        media_type(headers)?;
+    }
+    decoded(headers, body, limits)
+}
+
+fn decoded(headers: &HeaderMap, body: Bytes, limits: &Limits) -> Result<Option<Json>, Failure> {
+    let body = coding(headers)?.decode(body, limits.body)?;
     if body.is_empty() {
         return Ok(None);
     }
@@ -72,6 +112,11 @@ async fn whole(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<B
     if !hyper::body::Body::is_end_stream(&body) {
         media_type(headers)?;
     }
+    raw(body, limits).await
+}
+
+/// Reads a body, whatever it is.
+pub(super) async fn raw(body: Incoming, limits: &Limits) -> Result<Bytes, Failure> {
     // Dropped at its limit, the body closes the connection behind the answer.
     match timeout(limits.body_timeout, read_whole(body, limits.body)).await {
         Ok(Ok(body)) => Ok(body),

@@ -117,7 +117,9 @@ fn face(
 /// What is not posted to an RPC path.
 fn passing(plan: &Plan, request: &Request<Incoming>) -> Side {
     match *request.method() {
-        Method::GET | Method::DELETE if plan.rpc.is_some() && !rest::is_routed(plan, request) => {
+        Method::GET | Method::DELETE
+            if plan.upstream(Side::Rpc).is_some() && !rest::is_routed(plan, request) =>
+        {
             Side::Rpc
         }
         _ => Side::Rest,

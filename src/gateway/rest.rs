@@ -2,19 +2,22 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Method, Request, Response};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 
 use super::forward::{Forwarded, forward, origin_form};
+use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer};
 use super::{AnswerBody, Arrival, Installed, Worker, translated};
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::plan::{Plan, Unrouted};
 use crate::domain::rollout::{Caller, Decision, Stage, Why};
-use crate::domain::route::{RestSelection, Route, Segments};
+use crate::domain::route::{Group, RestSelection, Route, Segments};
 use crate::domain::side::Side;
+use crate::domain::translate::RestHead;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -39,18 +42,31 @@ async fn call(
     let caller = identify(record, plan, &head.headers);
     record.admit()?;
     let selected = select(plan, (&head.method, &head.uri, &head.headers))?;
+    let (selected, content) = match selected {
+        Selected::Route(route) => (Some(route), Content::Coming(body)),
+        Selected::Unrouted => (None, Content::Coming(body)),
+        Selected::ByBody(group) => {
+            let body = intake::raw(body, &plan.limits).await?;
+            let index = by_body(plan, group, (&head, &body));
+            (Some(index), Content::Read(body))
+        }
+    };
     let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {
         (Stage::Retired, Some(index)) => Err(retired(plan, plan.routes.route(index))),
         (Stage::Translate, Some(index)) => {
-            translated::rest_call(record, plan.routes.route(index), (head, body), arrival).await
+            translated::rest_call(record, index, (head, content), arrival).await
         }
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
             let upstream = installed
-                .upstream(Side::Rest)
+                .upstream(selected, Side::Rest)
                 .ok_or_else(|| no_route(&head.method, head.uri.path()))?;
             origin_form(&mut head);
-            forward(record, upstream, Forwarded::streamed(head, body), arrival).await
+            let forwarded = match content {
+                Content::Coming(body) => Forwarded::streamed(head, body),
+                Content::Read(body) => Forwarded::read(head, body),
+            };
+            forward(record, upstream, forwarded, arrival).await
         }
     }
 }
@@ -58,7 +74,10 @@ async fn call(
 /// Whether a route claims a request.
 pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
     let head = (request.method(), request.uri(), request.headers());
-    matches!(select(plan, head), Ok(Some(_)))
+    matches!(
+        select(plan, head),
+        Ok(Selected::Route(_) | Selected::ByBody(_))
+    )
 }
 
 /// Tells who calls, and notes it.
@@ -95,19 +114,41 @@ pub(super) fn decide(
     decision
 }
 
-/// The route of a call; none where it passes by all of them.
-fn select(
-    plan: &Plan,
+/// What the head of a call says of its route.
+enum Selected<'p> {
+    /// It has this one.
+    Route(usize),
+    /// The body decides among these.
+    ByBody(&'p Group),
+    /// It passes by all of them.
+    Unrouted,
+}
+
+/// The route of a call whose body decides. A body that is no JSON fits none of them, and is nobody's fault
+/// where the call passes.
+fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> usize {
+    let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
+    let rest_head = RestHead {
+        segments: &Segments::split(head.uri.path()),
+        query: head.uri.query(),
+        headers: &head.headers,
+    };
+    let json = json.ok().flatten();
+    plan.routes.select_by_body(group, rest_head, json.as_ref())
+}
+
+fn select<'p>(
+    plan: &'p Plan,
     (method, uri, headers): (&Method, &http::Uri, &HeaderMap),
-) -> Result<Option<usize>, Failure> {
+) -> Result<Selected<'p>, Failure> {
     let path = uri.path();
-    let may_pass = plan.rest.is_some() && plan.unrouted == Unrouted::Passthrough;
+    let may_pass = plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough;
     match plan
         .routes
         .select_rest(method, &Segments::split(path), uri.query(), headers)
     {
-        RestSelection::Route(index) => Ok(Some(index)),
-        RestSelection::ByBody(group) => Ok(group.routes().first().copied()),
+        RestSelection::Route(index) => Ok(Selected::Route(index)),
+        RestSelection::ByBody(group) => Ok(Selected::ByBody(group)),
         RestSelection::Unsafe(found) => {
             let route = &plan.routes.route(found.route).name;
             let message = format!(
@@ -116,7 +157,9 @@ fn select(
             );
             Err(Failure::new(Reason::MalformedTarget, message))
         }
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => Ok(None),
+        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => {
+            Ok(Selected::Unrouted)
+        }
         RestSelection::OtherMethods(methods) => {
             let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
             let allowed = allowed.join(", ");

@@ -4,22 +4,23 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, request};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 
+use super::Arrival;
 use super::ask::{self, Reply};
 use super::forward::target_uri;
 use super::headers::{self, HasBody};
+use super::intake::{self, Content};
 use super::record::Record;
-use super::render::{Answer, Whole, status};
-use super::{Arrival, intake};
+use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Response, ResponseFault, parse_response};
+use crate::domain::jsonrpc::{self, Call, Response, ResponseFault, parse_response};
 use crate::domain::outcome::{self, RestReply, RpcAnswer};
+use crate::domain::pattern::Bindings;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::Limits;
-use crate::domain::route::{BindError, Carries, Route, Segments};
+use crate::domain::plan::{Credentials, Limits, RpcFace, UpstreamPlan};
+use crate::domain::route::{BindError, Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
@@ -28,11 +29,12 @@ use crate::upstream::{Body, HttpUpstream, Repeat};
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
     record: &mut Record,
-    route: &Route,
-    (head, body): (request::Parts, Incoming),
+    index: usize,
+    (head, body): (request::Parts, Content),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
+    let route = installed.plan.routes.route(index);
     let limits = &installed.plan.limits;
     // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
     let terms = terms(limits);
@@ -42,25 +44,48 @@ pub(super) async fn rest_call(
         headers: &head.headers,
     };
     let reading = translate::read_rest(route, rest_head, terms).map_err(bind)?;
-    if route.carries() == Carries::Nothing && !hyper::body::Body::is_end_stream(&body) {
+    if route.carries() == Carries::Nothing && !body.is_empty() {
         return Err(bind(translate::no_body(route)));
     }
     let body = intake::json(&head.headers, body, limits).await?;
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(bind)?;
     record.dropped(call.dropped);
-    let upstream = upstream(record, Side::Rpc)?;
+    let upstream = upstream(record, index, Side::Rpc)?;
+    let members = credentials(upstream.plan(), &head.headers, limits.depth);
     let id = record.worker().mint();
-    let message = jsonrpc::request(id, &call.method, call.params);
-    let target = target_uri(&upstream.plan().path)?;
+    let message = match route.waits {
+        Waits::Yes => jsonrpc::request(id, &call.method, call.params, &members),
+        Waits::No => jsonrpc::notification(&call.method, call.params, &members),
+    };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     headers::add_hop(&mut headers, headers::Hop::of(&head, arrival));
     let outgoing = Outgoing {
         method: Method::POST,
-        target,
+        target: target_uri(&upstream.plan().path)?,
         headers,
         body: Some(message),
     };
+    if route.waits == Waits::No {
+        let limit = route.timeout.unwrap_or(upstream.plan().timeout);
+        ask::forget(record, &upstream, outgoing.into_request(), limit).await?;
+        record.answered(StatusCode::ACCEPTED.as_u16());
+        return Ok(Answer::Whole(Box::new(render::acknowledged(
+            StatusCode::ACCEPTED,
+        ))));
+    }
     let reply = ask(record, &upstream, route, outgoing).await?;
+    rest_answer(record, (route, &call.call), (reply, id))
+}
+
+/// Makes the REST answer of an RPC answer.
+fn rest_answer(
+    record: &mut Record,
+    (route, call): (&Route, &Bindings),
+    (reply, id): (Reply, u64),
+) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
+    let terms = terms(limits);
     let answer = parse_response(&reply.body, limits.depth)
         .map_err(|fault| no_response(&reply, fault, limits.error_text))?;
     let code = match &answer.reply {
@@ -68,7 +93,7 @@ pub(super) async fn rest_call(
         jsonrpc::Reply::Error(error) => Some(error.code),
     };
     belongs(&answer, id)?;
-    let answered = route.outcomes.rpc_to_rest(answer.reply, &call.call, terms);
+    let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match code {
@@ -95,14 +120,17 @@ pub(super) async fn rest_call(
 /// An RPC call, answered by the REST upstream, with what its HTTP answer brings back.
 pub(super) async fn rpc_call(
     record: &mut Record,
-    route: &Route,
-    called: (&str, Option<&Json>),
+    index: usize,
+    said: &Call,
     (head, arrival): (&request::Parts, &Arrival),
 ) -> Result<(RpcAnswer, HeaderMap), Failure> {
     let installed = record.installed().clone();
+    let routes = &installed.plan.routes;
+    let route = routes.route(index);
     let limits = &installed.plan.limits;
     let terms = terms(limits);
-    let call = translate::rpc_to_rest(route, called, terms).map_err(bind)?;
+    let called = (said.method.as_str(), said.params.as_ref());
+    let call = routes.write_rest(index, called, terms).map_err(bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
         let message = format!(
@@ -111,7 +139,7 @@ pub(super) async fn rpc_call(
         );
         return Err(Failure::new(Reason::InvalidParams, message));
     }
-    let upstream = upstream(record, Side::Rest)?;
+    let upstream = upstream(record, index, Side::Rest)?;
     let has_body = if call.body.is_some() {
         HasBody::Yes
     } else {
@@ -119,6 +147,9 @@ pub(super) async fn rpc_call(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
+    if upstream.plan().credentials == Credentials::Forward {
+        headers.extend(said_credentials(&installed.plan.face, said, limits.depth)?);
+    }
     for (name, value) in call.headers {
         headers.insert(name, value);
     }
@@ -170,9 +201,42 @@ impl Outgoing {
     }
 }
 
-fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
+/// The members by which an upstream takes the credentials that a caller's headers bear.
+fn credentials<'u>(
+    upstream: &'u UpstreamPlan,
+    headers: &HeaderMap,
+    depth: u16,
+) -> Vec<(&'u str, Json)> {
+    if upstream.credentials == Credentials::Drop {
+        return Vec::new();
+    }
+    let members = upstream.envelope.iter().filter_map(|paired| {
+        let value = paired.from_headers(headers, depth)?;
+        Some((paired.member.as_str(), value))
+    });
+    members.collect()
+}
+
+/// The headers of the credentials that a message bears in its envelope.
+fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for paired in &face.envelope {
+        let Some(value) = said.text.member(&paired.member) else {
+            continue;
+        };
+        let header = paired.to_header(&value, depth);
+        let header =
+            header.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))?;
+        if let Some((name, value)) = header {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+fn upstream(record: &Record, route: usize, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
     // `check` refuses a plan that could come here.
-    let upstream = record.installed().upstream(side).cloned();
+    let upstream = record.installed().upstream(Some(route), side).cloned();
     upstream.ok_or_else(|| {
         Failure::new(
             Reason::Internal,

@@ -38,8 +38,8 @@ pub(super) enum Patience {
 pub struct Installed {
     /// The plan.
     pub plan: Arc<Plan>,
-    rest: Option<Rc<HttpUpstream>>,
-    rpc: Option<Rc<HttpUpstream>>,
+    /// In the order of the plan.
+    upstreams: Vec<Rc<HttpUpstream>>,
     labels: PlanLabels,
 }
 
@@ -54,14 +54,12 @@ struct PlanLabels {
 
 impl Installed {
     fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
-        let upstream = |side: Side| {
-            let wanted = plan.upstream(side)?;
-            let kept = before
-                .and_then(|before| before.upstream(side))
-                .filter(|kept| kept.plan() == wanted);
-            Some(kept.map_or_else(|| open(wanted, tasks), Rc::clone))
-        };
-        let (rest, rpc) = (upstream(Side::Rest), upstream(Side::Rpc));
+        let upstreams = plan.upstreams.all.iter().map(|wanted| {
+            let mut kept = before.iter().flat_map(|before| &before.upstreams);
+            let kept = kept.find(|kept| kept.plan() == wanted);
+            kept.map_or_else(|| open(wanted, tasks), Rc::clone)
+        });
+        let upstreams = upstreams.collect();
         let labels = PlanLabels {
             routes: plan
                 .routes
@@ -81,19 +79,24 @@ impl Installed {
         };
         Installed {
             plan,
-            rest,
-            rpc,
+            upstreams,
             labels,
         }
     }
 
-    /// The upstream of a side.
+    /// The upstream of a side for the calls of a route, or of no route.
     #[must_use]
-    pub fn upstream(&self, side: Side) -> Option<&Rc<HttpUpstream>> {
-        match side {
-            Side::Rest => self.rest.as_ref(),
-            Side::Rpc => self.rpc.as_ref(),
-        }
+    pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Rc<HttpUpstream>> {
+        self.upstreams.get(self.plan.upstreams.of(route, side)?)
+    }
+
+    /// How many connections to the servers of a side are open.
+    fn open(&self, side: Side) -> u64 {
+        let ours = self
+            .upstreams
+            .iter()
+            .filter(|upstream| upstream.plan().side == side);
+        ours.map(|upstream| upstream.open() as u64).sum()
     }
 
     pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
@@ -152,12 +155,9 @@ impl Worker {
             Some(&before),
             &self.tasks,
         ));
-        for side in Side::ALL {
-            let gone = before
-                .upstream(side)
-                .filter(|old| next.upstream(side).is_none_or(|new| !Rc::ptr_eq(old, new)));
-            if let Some(gone) = gone {
-                gone.stop_pooling();
+        for old in &before.upstreams {
+            if !next.upstreams.iter().any(|new| Rc::ptr_eq(old, new)) {
+                old.stop_pooling();
             }
         }
         *self.installed.borrow_mut() = next;
@@ -217,10 +217,7 @@ impl Worker {
     /// Closes upstream connections that nobody has used for too long.
     pub fn tidy(&self) {
         let installed = self.installed();
-        for upstream in Side::ALL
-            .into_iter()
-            .filter_map(|side| installed.upstream(side))
-        {
+        for upstream in &installed.upstreams {
             upstream.forget_idle();
         }
     }
@@ -228,10 +225,7 @@ impl Worker {
     /// Closes upstream connections as their calls end, before the program ends.
     pub fn stop_pooling(&self) {
         let installed = self.installed();
-        for upstream in Side::ALL
-            .into_iter()
-            .filter_map(|side| installed.upstream(side))
-        {
+        for upstream in &installed.upstreams {
             upstream.stop_pooling();
         }
     }
@@ -249,16 +243,11 @@ impl Worker {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let installed = self.installed();
-        let open = |side: Side| {
-            installed
-                .upstream(side)
-                .map_or(0, |upstream| upstream.open() as u64)
-        };
         let mut shard = self.shard.borrow_mut();
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
-        shard.gauges.rest_upstream_connections = open(Side::Rest);
-        shard.gauges.rpc_upstream_connections = open(Side::Rpc);
+        shard.gauges.rest_upstream_connections = installed.open(Side::Rest);
+        shard.gauges.rpc_upstream_connections = installed.open(Side::Rpc);
         shard.snapshot()
     }
 }

@@ -187,7 +187,11 @@ fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
         post("/do", "null", "body: it must be an object, not null"),
         post("/do", "1", "not a number"),
         post("/do", "true", "not a boolean"),
-        post("/things/7", r#"{"id":1}"#, "body member `id`"),
+        post(
+            "/things/7",
+            r#"{"id":1}"#,
+            "body/id: `id` is given in another place already",
+        ),
         post("/things/7", r#"{"id":"7"}"#, given),
         post("/things/7", r#"{"ID":1}"#, given),
         post("/things/7", r#"{"\u0069d":1}"#, given),

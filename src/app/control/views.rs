@@ -59,9 +59,13 @@ impl Control {
     pub fn plan_view(&self) -> PlanView {
         // The compiled routes are in the order of the raw ones, which have the text.
         let routes = self.config.routes.iter().zip(self.plan.routes.routes());
-        let upstreams = Side::ALL.into_iter().filter_map(|side| {
-            let name = self.plan.upstream(side)?.name.clone();
-            Some(UpstreamView { name, side })
+        let upstreams = Side::ALL.into_iter().flat_map(|side| {
+            let all = self.plan.upstreams.all.iter();
+            let ours = all.filter(move |upstream| upstream.side == side);
+            ours.map(|upstream| UpstreamView {
+                name: upstream.name.clone(),
+                side: upstream.side,
+            })
         });
         let rollout = &self.plan.rollout;
         let clients = rollout.clients.all().iter().map(|client| ClientView {

@@ -27,15 +27,14 @@ use crate::domain::route::Segments;
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
-    let (rest, rpc) = upstreams::compile(raw, &mut problems);
+    let upstreams = upstreams::compile(raw, &mut problems);
     let face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let rollout = rollout::compile(raw, flags, &mut problems);
     let plan = Plan {
         routes,
         rollout,
-        rest,
-        rpc,
+        upstreams,
         face,
         unrouted: raw.unrouted.value.into(),
         limits: limits(&raw.limits, raw.listen.workers.value),
@@ -88,6 +87,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         paths: raw.paths.iter().map(|path| normal(&path.value)).collect(),
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
+        envelope: Vec::new(),
     }
 }
 

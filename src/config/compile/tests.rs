@@ -107,7 +107,10 @@ fn a_whole_configuration_becomes_a_plan() {
     let fixture = Fixture::new(RICH).file("flags.toml", RICH_FLAGS);
     let plan = read(&fixture).unwrap().plan;
 
-    let (rest, rpc) = (plan.rest.as_ref().unwrap(), plan.rpc.as_ref().unwrap());
+    let (rest, rpc) = (
+        plan.upstream(Side::Rest).unwrap(),
+        plan.upstream(Side::Rpc).unwrap(),
+    );
     assert_eq!((rest.name.as_str(), rest.path.as_str()), ("old", "/"));
     assert_eq!(
         (rest.authority.as_str(), rest.address().as_str()),
@@ -252,7 +255,7 @@ fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
     }
     let of = |url: &str| {
         let plan = plan(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
-        let upstream = plan.rpc.unwrap();
+        let upstream = plan.upstream(Side::Rpc).unwrap();
         format!(
             "{} at {} {}",
             upstream.authority,
@@ -353,8 +356,8 @@ rpc = 'd'
     assert_eq!(
         problems(&main),
         "7: route[0].rest: `get` is no HTTP method; methods are case-sensitive, such as `GET` or `POST`\n\
-         16: route[2].rpc: the hole `{y}` in an RPC method is not supported in this version\n\
-         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter that tells them apart, or remove one\n\
+         16: route[2].rpc: the hole `y` stands on the rpc side only; name it on the rest side as well, write `{_}` to forget it, or `{>y}` where the call has it\n\
+         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter or a literal that tells them apart, let one be entered `from` one side only, or remove one\n\
          23: route[4].rest: write an HTTP method, one space and a path, such as `GET /items/{id}`"
     );
 }

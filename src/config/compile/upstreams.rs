@@ -4,7 +4,7 @@ use http::HeaderName;
 
 use crate::config::problem::{Located, Place, Problem};
 use crate::config::raw::{RawConfig, RawUpstream};
-use crate::domain::plan::UpstreamPlan;
+use crate::domain::plan::{UpstreamPlan, Upstreams};
 use crate::domain::side::Side;
 
 /// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
@@ -25,11 +25,8 @@ const NOT_FORWARDED: &[&str] = &[
     "upgrade",
 ];
 
-/// The upstreams of the REST and of the RPC side.
-pub(super) fn compile(
-    raw: &RawConfig,
-    problems: &mut Vec<Problem>,
-) -> (Option<UpstreamPlan>, Option<UpstreamPlan>) {
+/// The upstreams of both sides.
+pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams {
     if raw.upstreams.is_empty() {
         problems.push(none(raw));
     }
@@ -37,8 +34,15 @@ pub(super) fn compile(
         check_url(upstream, problems);
         check_forward(&upstream.forward, problems);
     }
-    let [rest, rpc] = Side::ALL.map(|side| only(&raw.upstreams, side, problems).map(plan));
-    (rest, rpc)
+    let mut upstreams = Upstreams {
+        all: raw.upstreams.iter().map(plan).collect(),
+        ..Upstreams::default()
+    };
+    upstreams.usual = Side::ALL.map(|side| {
+        let name = &only(&raw.upstreams, side, problems)?.name.value;
+        raw.upstreams.iter().position(|raw| raw.name.value == *name)
+    });
+    upstreams
 }
 
 /// The sides that have an upstream. Where there is none at all, that is said once, and not again by each stage.
@@ -133,6 +137,8 @@ fn plan(raw: &RawUpstream) -> UpstreamPlan {
     let host = url.host().unwrap_or_default();
     UpstreamPlan {
         name: raw.name.value.clone(),
+        side: raw.side.value,
+        envelope: Vec::new(),
         authority: match port(raw) {
             None | Some(HTTP) => host.to_owned(),
             Some(port) => format!("{host}:{port}"),

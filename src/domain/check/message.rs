@@ -73,7 +73,7 @@ impl Message {
     pub(super) fn of_rpc_answer(answer: RpcAnswer) -> Message {
         Message::RpcReply(match answer {
             RpcAnswer::Result(result) => {
-                Reply::Result(Json::assembled(result.into_bytes().to_vec()))
+                Reply::Result(Json::written(result.into_bytes().to_vec()))
             }
             RpcAnswer::Error(error) => Reply::Error(error),
         })

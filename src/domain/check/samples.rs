@@ -106,7 +106,7 @@ fn of_shape(shape: &Shape) -> (Vec<Json>, Vec<Option<Json>>) {
                 let texts = values
                     .iter()
                     .map(|value| String::from_utf8_lossy(value.as_bytes()));
-                Json::assembled(format!("[{}]", texts.collect::<Vec<_>>().join(",")).into())
+                Json::written(format!("[{}]", texts.collect::<Vec<_>>().join(",")))
             };
             let one = plain.iter().map(|value| list(&[value])).collect();
             let two = plain.iter().chain(&odd).map(|value| list(&[value, value]));

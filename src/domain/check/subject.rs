@@ -259,7 +259,7 @@ impl<'t> Subject<'t> {
 }
 
 pub(super) fn json(pieces: Pieces) -> Json {
-    Json::assembled(pieces.into_bytes().to_vec())
+    Json::written(pieces.into_bytes().to_vec())
 }
 
 fn words(twist: Option<&Twist<'_>>, words: &Words) -> Words {

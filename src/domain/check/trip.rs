@@ -4,7 +4,7 @@ use super::message::{Message, header_map};
 use super::subject::{LIMITS, Subject, TERMS, json};
 use crate::domain::pattern::{Bindings, Words};
 use crate::domain::route::{RestSelection, Route, RouteTable, Segments};
-use crate::domain::translate::{RestHead, read_rest, rest_to_rpc, rpc_to_rest};
+use crate::domain::translate::{RestHead, read_rest, rest_to_rpc};
 
 /// What became of a message.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Subject<'_> {
                 let selected = || self.table.select_rpc(method, params.as_ref());
                 let by = way.or_else(selected).ok_or("no route has this method")?;
                 let route = self.table.route(by);
-                let call = rpc_to_rest(route, (method, params.as_ref()), TERMS);
+                let call = self.table.write_rest(by, (method, params.as_ref()), TERMS);
                 let call = call.map_err(|misfit| misfit.to_string())?;
                 Ok(Leg {
                     message: Message::RestCall {

@@ -5,21 +5,27 @@
 //! order, duplicate keys. Laws: a text is accepted exactly when `serde_json` accepts its grammar (checked
 //! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
 
+mod blocks;
+mod compact;
+mod fault;
 mod open;
+mod same;
 mod scan;
+mod skip;
 mod string;
-mod stub;
+mod twins;
 
 use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-pub use open::{Member, OpenFault, same_ignoring_case};
-pub use scan::{
-    Fault, FaultKind, Found, is_integer, is_number, scan_array, scan_object, scan_value,
-};
+pub use fault::{Fault, FaultKind};
+pub use open::{Member, OpenFault};
+pub use scan::{Found, is_integer, is_number, scan_array, scan_object, scan_value};
+pub use skip::{Elements, elements};
 pub use string::{LoneSurrogate, decode, encode};
+pub use twins::same_ignoring_case;
 
 /// What kind of value a JSON text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,9 +88,10 @@ impl Json {
     }
 
     /// A value that the domain itself has written, of literals and of values that were valid.
-    pub(in crate::domain) fn written(text: String) -> Json {
-        debug_assert!(scan_value(text.as_bytes(), u16::MAX).is_ok(), "{text}");
-        Json(text.into())
+    pub(in crate::domain) fn written(text: impl Into<Bytes>) -> Json {
+        let text = text.into();
+        debug_assert_eq!(scan_value(&text, u16::MAX), Ok(0..text.len()), "{text:?}");
+        Json(text)
     }
 
     /// A piece of this value that a scan has found to be a value itself.

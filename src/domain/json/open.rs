@@ -1,14 +1,19 @@
 //! Objects that a rule opens: each name once, in any letter case, so that no two parsers read two values.
+//!
+//! The text was validated when it came in, so opening only steps over it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Json, decode, scan_object};
+use super::skip::{self, Elements, Place, Spelling};
+use super::twins::twins;
+use super::{Json, decode, same_ignoring_case};
 
 /// A member of an opened object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// The name, decoded.
-    pub name: String,
+pub struct Member<'a> {
+    /// The name, decoded; borrowed unless it is spelled with escapes.
+    pub name: Cow<'a, str>,
     /// The member with its name, as a place in the object's text.
     pub whole: Range<usize>,
     /// The value, as a place in the object's text.
@@ -34,69 +39,95 @@ impl Json {
     ///
     /// # Errors
     /// [`OpenFault`] where two parsers could read two values.
-    pub fn open(&self) -> Result<Vec<Member>, OpenFault> {
+    pub fn open(&self) -> Result<Vec<Member<'_>>, OpenFault> {
+        /// Few objects have more members, and growing a list costs more than some room that stays empty.
+        const USUAL: usize = 16;
+        /// The shortest member with its comma: `"":0,`.
+        const SHORTEST: usize = 5;
         let text = self.as_bytes();
-        let mut found = Vec::new();
-        let mut fault = None;
-        // The text was validated, with its depth, when it came in.
-        let _ = scan_object(text, u16::MAX, |member| {
-            match decode(&text[member.name.clone()]) {
-                Ok(name) => found.push(Member {
-                    name: name.into_owned(),
-                    whole: member.name.start - 1..member.value.end,
-                    value: member.value,
-                }),
-                Err(_) => fault = Some(OpenFault::NoText),
-            }
-        });
-        match fault.or_else(|| twins(&found)) {
+        let names = Names::of(text);
+        let mut found = Vec::with_capacity((text.len() / SHORTEST).min(USUAL));
+        for place in skip::members(text) {
+            found.push(Member {
+                name: names.decode(&place).ok_or(OpenFault::NoText)?,
+                whole: place.name.start - 1..place.value.end,
+                value: place.value,
+            });
+        }
+        match twins(&found) {
             None => Ok(found),
             Some(fault) => Err(fault),
         }
     }
 
-    /// The value of a member of an object that can be opened.
+    /// The value of one member of an object: `None` where it is absent, and where it is given twice or beside a
+    /// name that differs only in letter case. The other members are stepped over and may be twins themselves.
     #[must_use]
-    pub fn member(&self, name: &str) -> Option<Json> {
-        let members = self.open().ok()?;
-        members
-            .into_iter()
-            .find(|member| member.name == name)
-            .map(|member| self.piece(member.value))
+    pub fn member(&self, wanted: &str) -> Option<Json> {
+        let text = self.as_bytes();
+        let names = Names::Bytes(text);
+        let mut found = None;
+        let mut rivals = 0;
+        for place in skip::members(text) {
+            let inner = &text[place.name.clone()];
+            // Only an escape or a letter beyond ASCII makes one name of texts that differ in length.
+            let told_apart = inner.len() != wanted.len()
+                && place.spelling == Spelling::Plain
+                && inner.is_ascii()
+                && wanted.is_ascii();
+            if told_apart {
+                continue;
+            }
+            let Some(name) = names.decode(&place) else {
+                continue;
+            };
+            if name == wanted {
+                found = Some(place.value);
+                rivals += 1;
+            } else if same_ignoring_case(&name, wanted) {
+                rivals += 1;
+            }
+        }
+        found.filter(|_| rivals == 1).map(|value| self.piece(value))
+    }
+
+    /// The places of the elements of an array, in order; none for other kinds.
+    #[must_use]
+    pub fn elements(&self) -> Elements<'_> {
+        skip::elements(self.as_bytes())
     }
 }
 
-fn twins(members: &[Member]) -> Option<OpenFault> {
-    let mut folded: Vec<(String, &str)> = members
-        .iter()
-        .map(|member| (fold(&member.name), &*member.name))
-        .collect();
-    folded.sort();
-    let [(_, one), (_, other)] = folded
-        .array_windows()
-        .find(|[one, other]| one.0 == other.0)?;
-    Some(if one == other {
-        OpenFault::Twice((*other).to_owned())
-    } else {
-        OpenFault::Twins((*other).to_owned(), (*one).to_owned())
-    })
+/// Where names are taken from.
+enum Names<'a> {
+    /// A short text, as such: looking at it once costs less than looking at each name.
+    Text(&'a str),
+    /// A long text, of which only the names are looked at.
+    Bytes(&'a [u8]),
 }
 
-/// Whether two names differ at most in letter case, as lenient parsers compare them.
-#[must_use]
-pub fn same_ignoring_case(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        one.eq_ignore_ascii_case(other)
-    } else {
-        fold(one) == fold(other)
-    }
-}
+impl<'a> Names<'a> {
+    /// The longest text that is looked at whole.
+    const SHORT: usize = 512;
 
-/// One spelling for all names that [`same_ignoring_case`].
-fn fold(name: &str) -> String {
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
+    fn of(text: &'a [u8]) -> Names<'a> {
+        if text.len() > Self::SHORT {
+            return Names::Bytes(text);
+        }
+        std::str::from_utf8(text).map_or(Names::Bytes(text), Names::Text)
     }
-    // Upper and lower in turn folds what has no single partner, such as `ſ` and the Kelvin sign.
-    name.to_uppercase().to_lowercase()
+
+    /// The name of a member; `None` where it is no Unicode text.
+    #[inline]
+    fn decode(&self, place: &Place) -> Option<Cow<'a, str>> {
+        let inner = place.name.clone();
+        match (self, place.spelling) {
+            (Names::Text(text), Spelling::Plain) => text.get(inner).map(Cow::Borrowed),
+            (Names::Text(text), Spelling::Escaped) => decode(&text.as_bytes()[inner]).ok(),
+            (Names::Bytes(text), Spelling::Plain) => {
+                std::str::from_utf8(&text[inner]).ok().map(Cow::Borrowed)
+            }
+            (Names::Bytes(text), Spelling::Escaped) => decode(&text[inner]).ok(),
+        }
+    }
 }

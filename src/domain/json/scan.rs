@@ -1,82 +1,12 @@
 //! A validating one-pass scanner: it builds nothing, it checks the grammar and says where things lie.
+//!
+//! The place is handed from step to step and never kept, a fault is kept and never handed on: so both travel in
+//! registers. Law: a text that is not UTF-8 is refused for that, whatever else is wrong with it.
 
-use std::fmt;
 use std::ops::Range;
 
-/// Where a text stops being JSON, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
-    /// The offset of the offending byte, from 0.
-    pub at: usize,
-    /// What is wrong there.
-    pub kind: FaultKind,
-}
-
-/// What is wrong with a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    /// Nothing but white space.
-    Empty,
-    /// Not UTF-8 (RFC 8259 §8.1).
-    NotUtf8,
-    /// A byte order mark, which JSON must not begin with (RFC 8259 §8.1).
-    ByteOrderMark,
-    /// Something else than what the grammar asks for.
-    Expected(&'static str),
-    /// The text ends inside a value.
-    Unfinished,
-    /// An unescaped control character in a string.
-    ControlCharacter,
-    /// An escape that JSON does not have.
-    BadEscape,
-    /// Something after the value.
-    TrailingText,
-    /// Arrays and objects nested deeper than the limit.
-    TooDeep(u16),
-}
-
-impl Fault {
-    /// Whether the text was refused for its nesting, not for its grammar.
-    #[must_use]
-    pub fn is_too_deep(&self) -> bool {
-        matches!(self.kind, FaultKind::TooDeep(_))
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            FaultKind::Empty => write!(f, "there is no JSON value: the text is empty"),
-            FaultKind::NotUtf8 => write!(f, "byte {}: not valid UTF-8", self.at),
-            FaultKind::ByteOrderMark => write!(
-                f,
-                "byte 0: a byte order mark; send the JSON text without it"
-            ),
-            FaultKind::Expected(what) => write!(f, "byte {}: expected {what}", self.at),
-            FaultKind::Unfinished => write!(f, "byte {}: the text ends inside a value", self.at),
-            FaultKind::ControlCharacter => {
-                write!(
-                    f,
-                    "byte {}: a control character in a string must be escaped",
-                    self.at
-                )
-            }
-            FaultKind::BadEscape => {
-                write!(f, "byte {}: an escape that JSON does not have", self.at)
-            }
-            FaultKind::TrailingText => write!(f, "byte {}: text after the JSON value", self.at),
-            FaultKind::TooDeep(limit) => {
-                write!(
-                    f,
-                    "byte {}: arrays and objects are nested deeper than {limit}",
-                    self.at
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
+use super::blocks::{HIGHS, plain_length};
+use super::{Fault, FaultKind};
 
 /// One member of an object, as places in the scanned text, unopened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,13 +22,11 @@ pub struct Found {
 /// # Errors
 /// The first [`Fault`].
 pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, Fault> {
-    let mut scanner = Scanner::new(text, depth)?;
-    let start = scanner.at;
-    scanner.value()?;
-    scanner.finish(start)
+    scan(text, depth, Scanner::value)
 }
 
 /// Checks one complete JSON text that must be an object, and hands over each of its members.
+/// Only with the result is it known that the text, and so every member, is UTF-8.
 ///
 /// # Errors
 /// The first [`Fault`]; a value that is no object is [`FaultKind::Expected`].
@@ -107,16 +35,14 @@ pub fn scan_object(
     depth: u16,
     visit: impl FnMut(Found),
 ) -> Result<Range<usize>, Fault> {
-    let mut scanner = Scanner::new(text, depth)?;
-    let start = scanner.at;
-    if scanner.peek() != Some(b'{') {
-        return Err(scanner.fault(FaultKind::Expected("an object")));
-    }
-    scanner.object(visit)?;
-    scanner.finish(start)
+    scan(text, depth, |scanner, at| match text.get(at) {
+        Some(b'{') => scanner.object(at, visit),
+        _ => scanner.fault(at, FaultKind::Expected("an object")),
+    })
 }
 
 /// Checks one complete JSON text that must be an array, and hands over the place of each element.
+/// Only with the result is it known that the text, and so every element, is UTF-8.
 ///
 /// # Errors
 /// The first [`Fault`]; a value that is no array is [`FaultKind::Expected`].
@@ -125,25 +51,16 @@ pub fn scan_array(
     depth: u16,
     visit: impl FnMut(Range<usize>),
 ) -> Result<Range<usize>, Fault> {
-    let mut scanner = Scanner::new(text, depth)?;
-    let start = scanner.at;
-    if scanner.peek() != Some(b'[') {
-        return Err(scanner.fault(FaultKind::Expected("an array")));
-    }
-    scanner.array(visit)?;
-    scanner.finish(start)
+    scan(text, depth, |scanner, at| match text.get(at) {
+        Some(b'[') => scanner.array(at, visit),
+        _ => scanner.fault(at, FaultKind::Expected("an array")),
+    })
 }
 
 /// Whether `text` is a JSON number, whole.
 #[must_use]
 pub fn is_number(text: &[u8]) -> bool {
-    let mut scanner = Scanner {
-        text,
-        at: 0,
-        left: 0,
-        limit: 0,
-    };
-    scanner.number().is_ok() && scanner.at == text.len()
+    matches!(Scanner::new(text, 0).number(0), Ok(end) if end == text.len())
 }
 
 /// Whether `text` is a JSON number without fraction and exponent, whole.
@@ -152,267 +69,290 @@ pub fn is_integer(text: &[u8]) -> bool {
     is_number(text) && !text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
 }
 
+fn scan<'a>(
+    text: &'a [u8],
+    depth: u16,
+    value: impl FnOnce(&mut Scanner<'a>, usize) -> Step,
+) -> Result<Range<usize>, Fault> {
+    let mut scanner = Scanner::new(text, depth);
+    let start = scanner.white(0);
+    let step = if start == text.len() {
+        scanner.fault(start, FaultKind::Empty)
+    } else {
+        value(&mut scanner, start)
+    };
+    match step.and_then(|end| scanner.finish(end)) {
+        // Outside of strings the grammar has let ASCII through only.
+        Ok(end) if scanner.seen & HIGHS == 0 => Ok(start..end),
+        Ok(end) => utf8(text).map(|()| start..end),
+        Err(Stop) => Err(utf8(text).err().unwrap_or(scanner.fault)),
+    }
+}
+
+fn utf8(text: &[u8]) -> Result<(), Fault> {
+    match std::str::from_utf8(text) {
+        Ok(_) if text.starts_with(b"\xEF\xBB\xBF") => Err(Fault {
+            at: 0,
+            kind: FaultKind::ByteOrderMark,
+        }),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault {
+            at: error.valid_up_to(),
+            kind: FaultKind::NotUtf8,
+        }),
+    }
+}
+
+/// The scan has met a fault; the scanner has it.
+struct Stop;
+
+/// The place behind what was read.
+type Step = Result<usize, Stop>;
+
 struct Scanner<'a> {
     text: &'a [u8],
-    at: usize,
     left: u16,
     limit: u16,
+    /// The bytes of all strings, eight lanes upon each other; also of some that come behind a string.
+    seen: u64,
+    fault: Fault,
 }
 
 impl<'a> Scanner<'a> {
-    fn new(text: &'a [u8], depth: u16) -> Result<Self, Fault> {
-        if let Err(error) = std::str::from_utf8(text) {
-            return Err(Fault {
-                at: error.valid_up_to(),
-                kind: FaultKind::NotUtf8,
-            });
-        }
-        if text.starts_with(b"\xEF\xBB\xBF") {
-            return Err(Fault {
-                at: 0,
-                kind: FaultKind::ByteOrderMark,
-            });
-        }
-        let mut scanner = Scanner {
+    fn new(text: &'a [u8], depth: u16) -> Self {
+        Scanner {
             text,
-            at: 0,
             left: depth,
             limit: depth,
-        };
-        scanner.white();
-        match scanner.peek() {
-            Some(_) => Ok(scanner),
-            None => Err(scanner.fault(FaultKind::Empty)),
+            seen: 0,
+            fault: Fault {
+                at: 0,
+                kind: FaultKind::Empty,
+            },
         }
     }
 
-    fn finish(mut self, start: usize) -> Result<Range<usize>, Fault> {
-        let end = self.at;
-        self.white();
-        match self.peek() {
-            None => Ok(start..end),
-            Some(_) => Err(self.fault(FaultKind::TrailingText)),
+    fn finish(&mut self, end: usize) -> Step {
+        let at = self.white(end);
+        if at == self.text.len() {
+            Ok(end)
+        } else {
+            self.fault(at, FaultKind::TrailingText)
         }
     }
 
-    #[inline]
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+    #[inline(always)]
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.text.get(at).copied()
     }
 
     #[cold]
-    fn fault(&self, kind: FaultKind) -> Fault {
-        Fault { at: self.at, kind }
+    #[inline(never)]
+    fn fault(&mut self, at: usize, kind: FaultKind) -> Step {
+        self.fault = Fault { at, kind };
+        Err(Stop)
     }
 
     #[cold]
-    fn expected(&self, what: &'static str) -> Fault {
-        self.fault(if self.at < self.text.len() {
+    #[inline(never)]
+    fn expected(&mut self, at: usize, what: &'static str) -> Step {
+        let kind = if at < self.text.len() {
             FaultKind::Expected(what)
         } else {
             FaultKind::Unfinished
-        })
+        };
+        self.fault(at, kind)
+    }
+
+    #[inline(always)]
+    fn white(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek(at) {
+            at += 1;
+        }
+        at
+    }
+
+    /// Only what is nested is a call: a call for each name and number would cost more than reading it.
+    #[inline(always)]
+    fn value(&mut self, at: usize) -> Step {
+        match self.peek(at) {
+            Some(b'"') => self.string(at),
+            Some(b'{' | b'[') => self.nested(at),
+            Some(b'-' | b'0'..=b'9') => self.number(at),
+            _ => self.word(at),
+        }
+    }
+
+    #[inline(never)]
+    fn nested(&mut self, at: usize) -> Step {
+        if self.peek(at) == Some(b'{') {
+            self.object(at, |_| ())
+        } else {
+            self.array(at, |_| ())
+        }
+    }
+
+    #[inline(never)]
+    fn word(&mut self, at: usize) -> Step {
+        let rest = &self.text[at..];
+        let word: &[u8] = match rest.first() {
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'n') => b"null",
+            _ => return self.expected(at, "a JSON value"),
+        };
+        if rest.starts_with(word) {
+            Ok(at + word.len())
+        } else {
+            self.expected(at, "`true`, `false` or `null`")
+        }
     }
 
     #[inline]
-    fn white(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, byte: u8, what: &'static str) -> Result<(), Fault> {
-        if self.peek() == Some(byte) {
-            self.at += 1;
-            Ok(())
-        } else {
-            Err(self.expected(what))
-        }
-    }
-
-    fn value(&mut self) -> Result<(), Fault> {
-        match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'{') => self.object(|_| ()),
-            Some(b'[') => self.array(|_| ()),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true"),
-            Some(b'f') => self.word(b"false"),
-            Some(b'n') => self.word(b"null"),
-            _ => Err(self.expected("a JSON value")),
-        }
-    }
-
-    fn word(&mut self, word: &[u8]) -> Result<(), Fault> {
-        if self.text[self.at..].starts_with(word) {
-            self.at += word.len();
-            Ok(())
-        } else {
-            Err(self.expected("`true`, `false` or `null`"))
-        }
-    }
-
-    fn deeper(&mut self) -> Result<(), Fault> {
+    fn deeper(&mut self, at: usize) -> Step {
         match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;
-                self.at += 1;
-                self.white();
-                Ok(())
+                Ok(self.white(at + 1))
             }
-            None => Err(self.fault(FaultKind::TooDeep(self.limit))),
+            None => self.fault(at, FaultKind::TooDeep(self.limit)),
         }
     }
 
-    fn object(&mut self, mut visit: impl FnMut(Found)) -> Result<(), Fault> {
-        self.deeper()?;
-        if self.peek() != Some(b'}') {
+    fn object(&mut self, at: usize, mut visit: impl FnMut(Found)) -> Step {
+        let mut at = self.deeper(at)?;
+        if self.peek(at) != Some(b'}') {
             loop {
-                if self.peek() != Some(b'"') {
-                    return Err(self.expected("a member name in quotes"));
+                if self.peek(at) != Some(b'"') {
+                    return self.expected(at, "a member name in quotes");
                 }
-                let name = self.at + 1;
-                self.string()?;
-                let name = name..self.at - 1;
-                self.white();
-                self.take(b':', "`:` after a member name")?;
-                self.white();
-                let value = self.at;
-                self.value()?;
+                let end = self.string(at)?;
+                let name = at + 1..end - 1;
+                let colon = self.white(end);
+                if self.peek(colon) != Some(b':') {
+                    return self.expected(colon, "`:` after a member name");
+                }
+                let start = self.white(colon + 1);
+                let end = self.value(start)?;
                 visit(Found {
                     name,
-                    value: value..self.at,
+                    value: start..end,
                 });
-                self.white();
-                if self.peek() != Some(b',') {
+                at = self.white(end);
+                if self.peek(at) != Some(b',') {
                     break;
                 }
-                self.at += 1;
-                self.white();
+                at = self.white(at + 1);
             }
         }
-        self.take(b'}', "`,` or `}` after a member")?;
+        if self.peek(at) != Some(b'}') {
+            return self.expected(at, "`,` or `}` after a member");
+        }
         self.left += 1;
-        Ok(())
+        Ok(at + 1)
     }
 
-    fn array(&mut self, mut visit: impl FnMut(Range<usize>)) -> Result<(), Fault> {
-        self.deeper()?;
-        if self.peek() != Some(b']') {
+    fn array(&mut self, at: usize, mut visit: impl FnMut(Range<usize>)) -> Step {
+        let mut at = self.deeper(at)?;
+        if self.peek(at) != Some(b']') {
             loop {
-                let element = self.at;
-                self.value()?;
-                visit(element..self.at);
-                self.white();
-                if self.peek() != Some(b',') {
+                let end = self.value(at)?;
+                visit(at..end);
+                at = self.white(end);
+                if self.peek(at) != Some(b',') {
                     break;
                 }
-                self.at += 1;
-                self.white();
+                at = self.white(at + 1);
             }
         }
-        self.take(b']', "`,` or `]` after an element")?;
+        if self.peek(at) != Some(b']') {
+            return self.expected(at, "`,` or `]` after an element");
+        }
         self.left += 1;
-        Ok(())
+        Ok(at + 1)
     }
 
     /// Stands on the opening quote; ends behind the closing one.
-    #[inline]
-    fn string(&mut self) -> Result<(), Fault> {
-        self.at += 1;
+    #[inline(always)]
+    fn string(&mut self, at: usize) -> Step {
+        let start = at + 1;
+        let end = start + plain_length(&self.text[start..], &mut self.seen);
+        if self.peek(end) == Some(b'"') {
+            Ok(end + 1)
+        } else {
+            self.escaped_string(end)
+        }
+    }
+
+    /// The rest of a string from what is not plain in it.
+    #[inline(never)]
+    fn escaped_string(&mut self, mut at: usize) -> Step {
         loop {
-            self.at += plain_length(&self.text[self.at..]);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.fault(FaultKind::ControlCharacter)),
-                None => return Err(self.fault(FaultKind::Unfinished)),
+            match self.peek(at) {
+                Some(b'"') => return Ok(at + 1),
+                Some(b'\\') => at = self.escape(at)?,
+                Some(_) => return self.fault(at, FaultKind::ControlCharacter),
+                None => return self.fault(at, FaultKind::Unfinished),
             }
+            at += plain_length(&self.text[at..], &mut self.seen);
         }
     }
 
-    fn escape(&mut self) -> Result<(), Fault> {
-        let length = match self.text.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+    #[inline]
+    fn escape(&mut self, at: usize) -> Step {
+        match self.peek(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => return Ok(at + 2),
             Some(b'u') => {
-                let digits = self.text.get(self.at + 2..self.at + 6);
-                if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                    return Err(self.fault(FaultKind::BadEscape));
+                let digits = self.text.get(at + 2..at + 6);
+                if digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                    return Ok(at + 6);
                 }
-                6
             }
-            _ => return Err(self.fault(FaultKind::BadEscape)),
+            _ => {}
+        }
+        self.fault(at, FaultKind::BadEscape)
+    }
+
+    #[inline]
+    fn digits(&mut self, start: usize) -> Step {
+        let mut at = start;
+        while let Some(b'0'..=b'9') = self.peek(at) {
+            at += 1;
+        }
+        if at == start {
+            self.expected(at, "a digit")
+        } else {
+            Ok(at)
+        }
+    }
+
+    #[inline(always)]
+    fn number(&mut self, at: usize) -> Step {
+        let start = at + usize::from(self.peek(at) == Some(b'-'));
+        let end = if self.peek(start) == Some(b'0') {
+            start + 1
+        } else {
+            self.digits(start)?
         };
-        self.at += length;
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), Fault> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if self.at == start {
-            Err(self.expected("a digit"))
-        } else {
-            Ok(())
+        match self.peek(end) {
+            Some(b'.' | b'e' | b'E') => self.fraction(end),
+            _ => Ok(end),
         }
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
-        if self.peek() == Some(b'-') {
-            self.at += 1;
+    /// The fraction of a number, the exponent, or both.
+    #[inline(never)]
+    fn fraction(&mut self, mut at: usize) -> Step {
+        if self.peek(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
         }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
+        if let Some(b'e' | b'E') = self.peek(at) {
+            at += 1;
+            if let Some(b'+' | b'-') = self.peek(at) {
+                at += 1;
             }
-            self.digits()?;
+            at = self.digits(at)?;
         }
-        Ok(())
+        Ok(at)
     }
-}
-
-/// How many bytes of a string's inside come before the next quote, backslash or control character.
-///
-/// Eight bytes at a time: a lane of the mask is set where the byte is one of them. A borrow may set
-/// lanes above the first true one as well, so only the lowest counts.
-#[inline]
-fn plain_length(text: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    let zero_lanes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let mut at = 0;
-    while let Some(chunk) = text[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let special = controls
-            | zero_lanes(word ^ (ONES * u64::from(b'"')))
-            | zero_lanes(word ^ (ONES * u64::from(b'\\')));
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while text
-        .get(at)
-        .is_some_and(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
-    {
-        at += 1;
-    }
-    at
 }

@@ -28,7 +28,7 @@ pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
         out.push_str(&rest[..at]);
         let (decoded, length) = escape(&rest[at..])?;
         out.push(decoded);
-        rest = &rest[at + length..];
+        rest = rest.get(at + length..).ok_or(LoneSurrogate)?;
     }
     out.push_str(rest);
     Ok(Cow::Owned(out))

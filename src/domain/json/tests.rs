@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod opened;
+
 fn parse(text: &[u8]) -> Result<Json, Fault> {
     Json::parse(Bytes::copy_from_slice(text), 128)
 }
@@ -108,6 +110,25 @@ proptest! {
         // `IgnoredAny` checks the grammar alone; serde's own limit of 128 levels is out of reach here.
         let expected = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
         prop_assert_eq!(parse(text.as_bytes()).is_ok(), expected, "{}", text);
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_refused_for_that_wherever_it_is(
+        text in "[ ]?[{\\[\"]{0,2}[aé€😀\\[\"\\\\]{0,30}|\"[aé€😀]{0,30}\"", place in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = text.into_bytes();
+        if !bytes.is_empty() {
+            let at = place.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let serde = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
+        match std::str::from_utf8(&bytes) {
+            Ok(_) => prop_assert_eq!(parse(&bytes).is_ok(), serde),
+            Err(error) => {
+                let expected = Fault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 };
+                prop_assert_eq!(parse(&bytes), Err(expected));
+            }
+        }
     }
 
     #[test]

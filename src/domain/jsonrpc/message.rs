@@ -71,6 +71,23 @@ impl Call {
         .concat()
         .into()
     }
+
+    /// The message without some of its members; nothing where it has none of them.
+    #[must_use]
+    pub fn without(&self, unwelcome: impl Fn(&str) -> bool) -> Option<Bytes> {
+        // The message was opened when it was read.
+        let members = self.text.open().ok()?;
+        if !members.iter().any(|member| unwelcome(&member.name)) {
+            return None;
+        }
+        let mut kept = Vec::with_capacity(self.text.as_bytes().len());
+        for member in members.iter().filter(|member| !unwelcome(&member.name)) {
+            kept.push(if kept.is_empty() { b'{' } else { b',' });
+            kept.extend_from_slice(&self.text.as_bytes()[member.whole.clone()]);
+        }
+        kept.push(b'}');
+        Some(kept.into())
+    }
 }
 
 /// Why a JSON value is no message.
@@ -180,6 +197,15 @@ fn single(text: &Bytes, depth: u16) -> Result<Item, Fault> {
     Ok(envelope.into_item(text, whole))
 }
 
+/// Whether a value is the string `2.0`, however it is spelled.
+fn is_two(value: &[u8]) -> bool {
+    let escaped = || {
+        let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        decode(inner).ok().map(|version| version == "2.0")
+    };
+    value == b"\"2.0\"" || escaped() == Some(true)
+}
+
 /// The places of the members that the specification names.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
@@ -198,9 +224,20 @@ const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"
 impl Envelope {
     pub(super) fn note(&mut self, text: &[u8], member: Found) {
         let raw = &text[member.name];
-        if let Some(index) = NAMES.iter().position(|name| name.as_bytes() == raw) {
-            return self.put(index, member.value);
-        }
+        let index = match raw {
+            b"jsonrpc" => JSONRPC,
+            b"id" => ID,
+            b"method" => METHOD,
+            b"params" => PARAMS,
+            b"result" => RESULT,
+            b"error" => ERROR,
+            _ => return self.note_strange(raw, member.value),
+        };
+        self.put(index, member.value);
+    }
+
+    /// Notes a member that has none of the names, but may have one of them in another spelling.
+    fn note_strange(&mut self, raw: &[u8], value: Range<usize>) {
         // The longest name has seven letters; an escape or a letter beyond ASCII makes a name longer.
         let plain = raw.is_ascii() && !raw.contains(&b'\\');
         if plain && raw.len() > 7 {
@@ -211,7 +248,7 @@ impl Envelope {
             .iter()
             .position(|known| same_ignoring_case(known, &name))
         {
-            Some(index) if NAMES[index] == name => self.put(index, member.value),
+            Some(index) if NAMES[index] == name => self.put(index, value),
             Some(index) => {
                 let known = NAMES[index];
                 self.complain(format!(
@@ -254,8 +291,8 @@ impl Envelope {
             // With a name given twice nothing of the envelope can be trusted, the id least of all.
             return no_message(fault);
         }
-        match self.value(text, JSONRPC).map(|version| version.text()) {
-            Some(Some(Ok(version))) if version == "2.0" => {}
+        match self.places[JSONRPC].clone().map(|place| &text[place]) {
+            Some(version) if is_two(version) => {}
             None => return invalid("`jsonrpc` is missing; it must be \"2.0\"".into()),
             Some(_) => return invalid("`jsonrpc` must be the string \"2.0\"".into()),
         }

@@ -13,7 +13,7 @@ mod write;
 pub use id::RequestId;
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
 pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
-pub use write::{batch, error, request, result};
+pub use write::{Members, batch, error, notification, request, result};
 
 #[cfg(test)]
 mod tests;

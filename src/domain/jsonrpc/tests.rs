@@ -292,7 +292,7 @@ proptest! {
         let answered = response.id.unwrap();
         prop_assert_eq!(answered.as_bytes(), id.as_bytes());
         prop_assert_eq!(response.reply, Reply::Result(read.params.clone().unwrap()));
-        let sent = request(9, &read.method, read.params.unwrap().into_bytes().into()).into_bytes();
+        let sent = request(9, &read.method, read.params.unwrap().into_bytes().into(), &[]).into_bytes();
         prop_assert_eq!(call(std::str::from_utf8(&sent).unwrap()).method, method);
     }
 

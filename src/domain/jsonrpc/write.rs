@@ -5,14 +5,39 @@ use crate::domain::pieces::{Pieces, PiecesWriter};
 
 use super::{ErrorObject, RequestId};
 
+/// Members beside those of JSON-RPC.
+pub type Members<'m> = &'m [(&'m str, Json)];
+
 /// A request with an id of the proxy's own.
 #[must_use]
-pub fn request(id: u64, method: &str, params: Pieces) -> Pieces {
+pub fn request(id: u64, method: &str, params: Pieces, members: Members<'_>) -> Pieces {
+    call(Some(id), (method, params), members)
+}
+
+/// A notification.
+#[must_use]
+pub fn notification(method: &str, params: Pieces, members: Members<'_>) -> Pieces {
+    call(None, (method, params), members)
+}
+
+fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>) -> Pieces {
     let mut writer = PiecesWriter::with_capacity(96 + method.len() + small(&params));
-    writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    writer.copy(id.to_string().as_bytes());
-    writer.copy(b",\"method\":");
+    writer.copy(b"{\"jsonrpc\":\"2.0\"");
+    if let Some(id) = id {
+        writer.copy(b",\"id\":");
+        writer.copy(id.to_string().as_bytes());
+    }
     let mut name = Vec::with_capacity(method.len() + 2);
+    for (member, value) in members {
+        writer.copy(b",");
+        name.clear();
+        encode(member, &mut name);
+        writer.copy(&name);
+        writer.copy(b":");
+        writer.carry(value.clone().into_bytes());
+    }
+    writer.copy(b",\"method\":");
+    name.clear();
     encode(method, &mut name);
     writer.copy(&name);
     writer.copy(b",\"params\":");

@@ -172,13 +172,9 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     if data.kind() != Kind::Object {
         return None;
     }
-    let names: Vec<String> = data
-        .open()
-        .ok()?
-        .into_iter()
-        .map(|member| member.name)
-        .collect();
-    if names != ["status", "type", "body"] {
+    let members = data.open().ok()?;
+    let names = members.iter().map(|member| &*member.name);
+    if !names.eq(["status", "type", "body"]) {
         return None;
     }
     let status = std::str::from_utf8(data.member("status")?.as_bytes())

@@ -7,6 +7,7 @@
 
 mod builtin;
 mod compare;
+mod draft;
 mod number;
 mod problem;
 mod row;
@@ -20,12 +21,10 @@ use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
 
 pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
+pub use draft::{RestReplySource, RowSource, RpcReplySource};
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
-pub use row::{
-    BodyPattern, RestReplyPattern, RestReplySource, Row, RowSource, RpcReplyPattern,
-    RpcReplySource, ToolResult,
-};
+pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
 pub use table::{Answered, Outcomes};
 
 /// An answer of a REST upstream, whole.

@@ -110,10 +110,9 @@ fn integer(json: &Json) -> Result<i64, PatternError> {
 impl NumberPattern {
     pub(super) fn read(&self, number: i64, reading: &mut Reading) -> Result<(), Misfit> {
         match self {
-            NumberPattern::Hole(slot) => reading.bind(
-                slot,
-                Bound::Value(Json::assembled(number.to_string().into())),
-            ),
+            NumberPattern::Hole(slot) => {
+                reading.bind(slot, Bound::Value(Json::written(number.to_string())))
+            }
             NumberPattern::Among(first, others)
                 if *first == number || others.iter().any(|choice| choice.has(number)) =>
             {

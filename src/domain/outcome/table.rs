@@ -1,7 +1,8 @@
 //! All outcomes of a route: which row an answer fits, on each side.
 
 use super::builtin::{self, ReplyLimits};
-use super::row::{Content, Row, RowSource, Seen, ToolResult, Written};
+use super::draft::RowSource;
+use super::row::{Content, Row, Seen, ToolResult, Written};
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;

@@ -27,12 +27,7 @@ fn rest(status: u16, content_type: &str, body: &str) -> RestReply {
 
 /// What a client would send on of an answer that it got.
 fn sent(answer: RestAnswer) -> RestReply {
-    let mut headers = HeaderMap::from_iter(
-        answer
-            .headers
-            .into_iter()
-            .map(|(name, value)| (name, value)),
-    );
+    let mut headers = HeaderMap::from_iter(answer.headers);
     if let Some(kind) = answer.content_type {
         headers.insert(CONTENT_TYPE, kind.parse().unwrap());
     }

@@ -159,17 +159,19 @@ impl Reading {
         let Some(hole) = slot.binds() else {
             return Ok(());
         };
-        match self.bindings.get(hole) {
-            Bound::Unbound => {
-                self.bindings.set(hole, value);
-                Ok(())
-            }
-            before if before.same(&value) => Ok(()),
-            _ => Err(Misfit::here(format!(
-                "it differs from the other place of `{}`",
-                slot.name
-            ))),
+        self.bind_hole(hole, value).map_err(|()| {
+            let name = &slot.name;
+            Misfit::here(format!("it differs from the other place of `{name}`"))
+        })
+    }
+
+    pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
+        let before = self.bindings.get(hole);
+        if *before == Bound::Unbound {
+            self.bindings.set(hole, value);
+            return Ok(());
         }
+        if before.same(&value) { Ok(()) } else { Err(()) }
     }
 }
 
@@ -207,7 +209,7 @@ impl Members {
             text.extend_from_slice(&self.object.as_bytes()[place.clone()]);
         }
         text.push(b'}');
-        Json::assembled(text)
+        Json::written(text)
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod bindings;
 mod compare;
+mod facts;
 mod mention;
 mod read;
 mod resolve;
@@ -16,7 +17,9 @@ mod value;
 mod write;
 
 pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
-pub use compare::{World, meeting, within, words_meeting, words_within};
+pub use compare::{
+    World, meeting, place_meeting, place_within, sample, within, words_meeting, words_within,
+};
 pub use mention::{Codec, Mention, PatternError, Said, Token, Way, parse_mention, tokens};
 pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
 pub use resolve::{Fact, Facts, Place, Resolver};
@@ -320,5 +323,7 @@ impl TextPattern {
     }
 }
 
+#[cfg(test)]
+pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
 mod tests;

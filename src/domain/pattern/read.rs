@@ -153,7 +153,7 @@ impl ListPattern {
         if value.kind() != Kind::Array {
             return Err(kind_is(value, "an array"));
         }
-        let places = value.elements();
+        let places: Vec<_> = value.elements().collect();
         if places.len() > self.items.len() && self.rest.is_none() {
             return Err(Misfit::here(format!(
                 "it has {} elements; {} are known",
@@ -175,7 +175,7 @@ impl ListPattern {
             text.extend_from_slice(&value.as_bytes()[first.start..last.end]);
         }
         text.push(b']');
-        reading.bind(rest, Bound::Value(Json::assembled(text)))
+        reading.bind(rest, Bound::Value(Json::written(text)))
     }
 }
 
@@ -184,12 +184,11 @@ impl EachPattern {
         if value.kind() != Kind::Array {
             return Err(kind_is(value, "an array"));
         }
-        let places = value.elements();
-        let mut lists: Vec<Vec<Bound>> = vec![Vec::with_capacity(places.len()); self.holes.len()];
+        let mut lists: Vec<Vec<Bound>> = vec![Vec::new(); self.holes.len()];
         let around = std::mem::take(&mut reading.bindings);
         let mut read = Ok(());
         reading.bindings = Bindings::of(around.len());
-        for (index, place) in places.into_iter().enumerate() {
+        for (index, place) in value.elements().enumerate() {
             let element = value.piece(place);
             read = self.item.read(Some(&element), reading);
             if read.is_err() {
@@ -203,16 +202,9 @@ impl EachPattern {
         reading.bindings = around;
         read?;
         for (list, hole) in lists.into_iter().zip(&self.holes) {
-            let list = Bound::Each(list);
-            match reading.bindings.get(*hole) {
-                Bound::Unbound => reading.bindings.set(*hole, list),
-                before if before.same(&list) => {}
-                _ => {
-                    return Err(Misfit::here(
-                        "its elements differ from those in the other place",
-                    ));
-                }
-            }
+            let bound = reading.bind_hole(*hole, Bound::Each(list));
+            bound
+                .map_err(|()| Misfit::here("its elements differ from those in the other place"))?;
         }
         Ok(())
     }

@@ -1,14 +1,11 @@
 //! From what each place says of a hole to what holds for it everywhere.
 //!
-//! Type and `?` are said once and hold on both sides; a default belongs to its side, and is the other's as
-//! well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+//! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
+//! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
 
 use super::mention::{Codec, Mention, PatternError, Said, Way};
 use super::text::Words;
-use super::{
-    Absence, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar, Shape,
-    Slot, Source, TextPattern,
-};
+use super::{Absence, Null, Part, Pattern, Scalar, Shape, TextPattern};
 use crate::domain::json::Json;
 use crate::domain::side::Side;
 
@@ -38,7 +35,14 @@ pub struct Fact {
     pub depth: usize,
     presence: Said,
     in_text: Said,
-    defaults: [Option<Json>; 2],
+    defaults: [Option<Fallback>; 2],
+}
+
+/// A default, and whether it is left out when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fallback {
+    value: Json,
+    left_out: Said,
 }
 
 /// All holes of a pair of patterns, by number.
@@ -46,7 +50,7 @@ pub struct Fact {
 pub struct Facts {
     /// In the order in which they are first named.
     pub holes: Vec<Fact>,
-    call: Vec<Fact>,
+    pub(super) call: Vec<Fact>,
 }
 
 /// What is said of a hole so far.
@@ -60,7 +64,8 @@ struct Talk {
     presence: Said,
     in_text: Said,
     in_path: Said,
-    defaults: [Option<String>; 2],
+    /// What each side says of a default: its text, and whether `?` stands beside it.
+    defaults: [Option<(String, Said)>; 2],
     on: [Said; 2],
 }
 
@@ -195,8 +200,13 @@ impl Resolver {
             Place::Rest => Some(Shape::Object),
             Place::Json | Place::Words | Place::Text | Place::Path => mention.shape.clone(),
         };
-        talk.says(shape, mention.presence)?;
-        talk.defaults(index(side), mention.default.as_ref())
+        // Beside a default, `?` says what that side does with it.
+        let presence = match mention.default {
+            None => mention.presence,
+            Some(_) => Said::No,
+        };
+        talk.says(shape, presence)?;
+        talk.defaults(index(side), mention)
     }
 
     fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Talk, PatternError> {
@@ -276,17 +286,20 @@ impl Talk {
         }
     }
 
-    fn defaults(&mut self, side: usize, default: Option<&String>) -> Result<(), PatternError> {
-        match (&self.defaults[side], default) {
-            (Some(before), Some(default)) if before != default => Err(PatternError::new(format!(
-                "the hole `{}` has two defaults on one side, `{before}` and `{default}`; say one",
-                self.name
+    fn defaults(&mut self, side: usize, mention: &Mention) -> Result<(), PatternError> {
+        let Some(default) = &mention.default else {
+            return Ok(());
+        };
+        let said = (default.clone(), mention.presence);
+        match &self.defaults[side] {
+            Some(before) if *before != said => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; say one",
+                self.name, before.0
             ))),
-            (_, Some(default)) => {
-                self.defaults[side] = Some(default.clone());
+            _ => {
+                self.defaults[side] = Some(said);
                 Ok(())
             }
-            (_, None) => Ok(()),
         }
     }
 
@@ -324,8 +337,11 @@ impl Talk {
             )));
         }
         let [rest, rpc] = self.defaults;
-        let checked = |default: Option<String>| {
-            let checked = default.map(|default| shape.check_default(&default));
+        let checked = |default: Option<(String, Said)>| {
+            let checked = default.map(|(text, left_out)| {
+                let value = shape.check_default(&text);
+                value.map(|value| Fallback { value, left_out })
+            });
             checked
                 .transpose()
                 .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
@@ -347,15 +363,20 @@ impl Fact {
     /// What an absent value means on a side.
     #[must_use]
     pub fn absence(&self, side: Side) -> Absence {
-        match (self.presence, &self.defaults[index(side)]) {
-            (Said::No, None) => Absence::Refused,
-            (Said::Yes, None) => Absence::Kept,
-            (Said::No, Some(default)) => Absence::Filled(default.clone()),
-            (Said::Yes, Some(default)) => Absence::Implied(default.clone()),
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return match self.presence {
+                Said::No => Absence::Refused,
+                Said::Yes => Absence::Kept,
+            };
+        };
+        let value = fallback.value.clone();
+        match (self.presence, fallback.left_out) {
+            (Said::No, Said::No) => Absence::Filled(value),
+            (Said::Yes, _) | (_, Said::Yes) => Absence::Implied(value),
         }
     }
 
-    fn null(&self) -> Null {
+    pub(super) fn null(&self) -> Null {
         let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
         if self.in_text == Said::Yes && may_be_absent {
             Null::Absent
@@ -363,212 +384,4 @@ impl Fact {
             Null::Value
         }
     }
-}
-
-impl Facts {
-    /// The number of a hole.
-    #[must_use]
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.holes.iter().position(|hole| hole.name == name)
-    }
-
-    /// What `{>name}` writes.
-    fn source(&self, name: &str, depth: usize) -> Result<(Source, Shape), PatternError> {
-        if name == "now" {
-            return Ok((Source::Now, Shape::One(Scalar::String)));
-        }
-        let found = match self.find(name) {
-            Some(hole) => Some((Source::Hole(hole), &self.holes[hole])),
-            None => {
-                let hole = self.call.iter().position(|hole| hole.name == name);
-                hole.map(|hole| (Source::Call(hole), &self.call[hole]))
-            }
-        };
-        match found {
-            Some((source, fact)) if fact.depth <= depth => Ok((source, fact.shape.clone())),
-            Some(_) => Err(PatternError::new(format!(
-                "`{{>{name}}}` stands outside of the elements that `{name}` has a value for"
-            ))),
-            None => Err(PatternError::new(format!(
-                "`{{>{name}}}` writes what nothing reads: no hole `{name}` is shared by both sides, and the call has none"
-            ))),
-        }
-    }
-
-    /// The slot that a place has.
-    ///
-    /// # Errors
-    /// [`PatternError`] where the hole cannot stand there.
-    pub fn slot(
-        &self,
-        side: Side,
-        mention: &Mention,
-        (place, depth): (Place, usize),
-    ) -> Result<Slot, PatternError> {
-        let mut slot = Slot {
-            name: mention.name.clone(),
-            role: Role::Forgotten(None),
-            shape: Shape::Any,
-            absence: Absence::Kept,
-            codec: mention.codec,
-            null: Null::Value,
-        };
-        if mention.name == "_" {
-            let bare = mention.default.as_deref().map(|value| {
-                let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
-                json.unwrap_or_else(|_| Json::string(value))
-            });
-            slot.role = Role::Forgotten(bare);
-            return Ok(slot);
-        }
-        if mention.way == Way::WriteOnly {
-            let (source, shape) = self.source(&mention.name, depth)?;
-            (slot.role, slot.shape) = (Role::Written(source), shape);
-        } else if let Some(hole) = self.find(&mention.name) {
-            let fact = &self.holes[hole];
-            slot.role = Role::Shared(hole);
-            slot.shape = fact.shape.clone();
-            slot.absence = fact.absence(side);
-            slot.null = fact.null();
-        }
-        fits_place(&slot, place)?;
-        Ok(slot)
-    }
-
-    /// The pattern with its slots.
-    ///
-    /// # Errors
-    /// [`PatternError`] where a hole cannot stand where it does.
-    pub fn resolve(&self, side: Side, pattern: &Pattern<Mention>) -> Result<Pattern, PatternError> {
-        self.nested(side, pattern, 0)
-    }
-
-    fn nested(
-        &self,
-        side: Side,
-        pattern: &Pattern<Mention>,
-        depth: usize,
-    ) -> Result<Pattern, PatternError> {
-        Ok(match pattern {
-            Pattern::Literal(json) => Pattern::Literal(json.clone()),
-            Pattern::Hole(mention) => {
-                Pattern::Hole(self.slot(side, mention, (Place::Json, depth))?)
-            }
-            Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
-            Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
-            Pattern::List(list) => Pattern::List(self.list(side, list, depth)?),
-            Pattern::Each(each) => Pattern::Each(self.each(side, each, depth)?),
-        })
-    }
-
-    fn object(
-        &self,
-        side: Side,
-        object: &ObjectPattern<Mention>,
-        depth: usize,
-    ) -> Result<ObjectPattern, PatternError> {
-        let mut members = Vec::with_capacity(object.members.len());
-        for (name, member) in &object.members {
-            let member = self.nested(side, member, depth);
-            members.push((name.clone(), member.map_err(|error| error.under(name))?));
-        }
-        let rest = object.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (Place::Rest, depth)));
-        Ok(ObjectPattern {
-            members,
-            rest: rest.transpose()?,
-            foreign: Vec::new(),
-        })
-    }
-
-    fn list(
-        &self,
-        side: Side,
-        list: &ListPattern<Mention>,
-        depth: usize,
-    ) -> Result<ListPattern, PatternError> {
-        let mut items = Vec::with_capacity(list.items.len());
-        for (index, item) in list.items.iter().enumerate() {
-            let item = self.nested(side, item, depth);
-            items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
-        }
-        let rest = list.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (Place::Json, depth)));
-        Ok(ListPattern {
-            items,
-            rest: rest.transpose()?,
-        })
-    }
-
-    fn each(
-        &self,
-        side: Side,
-        each: &EachPattern<Mention>,
-        depth: usize,
-    ) -> Result<EachPattern, PatternError> {
-        let item = self.nested(side, &each.item, depth + 1);
-        let item = item.map_err(|error| error.under("[1]"))?;
-        let mut holes = Vec::new();
-        item.slots(&mut |slot| holes.extend(slot.binds()));
-        holes.sort_unstable();
-        holes.dedup();
-        if holes.is_empty() {
-            return Err(PatternError::new(
-                "no hole inside of `[\"*\", …]` tells how many elements to write; name one, or write the elements out",
-            ));
-        }
-        Ok(EachPattern {
-            item: Box::new(item),
-            holes,
-        })
-    }
-
-    fn text(
-        &self,
-        side: Side,
-        text: &TextPattern<Mention>,
-        depth: usize,
-    ) -> Result<TextPattern, PatternError> {
-        let parts = text.parts.iter().map(|part| {
-            Ok(match part {
-                Part::Text(text) => Part::Text(text.clone()),
-                Part::Hole(mention) => {
-                    Part::Hole(self.slot(side, mention, (Place::Text, depth))?)
-                }
-            })
-        });
-        Ok(TextPattern {
-            parts: parts.collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// The words with their slots.
-    ///
-    /// # Errors
-    /// [`PatternError`] where a hole cannot stand where it does.
-    pub fn words(
-        &self,
-        side: Side,
-        words: &Words<Mention>,
-        place: Place,
-    ) -> Result<Words, PatternError> {
-        Ok(match words {
-            Words::Literal(text) => Words::Literal(text.clone()),
-            Words::Hole(mention) => Words::Hole(self.slot(side, mention, (place, 0))?),
-            Words::Mixed(text) => Words::Mixed(self.text(side, text, 0)?),
-        })
-    }
-}
-
-/// A list has one text only where a text may be given several times, or is cut at commas.
-fn fits_place(slot: &Slot, place: Place) -> Result<(), PatternError> {
-    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(_));
-    let once = matches!(place, Place::Text | Place::Path);
-    if is_list && once && slot.codec == Codec::Plain {
-        return Err(PatternError::new(format!(
-            "the hole `{}` is a list, which cannot stand in a path or beside text; give it a query parameter of its own",
-            slot.name
-        )));
-    }
-    Ok(())
 }

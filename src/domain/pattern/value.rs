@@ -176,7 +176,7 @@ impl Slot {
             Some(scalar) => scalar.read(text, &mut out)?,
             None => Scalar::String.read(text, &mut out)?,
         }
-        Ok(Bound::Value(Json::assembled(out)))
+        Ok(Bound::Value(Json::written(out)))
     }
 
     /// Reads the texts of a URL or a header: none, one or several.
@@ -221,7 +221,7 @@ impl Slot {
             scalar.read(text, &mut out)?;
         }
         out.push(b']');
-        Ok(Bound::Value(Json::assembled(out)))
+        Ok(Bound::Value(Json::written(out)))
     }
 
     /// The text of a value, if there is one.
@@ -288,7 +288,7 @@ impl Slot {
                 value.kind().described()
             ));
         }
-        let texts = value.elements().into_iter().enumerate();
+        let texts = value.elements().enumerate();
         let texts = texts.map(|(index, place)| {
             scalar
                 .write(&value.as_bytes()[place])
@@ -352,7 +352,7 @@ impl Shape {
             Shape::Null => kind == Kind::Null,
             Shape::Repeated(scalar) | Shape::Separated(scalar) => {
                 if kind == Kind::Array {
-                    for (index, place) in value.elements().into_iter().enumerate() {
+                    for (index, place) in value.elements().enumerate() {
                         scalar
                             .check(&value.as_bytes()[place])
                             .map_err(|what| format!("element {index}: {what}"))?;
@@ -364,8 +364,13 @@ impl Shape {
         if right {
             Ok(())
         } else {
-            let (wanted, found) = (self.described(), kind.described());
-            Err(format!("it must be {wanted}, not {found}"))
+            let wanted = match self {
+                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
+                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
+                    self.described()
+                }
+            };
+            Err(format!("it must be {wanted}, not {}", kind.described()))
         }
     }
 

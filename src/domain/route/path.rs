@@ -201,6 +201,14 @@ impl End {
         found.map(|(_, group)| group)
     }
 
+    /// Whether another route with this method ends here.
+    fn has_other(&self, (method, index): (&Method, usize)) -> bool {
+        let mut ends = self.plain.iter().chain(self.verbs.values().flatten());
+        ends.any(|(known, group)| {
+            known == method && group.routes().iter().any(|route| *route != index)
+        })
+    }
+
     fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
         let verbs = self.verbs.values_mut().flatten();
         self.plain.iter_mut().chain(verbs).map(|(_, routes)| routes)
@@ -231,6 +239,13 @@ impl Tree {
         let mut found = Vec::new();
         self.root.groups_mut(&mut found);
         found
+    }
+
+    /// Whether a path that a template makes may be the path of another route with its method.
+    pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
+        let template = &route.rest_call.path;
+        self.root
+            .contests(&template.segments, (&route.method, index))
     }
 
     pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
@@ -295,6 +310,38 @@ impl Node {
     fn rest_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (_, verb) = search.verb.clone()?;
         self.rest.find(Some(&verb), search)
+    }
+
+    /// Verbs are not told apart here: what may be another route's is looked at when it is written.
+    fn contests(&self, segments: &[SegmentPattern], own: (&Method, usize)) -> bool {
+        if self.rest.has_other(own) {
+            return true;
+        }
+        let Some((first, behind)) = segments.split_first() else {
+            return self.here.has_other(own);
+        };
+        let one = self.one.as_deref();
+        match first {
+            SegmentPattern::Literal(text) => {
+                let literal = self.literals.get(text);
+                literal
+                    .into_iter()
+                    .chain(one)
+                    .any(|node| node.contests(behind, own))
+            }
+            SegmentPattern::One => {
+                let nodes = self.literals.values().chain(one);
+                nodes.into_iter().any(|node| node.contests(behind, own))
+            }
+            SegmentPattern::Rest => {
+                self.here.has_other(own)
+                    || self
+                        .literals
+                        .values()
+                        .chain(one)
+                        .any(|node| node.contests(segments, own))
+            }
+        }
     }
 
     fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut Group>) {

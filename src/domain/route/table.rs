@@ -7,11 +7,13 @@ use http::{HeaderMap, Method};
 use super::path::{Found, Tree};
 use super::siblings::{Group, arrange, duplicate_names};
 use super::url::Query;
-use super::{PathError, Route, Segments};
+use super::{BindError, PathError, Route, Segments};
 use crate::domain::json::Json;
 use crate::domain::pattern::{Reading, Words};
 use crate::domain::side::Side;
-use crate::domain::translate::{RestHead, Terms, read_body, read_rest, read_rpc};
+use crate::domain::translate::{
+    RestHead, Terms, ToRest, read_body, read_rest, read_rpc, rpc_to_rest,
+};
 
 /// Why routes cannot stand in one table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +35,15 @@ pub struct RouteTable {
     by_rpc: HashMap<String, Group>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
     by_rpc_pattern: Group,
+    /// Whether what a route writes may be the URL of another one.
+    contested: Vec<Contested>,
+}
+
+/// Whether what a route writes may be the URL of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contested {
+    No,
+    Yes,
 }
 
 /// What the table says of a REST call.
@@ -93,7 +104,16 @@ impl RouteTable {
             arrange(group, &mut routes, Side::Rpc, &mut errors);
         }
         if errors.is_empty() {
+            let contested = routes.iter().enumerate();
+            let contested = contested.map(|(index, route)| {
+                if tree.contests(route, index) {
+                    Contested::Yes
+                } else {
+                    Contested::No
+                }
+            });
             Ok(RouteTable {
+                contested: contested.collect(),
                 routes,
                 tree,
                 by_rpc,
@@ -194,6 +214,60 @@ impl RouteTable {
                 self.first_rpc(&named, (method, params))
             }
         }
+    }
+
+    /// Writes the REST call of an RPC call that belongs to a route.
+    ///
+    /// # Errors
+    /// [`BindError`] names the member that does not fit, among others one that would make it the call of
+    /// another route: `GET /items/{id}` is never `GET /items/search`.
+    pub fn write_rest(
+        &self,
+        index: usize,
+        call: (&str, Option<&Json>),
+        terms: Terms,
+    ) -> Result<ToRest, BindError> {
+        let route = self.route(index);
+        let written = rpc_to_rest(route, call, terms)?;
+        if self.contested[index] == Contested::No {
+            return Ok(written);
+        }
+        let (path, query) = match written.target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (written.target.as_str(), None),
+        };
+        let segments = Segments::split(path);
+        let headers = HeaderMap::from_iter(written.headers.iter().cloned());
+        let taken = match self.select_rest(&route.method, &segments, query, &headers) {
+            RestSelection::Route(taken) => Some(taken),
+            // Siblings of one URL are told apart by what they name, which the pattern has written.
+            RestSelection::ByBody(group) => {
+                let own = group.routes().contains(&index).then_some(index);
+                own.or(group.routes().first().copied())
+            }
+            RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => {
+                None
+            }
+        };
+        match taken.filter(|taken| *taken != index) {
+            // An alias that is entered from the other side only has a twin in its place.
+            Some(taken) if !self.is_alias(index, taken) => Err(BindError::new(
+                "params",
+                format!(
+                    "these values would make it a call of the route `{}`",
+                    self.route(taken).name
+                ),
+            )),
+            Some(_) | None => Ok(written),
+        }
+    }
+
+    /// Whether a route stands for another one that REST callers enter at the same path.
+    fn is_alias(&self, index: usize, twin: usize) -> bool {
+        let (route, twin) = (self.route(index), self.route(twin));
+        !route.enters_from(Side::Rest)
+            && route.rest_call.path.segments == twin.rest_call.path.segments
+            && route.rest_call.path.verb == twin.rest_call.path.verb
     }
 
     /// Among routes of one path and method: the most specific that fits, else the nearest.

@@ -27,6 +27,7 @@ use crate::gateway::rest::{decide, identify, successor};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
 
 /// What the messages of one HTTP request have in common.
+#[derive(Clone)]
 struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
@@ -143,7 +144,7 @@ async fn pass(
     let passed = async {
         record.admit()?;
         let upstream = installed
-            .upstream(Side::Rpc)
+            .upstream(None, Side::Rpc)
             .ok_or_else(|| no_method(&head.method))?;
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         forward(
@@ -261,13 +262,11 @@ impl Letter {
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
         record.admit()?;
-        let upstream = self.installed.upstream(Side::Rpc).ok_or_else(|| {
+        let upstream = self.installed.upstream(None, Side::Rpc).ok_or_else(|| {
             let message = "a response to nothing: there is no RPC upstream that could have asked";
             Failure::new(Reason::InvalidRequest, message)
         })?;
-        let answer = self
-            .forward(record, upstream, text.into_bytes().into())
-            .await?;
+        let answer = self.forward(record, upstream, text.into_bytes()).await?;
         match company {
             Company::Alone => Ok(Spoken::Stream(answer)),
             Company::Batch(_) => self.discard(record, upstream, answer).await,
@@ -290,15 +289,22 @@ impl Letter {
         let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
             (Stage::Retired, Some(index)) => Err(retired(plan.routes.route(index))),
-            (Stage::Translate, Some(index)) => {
-                self.translate(record, plan.routes.route(index), call).await
-            }
+            (Stage::Translate, Some(index)) => self.translate(record, index, call).await,
             (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
                 let upstream = self
                     .installed
-                    .upstream(Side::Rpc)
+                    .upstream(selected, Side::Rpc)
                     .ok_or_else(|| unknown(&call.method))?;
-                self.passthrough(record, upstream, call, company).await
+                match self.stripped(upstream, call)? {
+                    None => self.passthrough(record, upstream, call, company).await,
+                    Some((call, body)) => {
+                        let letter = Letter {
+                            body,
+                            ..self.clone()
+                        };
+                        letter.passthrough(record, upstream, &call, company).await
+                    }
+                }
             }
         }
     }

@@ -7,31 +7,28 @@ use http::{Method, Request};
 use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
-use crate::domain::failure::{Blame, Failure};
+use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::route::Route;
+use crate::domain::plan::Credentials;
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Hop};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
-use crate::upstream::{Body, HttpUpstream, Progress, Repeat, read_whole};
+use crate::upstream::{Body, HttpUpstream, Repeat, read_whole};
 
 impl Letter {
     pub(super) async fn translate(
         &self,
         record: &mut Record,
-        route: &Route,
+        index: usize,
         call: &Call,
     ) -> Result<Spoken, Failure> {
         let context = (&self.head, &self.arrival);
-        let (answer, brought) = {
-            let called = (call.method.as_str(), call.params.as_ref());
-            translated::rpc_call(record, route, called, context).await?
-        };
+        let (answer, brought) = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let mut whole = render::rpc_message(match answer {
             RpcAnswer::Result(result) => jsonrpc::result(&id, result),
@@ -55,13 +52,11 @@ impl Letter {
                 Company::Alone => self.body.clone(),
                 Company::Batch(_) => call.text.clone().into_bytes(),
             };
-            let answer = self.forward(record, upstream, body.into()).await?;
+            let answer = self.forward(record, upstream, body).await?;
             return self.discard(record, upstream, answer).await;
         };
         if id.travels() && matches!(company, Company::Alone) {
-            let answer = self
-                .forward(record, upstream, self.body.clone().into())
-                .await?;
+            let answer = self.forward(record, upstream, self.body.clone()).await?;
             return Ok(Spoken::Stream(answer));
         }
         let minted = self.worker.mint();
@@ -82,26 +77,49 @@ impl Letter {
         Ok(Spoken::Answer(Box::new(whole)))
     }
 
+    /// The call without the credentials that its envelope bears and this upstream does not get.
+    pub(super) fn stripped(
+        &self,
+        upstream: &HttpUpstream,
+        call: &Call,
+    ) -> Result<Option<(Call, Bytes)>, Failure> {
+        let plan = &self.installed.plan;
+        let takes = |name: &str| {
+            let named = upstream.plan().envelope.iter();
+            upstream.plan().credentials == Credentials::Forward
+                && named.into_iter().any(|paired| paired.member == name)
+        };
+        let mut known = plan.face.envelope.iter();
+        if known.all(|paired| takes(&paired.member)) {
+            return Ok(None);
+        }
+        let is_credential = |name: &str| {
+            let mut known = plan.face.envelope.iter();
+            known.any(|paired| paired.member == name)
+        };
+        let Some(body) = call.without(|name| is_credential(name) && !takes(name)) else {
+            return Ok(None);
+        };
+        match jsonrpc::parse(&body, plan.limits.message()) {
+            Ok(jsonrpc::Incoming::Single(jsonrpc::Item::Call(call))) => Ok(Some((call, body))),
+            // What was a call without these members still is one.
+            Ok(_) | Err(_) => Err(Failure::new(
+                Reason::Internal,
+                "the credentials in the envelope cannot be taken out of the message",
+            )),
+        }
+    }
+
     /// Sends a message on with the headers that it came with.
     pub(super) async fn forward(
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        body: Pieces,
+        body: Bytes,
     ) -> Result<Answer, Failure> {
         let mut head = self.head.clone();
         head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
-        head.headers.remove(http::header::EXPECT);
-        head.headers
-            .insert(http::header::CONTENT_LENGTH, body.len().into());
-        head.headers.remove(http::header::TRAILER);
-        let body = Body::from(body);
-        let forwarded = Forwarded {
-            head,
-            body,
-            progress: Progress::complete(),
-            upgrade: None,
-        };
+        let forwarded = Forwarded::read(head, body);
         forward(record, upstream, forwarded, &self.arrival).await
     }
 

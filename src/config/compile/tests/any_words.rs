@@ -154,7 +154,7 @@ proptest! {
             Ok(plan) => {
                 prop_assert_eq!(plan.routes.routes().len(), raw.routes.len());
                 prop_assert_eq!(plan.rollout.flags.len(), flags.len());
-                prop_assert!(plan.rest.is_some() || plan.rpc.is_some());
+                prop_assert!(!plan.upstreams.all.is_empty());
             }
             Err(problems) => prop_assert!(problems.iter().count() > 0),
         }

@@ -1,51 +1,167 @@
-//! Stub of the relation.
+//! The one relation over patterns by which routes and rows of outcomes are chosen: A is more specific than
+//! B when every value that fits A fits B.
+//!
+//! It knows patterns and nothing of routes and replies. Laws (tested over generated patterns): [`within`]
+//! is reflexive and transitive, and never true when a value of the one does not fit the other; what
+//! [`meeting`] returns fits both, and where it returns nothing, nothing does. Two gaps are left, both on
+//! the side of silence: JSON inside of a longer text is compared by a few samples, and so are the values of
+//! a hole that stands in one pattern in several places, where each place narrows it in a way of its own.
 
-use super::{Pattern, Words};
-use crate::domain::json::Json;
+mod grammar;
+mod links;
+mod meeting;
+mod pins;
+mod texts;
+mod within;
+mod words;
 
-/// Whether unknown members are fine.
+use super::{
+    Absence, Bindings, Codec, Null, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot,
+    Strangers,
+};
+use crate::domain::json::{Json, same_ignoring_case};
+use grammar::{Fit, Grammar};
+use texts::Texts;
+
+pub use meeting::{meeting, place_meeting, sample};
+pub use words::{words_meeting, words_within};
+
+/// Whether members that a pattern does not name are fine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum World {
-    /// Replies.
+    /// Replies: members not named do not matter, and `{}` fits the empty object only.
     Open,
-    /// Requests.
+    /// Requests among siblings: a member that a pattern does not name makes a value not fit it.
     Closed,
 }
 
-/// x
-#[must_use]
-pub fn within(one: &Pattern, other: &Pattern, _world: World) -> bool {
-    one == other
-}
-
-/// x
-#[must_use]
-pub fn meeting(one: &Pattern, other: &Pattern, _world: World) -> Option<Json> {
-    match (one, other) {
-        (Pattern::Literal(one), Pattern::Literal(other)) if one != other => None,
-        (Pattern::Object(a), Pattern::Object(b)) => {
-            for (n, p) in &a.members {
-                if let Some((_, q)) = b.members.iter().find(|(m, _)| m == n) {
-                    meeting(p, q, World::Open)?;
-                }
-            }
-            Some(Json::literal("{}"))
+impl World {
+    /// Whether members that an object does not name may be there.
+    fn is_loose(self, object: &ObjectPattern) -> bool {
+        match self {
+            World::Open => !object.is_empty(),
+            World::Closed => object.rest.is_some(),
         }
-        _ => Some(Json::literal("null")),
+    }
+
+    fn strangers(self) -> Strangers {
+        match self {
+            World::Open => Strangers::Open,
+            World::Closed => Strangers::Refused,
+        }
     }
 }
 
-/// x
+/// Whether every value that fits `one` fits `other`; `false` where that cannot be told.
 #[must_use]
-pub fn words_within(one: &Words, other: &Words) -> bool {
-    one == other || matches!((one, other), (Words::Literal(_), Words::Hole(_)))
+pub fn within(one: &Pattern, other: &Pattern, world: World) -> bool {
+    within::Within::new(world).alone(one, other)
 }
 
-/// x
+/// The same where there may be nothing at all, as for a member of an object: nothing counts as a value.
+/// `None` is a place that a pattern does not name.
 #[must_use]
-pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
-    match (one, other) {
-        (Words::Literal(one), Words::Literal(other)) if one != other => None,
-        _ => Some(Vec::new()),
+pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: World) -> bool {
+    let mut within = within::Within::new(world);
+    within.place(one, other) && within.links.agree()
+}
+
+/// The nesting of JSON inside of strings that is compared.
+const DEPTH: u16 = 128;
+
+/// A reading of one pattern.
+fn reading(pattern: &Pattern, world: World) -> Reading {
+    let mut holes = 0;
+    pattern.slots(&mut |slot| holes = holes.max(slot.binds().map_or(0, |hole| hole + 1)));
+    Reading {
+        bindings: Bindings::of(holes),
+        ..Reading::of(0, world.strangers(), DEPTH)
     }
 }
+
+/// Whether a value fits a pattern.
+fn reads(pattern: &Pattern, value: &Json, world: World) -> bool {
+    pattern
+        .read(Some(value), &mut reading(pattern, world))
+        .is_ok()
+}
+
+/// Whether two names differ, and only in letter case.
+fn twins(one: &str, other: &str) -> bool {
+    one != other && same_ignoring_case(one, other)
+}
+
+/// Whether any value of JSON fits.
+fn takes_all(slot: &Slot) -> bool {
+    let null = slot.null == Null::Value || slot.absence != Absence::Refused;
+    slot.binds().is_none() || (slot.codec == Codec::Plain && slot.shape == Shape::Any && null)
+}
+
+/// Whether `null` fits.
+fn takes_null(slot: &Slot) -> bool {
+    let plain = slot.codec == Codec::Plain && matches!(slot.shape, Shape::Any | Shape::Null);
+    slot.binds().is_none()
+        || match slot.null {
+            Null::Value => plain,
+            Null::Absent => slot.absence != Absence::Refused,
+        }
+}
+
+/// All values of a hole that takes a few only.
+fn few(slot: &Slot) -> Option<Vec<Json>> {
+    if slot.codec == Codec::Json || slot.binds().is_none() {
+        return None;
+    }
+    let mut values = match &slot.shape {
+        Shape::One(Scalar::Enum(words)) => words.iter().map(|word| Json::string(word)).collect(),
+        Shape::One(Scalar::Boolean) => vec![Json::literal("true"), Json::literal("false")],
+        Shape::Null => Vec::new(),
+        Shape::Any
+        | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number)
+        | Shape::Repeated(_)
+        | Shape::Separated(_)
+        | Shape::Object
+        | Shape::Array => return None,
+    };
+    if takes_null(slot) {
+        values.push(Json::literal("null"));
+    }
+    Some(values)
+}
+
+/// What each element is like of the arrays that a hole takes.
+fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
+    let shape = match shape {
+        Shape::Repeated(scalar) | Shape::Separated(scalar) => Shape::One(scalar.clone()),
+        Shape::Array => Shape::Any,
+        Shape::Any | Shape::One(_) | Shape::Object | Shape::Null => return None,
+    };
+    (slot.codec == Codec::Plain).then(|| {
+        Pattern::Hole(Slot {
+            name: slot.name.clone(),
+            role: Role::Shared(0),
+            shape,
+            absence: Absence::Refused,
+            codec: Codec::Plain,
+            null: Null::Value,
+        })
+    })
+}
+
+/// The strings that fit, where strings may.
+fn texts_of(pattern: &Pattern, fit: Fit) -> Option<Texts> {
+    match pattern {
+        Pattern::Literal(value) => value.text()?.ok().map(|text| Texts::one(&text)),
+        Pattern::Text(text) => Some(Texts::pattern(text, fit)),
+        Pattern::Hole(slot) => match (&slot.shape, slot.codec) {
+            (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
+                Some(Texts::grammar(Grammar::of_text(slot, fit)))
+            }
+            (_, Codec::Plain) => takes_all(slot).then(|| Texts::grammar(Grammar::ANY)),
+        },
+        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

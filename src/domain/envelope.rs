@@ -1,0 +1,182 @@
+//! Members of the JSON-RPC envelope that stand for HTTP headers: credentials, which some servers take in the
+//! message itself.
+//!
+//! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: a
+//! value that becomes a header and comes back is the value.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::json::{Json, Kind};
+use super::pattern::{
+    Facts, PatternError, Place, Reading, Resolver, Scope, Slot, Strangers, Words, Writing,
+};
+use super::route::{BindError, HeaderItem};
+use super::side::Side;
+use super::translate::{read_headers, write_headers};
+
+/// A member and its header: `auth = { header = "authorization", value = "Bearer {token}" }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paired {
+    /// The name of the member.
+    pub member: String,
+    item: HeaderItem,
+    slot: Slot,
+}
+
+/// The members that JSON-RPC itself has (JSON-RPC 2.0 §4).
+const OWN: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+
+impl Paired {
+    /// Compiles one pair; `value` is the text of the header, with one hole for the value of the member.
+    ///
+    /// # Errors
+    /// [`PatternError`] with the key that is wrong.
+    pub fn parse(member: &str, header: HeaderName, value: &str) -> Result<Paired, PatternError> {
+        if OWN.iter().any(|own| own.eq_ignore_ascii_case(member)) {
+            return Err(PatternError::new(format!(
+                "`{member}` is a member of JSON-RPC itself"
+            )));
+        }
+        let under = |error: PatternError| error.under("value");
+        let words = Words::parse(value).map_err(under)?;
+        let mentions = words.mentions();
+        let [mention] = mentions[..] else {
+            let what = "it has one hole, which is the value of the member: `{token}`";
+            return Err(under(PatternError::new(what)));
+        };
+        let mut resolver = Resolver::default();
+        resolver
+            .words(Side::Rest, &words, Place::Words)
+            .map_err(under)?;
+        let bare = super::pattern::mention_named(&mention.name, super::pattern::Way::Both, None);
+        resolver
+            .mention(Side::Rpc, &bare, (Place::Json, 0))
+            .map_err(under)?;
+        let facts = resolver.finish(&Facts::default()).map_err(under)?;
+        Ok(Paired {
+            member: member.to_owned(),
+            item: HeaderItem {
+                name: header,
+                words: facts
+                    .words(Side::Rest, &words, Place::Words)
+                    .map_err(under)?,
+            },
+            slot: facts
+                .slot(Side::Rpc, &bare, (Place::Json, 0))
+                .map_err(under)?,
+        })
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &HeaderName {
+        &self.item.name
+    }
+
+    /// The value of the member that a caller's headers say; none where they say nothing of this form.
+    #[must_use]
+    pub fn from_headers(&self, headers: &HeaderMap, depth: u16) -> Option<Json> {
+        let mut reading = Reading::of(1, Strangers::Open, depth);
+        read_headers(std::slice::from_ref(&self.item), headers, &mut reading).ok()?;
+        self.slot.write_json(reading.bindings.get(0).clone()).ok()?
+    }
+
+    /// The header that the value of a member says; none for `null`.
+    ///
+    /// # Errors
+    /// [`BindError`] names the member and what is wrong with its value, which it never shows.
+    pub fn to_header(
+        &self,
+        value: &Json,
+        depth: u16,
+    ) -> Result<Option<(HeaderName, HeaderValue)>, BindError> {
+        if value.kind() == Kind::Null {
+            return Ok(None);
+        }
+        let wrong = |_| BindError::new(&*self.member, "its value cannot stand in its header");
+        let bound = self.slot.read_json(Some(value), depth).map_err(|_| ());
+        let mut reading = Reading::of(1, Strangers::Open, depth);
+        reading.bindings.set(0, bound.map_err(wrong)?);
+        let writing = Writing::of(Scope {
+            bindings: &reading.bindings,
+            call: None,
+            now: String::new,
+        });
+        let written = write_headers(std::slice::from_ref(&self.item), &writing);
+        let mut pair = written.map_err(|_| ()).map_err(wrong)?.pop();
+        if let Some((_, value)) = &mut pair {
+            value.set_sensitive(true);
+        }
+        Ok(pair)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paired(value: &str) -> Paired {
+        Paired::parse("auth", HeaderName::from_static("authorization"), value).unwrap()
+    }
+
+    fn headers(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(
+            HeaderName::from_static("authorization"),
+            HeaderValue::from_static(value),
+        )])
+    }
+
+    #[test]
+    fn a_member_becomes_its_header_and_comes_back() {
+        for (pattern, member, header) in [
+            ("{token}", r#""Bearer x""#, "Bearer x"),
+            ("Bearer {token}", r#""x""#, "Bearer x"),
+            ("{map:json}", r#"{"a":[1.10]}"#, r#"{"a":[1.10]}"#),
+        ] {
+            let paired = paired(pattern);
+            let value = Json::parse(member.into(), 16).unwrap();
+            let (name, written) = paired.to_header(&value, 16).unwrap().unwrap();
+            assert_eq!(
+                (name.as_str(), written.to_str().unwrap()),
+                ("authorization", header)
+            );
+            assert!(written.is_sensitive());
+            let back = paired.from_headers(&headers(header), 16).unwrap();
+            assert_eq!(back, value);
+        }
+    }
+
+    #[test]
+    fn what_has_another_form_is_no_value() {
+        assert_eq!(
+            paired("Bearer {token}").from_headers(&headers("Basic x"), 16),
+            None
+        );
+        assert_eq!(paired("{token}").from_headers(&HeaderMap::new(), 16), None);
+        let null = Json::literal("null");
+        assert_eq!(paired("{token}").to_header(&null, 16).unwrap(), None);
+        let wrong = paired("{token}")
+            .to_header(&Json::literal("7"), 16)
+            .unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "auth: its value cannot stand in its header"
+        );
+        let broken = Json::string("a\nb");
+        assert!(paired("{token}").to_header(&broken, 16).is_err());
+    }
+
+    #[test]
+    fn a_pair_has_one_hole_and_a_name_of_its_own() {
+        let header = || HeaderName::from_static("authorization");
+        for (member, value, words) in [
+            ("id", "{token}", "a member of JSON-RPC itself"),
+            ("auth", "x", "one hole"),
+            ("auth", "{a}-{b}", "one hole"),
+            ("auth", "{a", "no closing brace"),
+        ] {
+            let error = Paired::parse(member, header(), value).unwrap_err();
+            assert!(error.what.contains(words), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Values without white space between their tokens.
+
+use super::Json;
+use super::skip::{skip_string, skip_white};
+
+impl Json {
+    /// The same value without white space outside of strings, everything else as it was.
+    #[must_use]
+    pub fn compact(&self) -> Json {
+        let text = self.as_bytes();
+        let mut out = Vec::new();
+        let mut kept = 0;
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => at = skip_string(text, at).0,
+                b' ' | b'\n' | b'\r' | b'\t' => {
+                    out.extend_from_slice(&text[kept..at]);
+                    kept = skip_white(text, at);
+                    at = kept;
+                }
+                _ => at += 1,
+            }
+        }
+        if kept == 0 {
+            // A value starts with no white space, so there is none.
+            return self.clone();
+        }
+        out.extend_from_slice(&text[kept..]);
+        Json::written(out)
+    }
+}

@@ -1,0 +1,232 @@
+//! Steps over text that is known to be valid JSON: no grammar, no UTF-8, only quotes and brackets are looked at.
+//!
+//! On a text that is not valid the places are meaningless, but lie within it: nothing panics. Law: on every
+//! valid text the places are those that the validating scan finds.
+
+use std::iter::FusedIterator;
+use std::ops::Range;
+
+use memchr::memchr2;
+
+use super::blocks::{Block, Bracket, bracket, plain_length};
+
+/// A member of a valid object, as places in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The name, without its quotes, escapes untouched.
+    pub(super) name: Range<usize>,
+    /// Whether the name is spelled with escapes.
+    pub(super) spelling: Spelling,
+    /// The value, without white space around it.
+    pub(super) value: Range<usize>,
+}
+
+/// How the inside of a string is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// As the text that it is.
+    Plain,
+    /// With escapes.
+    Escaped,
+}
+
+/// The members of a valid object, in order; none where the text is no object.
+#[derive(Debug, Clone)]
+pub(super) struct Places<'a> {
+    text: &'a [u8],
+    /// Behind the opening bracket, or behind a value.
+    at: usize,
+}
+
+/// The members of a valid object.
+#[inline]
+pub(super) fn members(text: &[u8]) -> Places<'_> {
+    Places {
+        text,
+        at: inside(text, b'{'),
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = Place;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Place> {
+        let open = next_item(self.text, self.at)?;
+        let (end, spelling) = skip_string(self.text, open);
+        let colon = skip_white(self.text, end);
+        let start = skip_white(self.text, colon + 1);
+        self.at = skip_value(self.text, start);
+        Some(Place {
+            name: open + 1..end.saturating_sub(1).max(open + 1),
+            spelling,
+            value: start.min(self.at)..self.at,
+        })
+    }
+}
+
+/// The places of the elements of a valid array, in order; none where the text is no array.
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    text: &'a [u8],
+    /// Behind the opening bracket, or behind an element.
+    at: usize,
+}
+
+/// The places of the elements of an array that is known to be valid, without white space around it.
+#[inline]
+#[must_use]
+pub fn elements(text: &[u8]) -> Elements<'_> {
+    Elements {
+        text,
+        at: inside(text, b'['),
+    }
+}
+
+impl Iterator for Elements<'_> {
+    type Item = Range<usize>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = next_item(self.text, self.at)?;
+        self.at = skip_value(self.text, start);
+        Some(start..self.at)
+    }
+}
+
+impl FusedIterator for Elements<'_> {}
+
+/// Behind the bracket that opens the value, or at the end where it is of another kind.
+#[inline]
+fn inside(text: &[u8], bracket: u8) -> usize {
+    if text.first() == Some(&bracket) {
+        1
+    } else {
+        text.len()
+    }
+}
+
+/// Where the next member or element starts, after the one that ended at `at`.
+#[inline(always)]
+fn next_item(text: &[u8], at: usize) -> Option<usize> {
+    let at = skip_white(text, at);
+    match text.get(at)? {
+        b',' => {
+            let at = skip_white(text, at + 1);
+            (at < text.len()).then_some(at)
+        }
+        b']' | b'}' => None,
+        _ => Some(at),
+    }
+}
+
+/// The end of the white space at `at`.
+#[inline(always)]
+pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of the value that starts at `at`.
+#[inline(always)]
+fn skip_value(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b'"') => skip_string(text, at).0,
+        Some(b'{' | b'[') => skip_nested(text, at),
+        _ => skip_scalar(text, at),
+    }
+}
+
+/// The end of the number or word that starts at `at`; at least one byte is taken, so that no text is walked forever.
+#[inline(always)]
+pub(super) fn skip_scalar(text: &[u8], at: usize) -> usize {
+    let mut end = at + 1;
+    while let Some(byte) = text.get(end)
+        && !matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t')
+    {
+        end += 1;
+    }
+    end.min(text.len())
+}
+
+/// The end, behind the closing quote, of the string whose opening quote is at `at`.
+#[inline(always)]
+pub(super) fn skip_string(text: &[u8], at: usize) -> (usize, Spelling) {
+    /// Most strings end within this; a longer one is worth the call of a vector search.
+    const NEAR: usize = 32;
+    let start = at + 1;
+    let near = text.get(start..).unwrap_or_default();
+    let length = plain_length(&near[..near.len().min(NEAR)], &mut 0);
+    match near.get(length) {
+        Some(b'"') => (start + length + 1, Spelling::Plain),
+        Some(_) => skip_far(text, start + length, Spelling::Plain),
+        None => (text.len(), Spelling::Plain),
+    }
+}
+
+#[inline(never)]
+fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spelling) {
+    while let Some(rest) = text.get(at..)
+        && let Some(found) = memchr2(b'"', b'\\', rest)
+    {
+        at += found;
+        if text[at] == b'"' {
+            return (at + 1, spelling);
+        }
+        spelling = Spelling::Escaped;
+        at += 2;
+    }
+    (text.len(), spelling)
+}
+
+/// The end of the object or array that starts at `at`.
+fn skip_nested(text: &[u8], mut at: usize) -> usize {
+    /// Many values are this small; a larger one is worth the setting up of blocks.
+    const NEAR: usize = 64;
+    let near = at.saturating_add(NEAR);
+    let mut depth = 0_usize;
+    while at < near
+        && let Some(byte) = text.get(at)
+    {
+        if *byte == b'"' {
+            at = skip_string(text, at).0;
+            continue;
+        }
+        at += 1;
+        match bracket(*byte) {
+            None => {}
+            Some(Bracket::Opens) => depth += 1,
+            Some(Bracket::Closes) if depth <= 1 => return at,
+            Some(Bracket::Closes) => depth -= 1,
+        }
+    }
+    skip_far_nested(text, at, depth)
+}
+
+/// The end of an object or array of which `depth` brackets are open at `at`, outside of strings; 64 bytes at a time.
+#[inline(never)]
+fn skip_far_nested(text: &[u8], at: usize, mut depth: usize) -> usize {
+    let mut block = Block::default();
+    let mut start = at;
+    let rest = text.get(at..).unwrap_or_default();
+    let (whole, last) = rest.as_chunks::<64>();
+    let mut padded = [b' '; 64];
+    padded[..last.len()].copy_from_slice(last);
+    for bytes in whole.iter().chain(std::iter::once(&padded)) {
+        let mut brackets = block.brackets(bytes);
+        while brackets != 0 {
+            let place = brackets.trailing_zeros() as usize;
+            match bracket(bytes[place]) {
+                None => {}
+                Some(Bracket::Opens) => depth += 1,
+                Some(Bracket::Closes) if depth <= 1 => return (start + place + 1).min(text.len()),
+                Some(Bracket::Closes) => depth -= 1,
+            }
+            brackets &= brackets - 1;
+        }
+        start += 64;
+    }
+    text.len()
+}

@@ -1,0 +1,250 @@
+//! From what the table says of an outcome to the row.
+
+use super::number::NumberPattern;
+use super::row::{BodyPattern, IS_ERROR, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
+use crate::domain::pattern::{Facts, Mention, Pattern, PatternError, Place, Resolver, Tree, Words};
+use crate::domain::route::{parse_headers, resolve_headers};
+use crate::domain::side::Side;
+
+/// What a route table says of one outcome.
+#[derive(Debug, Clone)]
+pub struct RowSource {
+    /// The key of the row's table: `route[3].outcome[0]`, `outcomes.common[2]`.
+    pub key: String,
+    /// 0 for a row of the route itself, then the sets in the order in which it names them.
+    pub origin: usize,
+    /// `rest`
+    pub rest: RestReplySource,
+    /// `rpc`
+    pub rpc: RpcReplySource,
+    /// `lossy`
+    pub lossy: Option<String>,
+}
+
+/// `rest` of an outcome.
+#[derive(Debug, Clone)]
+pub struct RestReplySource {
+    /// `status`
+    pub status: Tree,
+    /// `headers`
+    pub headers: Vec<(String, Tree)>,
+    /// `body`
+    pub body: Option<Tree>,
+    /// `text`
+    pub text: Option<String>,
+}
+
+/// `rpc` of an outcome.
+#[derive(Debug, Clone)]
+pub enum RpcReplySource {
+    /// `result`
+    Result(Tree),
+    /// `error`
+    Error {
+        /// `code`
+        code: Tree,
+        /// `message`
+        message: Option<Tree>,
+        /// `data`
+        data: Option<Tree>,
+    },
+}
+
+impl Row {
+    /// Compiles a row. `call` are the holes of the call that it answers.
+    pub(super) fn build(
+        source: RowSource,
+        call: &Facts,
+        tool: ToolResult,
+    ) -> Result<Row, PatternError> {
+        let key = source.key.clone();
+        Row::compile(source, call, tool).map_err(|error| error.under(&key))
+    }
+
+    fn compile(source: RowSource, call: &Facts, tool: ToolResult) -> Result<Row, PatternError> {
+        let rest = parse_rest(&source.rest).map_err(|error| error.under("rest"))?;
+        let rpc = parse_rpc(&source.rpc).map_err(|error| error.under("rpc"))?;
+        let mut resolver = Resolver::default();
+        note_rest(&rest, resolver.at("rest")).map_err(|error| error.under("rest"))?;
+        note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
+        let facts = resolver.finish(call)?;
+        let rest = resolve_rest(&rest, &facts).map_err(|error| error.under("rest"))?;
+        let rpc = resolve_rpc(&rpc, &facts).map_err(|error| error.under("rpc"))?;
+        let names_it = |pattern: &Pattern| {
+            matches!(pattern, Pattern::Object(object)
+                if object.members.iter().any(|(name, _)| name == IS_ERROR))
+        };
+        let tool = match &rpc {
+            RpcReplyPattern::Result(pattern) if !names_it(pattern) => tool,
+            RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. } => ToolResult::Any,
+        };
+        Ok(Row {
+            key: source.key,
+            origin: source.origin,
+            facts,
+            rest,
+            rpc,
+            tool,
+            lossy: source.lossy,
+        })
+    }
+}
+
+fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, PatternError> {
+    let status = NumberPattern::parse(&source.status).map_err(|error| error.under("status"))?;
+    if let NumberPattern::Among(first, _) = &status
+        && !(200..=599).contains(first)
+    {
+        let what = format!("{first} is no status of an answer; write one from 200 to 599");
+        return Err(PatternError::new(what).under("status"));
+    }
+    let mut errors = Vec::new();
+    let headers = parse_headers(&source.headers, &mut errors);
+    if let Some(error) = errors.into_iter().next() {
+        return Err(error);
+    }
+    let body = match (&source.body, &source.text) {
+        (Some(_), Some(_)) => {
+            return Err(PatternError::new(
+                "`body` is JSON and `text` is none; write one of them",
+            ));
+        }
+        (Some(body), None) => {
+            let body = body.pattern().map_err(|error| error.under("body"))?;
+            let forgets = matches!(&body, Pattern::Hole(mention)
+                if mention.name == "_" && mention.default.is_none());
+            if forgets {
+                BodyPattern::Anything
+            } else {
+                BodyPattern::Json(body)
+            }
+        }
+        (None, Some(text)) => {
+            BodyPattern::Text(Words::parse(text).map_err(|error| error.under("text"))?)
+        }
+        (None, None) => BodyPattern::Nothing,
+    };
+    Ok(RestReplyPattern {
+        status,
+        headers,
+        body,
+    })
+}
+
+fn parse_rpc(source: &RpcReplySource) -> Result<RpcReplyPattern<Mention>, PatternError> {
+    let part = |tree: &Option<Tree>, key: &str| {
+        let pattern = tree.as_ref().map(Tree::pattern).transpose();
+        pattern.map_err(|error| error.under(key).under("error"))
+    };
+    Ok(match source {
+        RpcReplySource::Result(tree) => {
+            RpcReplyPattern::Result(tree.pattern().map_err(|error| error.under("result"))?)
+        }
+        RpcReplySource::Error {
+            code,
+            message,
+            data,
+        } => RpcReplyPattern::Error {
+            code: NumberPattern::parse(code).map_err(|error| error.under("code").under("error"))?,
+            message: part(message, "message")?,
+            data: part(data, "data")?,
+        },
+    })
+}
+
+fn note_rest(
+    rest: &RestReplyPattern<Mention>,
+    resolver: &mut Resolver,
+) -> Result<(), PatternError> {
+    let status = rest.status.note(Side::Rest, resolver);
+    status.map_err(|error| error.under("status"))?;
+    for item in &rest.headers {
+        let noted = resolver.words(Side::Rest, &item.words, Place::Words);
+        noted.map_err(|error| error.under(&format!("headers.{}", item.name)))?;
+    }
+    match &rest.body {
+        BodyPattern::Nothing | BodyPattern::Anything => Ok(()),
+        BodyPattern::Json(pattern) => resolver
+            .pattern(Side::Rest, pattern)
+            .map_err(|error| error.under("body")),
+        BodyPattern::Text(words) => resolver
+            .words(Side::Rest, words, Place::Text)
+            .map_err(|error| error.under("text")),
+    }
+}
+
+fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(), PatternError> {
+    match rpc {
+        RpcReplyPattern::Result(pattern) => resolver
+            .pattern(Side::Rpc, pattern)
+            .map_err(|error| error.under("result")),
+        RpcReplyPattern::Error {
+            code,
+            message,
+            data,
+        } => {
+            code.note(Side::Rpc, resolver)
+                .map_err(|error| error.under("error.code"))?;
+            for (pattern, key) in [(message, "error.message"), (data, "error.data")] {
+                if let Some(pattern) = pattern {
+                    let noted = resolver.pattern(Side::Rpc, pattern);
+                    noted.map_err(|error| error.under(key))?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn resolve_rest(
+    rest: &RestReplyPattern<Mention>,
+    facts: &Facts,
+) -> Result<RestReplyPattern, PatternError> {
+    let status = rest.status.resolve(Side::Rest, facts);
+    let body = match &rest.body {
+        BodyPattern::Nothing => BodyPattern::Nothing,
+        BodyPattern::Anything => BodyPattern::Anything,
+        BodyPattern::Json(pattern) => {
+            let pattern = facts.resolve(Side::Rest, pattern);
+            BodyPattern::Json(pattern.map_err(|error| error.under("body"))?)
+        }
+        BodyPattern::Text(words) => {
+            let words = facts.words(Side::Rest, words, Place::Text);
+            BodyPattern::Text(words.map_err(|error| error.under("text"))?)
+        }
+    };
+    Ok(RestReplyPattern {
+        status: status.map_err(|error| error.under("status"))?,
+        headers: resolve_headers(&rest.headers, facts)?,
+        body,
+    })
+}
+
+fn resolve_rpc(
+    rpc: &RpcReplyPattern<Mention>,
+    facts: &Facts,
+) -> Result<RpcReplyPattern, PatternError> {
+    Ok(match rpc {
+        RpcReplyPattern::Result(pattern) => {
+            let pattern = facts.resolve(Side::Rpc, pattern);
+            RpcReplyPattern::Result(pattern.map_err(|error| error.under("result"))?)
+        }
+        RpcReplyPattern::Error {
+            code,
+            message,
+            data,
+        } => {
+            let part = |pattern: &Option<Pattern<Mention>>, key: &str| {
+                let pattern = pattern.as_ref();
+                let pattern = pattern.map(|pattern| facts.resolve(Side::Rpc, pattern));
+                pattern.transpose().map_err(|error| error.under(key))
+            };
+            let code = code.resolve(Side::Rpc, facts);
+            RpcReplyPattern::Error {
+                code: code.map_err(|error| error.under("error.code"))?,
+                message: part(message, "error.message")?,
+                data: part(data, "error.data")?,
+            }
+        }
+    })
+}

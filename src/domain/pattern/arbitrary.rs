@@ -1,0 +1,526 @@
+//! Patterns for property tests, and values that fit them or nearly do. A [`Dice`] makes all choices, so a
+//! failing case shrinks with the throws it was made of.
+
+use proptest::prelude::*;
+
+use super::{
+    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar,
+    Shape, Slot, TextPattern, Words,
+};
+use crate::domain::json::{Json, encode};
+
+/// Throws that are known beforehand; when they are used up, each is zero.
+#[derive(Debug, Clone)]
+pub(in crate::domain) struct Dice {
+    throws: Vec<u8>,
+    next: usize,
+}
+
+impl Dice {
+    fn below(&mut self, sides: usize) -> usize {
+        let throw = self.throws.get(self.next).copied().unwrap_or(0);
+        self.next += 1;
+        usize::from(throw) % sides
+    }
+
+    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        from[self.below(from.len())]
+    }
+}
+
+/// Dice of any throws.
+pub(in crate::domain) fn dice() -> impl Strategy<Value = Dice> {
+    let throws = proptest::collection::vec(any::<u8>(), 0..120);
+    throws.prop_map(|throws| Dice { throws, next: 0 })
+}
+
+const NAMES: &[&str] = &["a", "b", "c", "A", "1"];
+const TEXTS: &[&str] = &["x", "y", ": ", "-", "xx", "xyx", "1", "tru"];
+const WORDS: &[&str] = &["x", "y", "x-y", "1", "true", "x: y"];
+const LITERALS: &[&str] = &[
+    "1", "-2", "1.0", "true", "null", "\"x\"", "\"1\"", "\"x-y\"", "\"\"",
+];
+
+fn json(text: &'static str) -> Json {
+    Json::literal(text)
+}
+
+fn scalar(dice: &mut Dice) -> Scalar {
+    match dice.below(6) {
+        0 | 1 => Scalar::String,
+        2 => Scalar::Integer,
+        3 => Scalar::Number,
+        4 => Scalar::Boolean,
+        _ => {
+            let words = (0..1 + dice.below(2)).map(|_| dice.pick(WORDS).to_owned());
+            Scalar::Enum(words.collect())
+        }
+    }
+}
+
+fn absence(dice: &mut Dice, shape: &Shape) -> Absence {
+    let default = match shape {
+        Shape::One(Scalar::Integer | Scalar::Number) | Shape::Any => json("1"),
+        Shape::One(Scalar::Boolean) => json("true"),
+        Shape::One(Scalar::Enum(words)) => Json::string(&words[0]),
+        Shape::One(Scalar::String) => json("\"x\""),
+        Shape::Repeated(_) | Shape::Separated(_) | Shape::Array => json("[]"),
+        Shape::Object => json("{}"),
+        Shape::Null => json("null"),
+    };
+    match dice.below(6) {
+        0..=2 => Absence::Refused,
+        3 => Absence::Kept,
+        4 => Absence::Filled(default),
+        _ => Absence::Implied(default),
+    }
+}
+
+/// A few holes have the same number, and then all else is the same as well.
+fn slot(dice: &mut Dice, shape: Shape) -> Slot {
+    let role = match dice.below(8) {
+        0 => Role::Forgotten(None),
+        _ => Role::Shared(0),
+    };
+    let absence = absence(dice, &shape);
+    let null = match (&absence, dice.below(4)) {
+        (Absence::Refused, _) | (_, 0..=2) => Null::Value,
+        (Absence::Kept | Absence::Filled(_) | Absence::Implied(_), _) => Null::Absent,
+    };
+    let codec = match dice.below(12) {
+        11 => Codec::Json,
+        _ => Codec::Plain,
+    };
+    let name = "h".to_owned();
+    Slot {
+        name,
+        role,
+        shape,
+        absence,
+        codec,
+        null,
+    }
+}
+
+fn text(dice: &mut Dice) -> TextPattern {
+    let mut parts = Vec::new();
+    let start = dice.below(2);
+    for index in 0..2 + dice.below(4) {
+        if index % 2 == start {
+            parts.push(Part::Text(dice.pick(TEXTS).to_owned()));
+        } else {
+            let scalar = match dice.below(2) {
+                0 => Scalar::String,
+                _ => scalar(dice),
+            };
+            let mut slot = slot(dice, Shape::One(scalar));
+            // JSON inside of a longer text is compared by samples only.
+            slot.codec = Codec::Plain;
+            parts.push(Part::Hole(slot));
+        }
+    }
+    TextPattern { parts }
+}
+
+fn grown(dice: &mut Dice, depth: usize) -> Pattern {
+    match dice.below(if depth == 0 { 6 } else { 11 }) {
+        0 | 1 => Pattern::Literal(json(LITERALS[dice.below(LITERALS.len())])),
+        2 => Pattern::Hole(slot(dice, Shape::Any)),
+        3 | 4 => {
+            let shape = match dice.below(8) {
+                0 => Shape::Object,
+                1 => Shape::Array,
+                2 => Shape::Null,
+                3 => Shape::Repeated(scalar(dice)),
+                4 => Shape::Separated(scalar(dice)),
+                _ => Shape::One(scalar(dice)),
+            };
+            Pattern::Hole(slot(dice, shape))
+        }
+        5 => Pattern::Text(text(dice)),
+        6..=8 => Pattern::Object(object(dice, depth)),
+        9 => Pattern::List(ListPattern {
+            items: (0..dice.below(4)).map(|_| grown(dice, depth - 1)).collect(),
+            rest: (dice.below(3) == 0).then(|| rest(dice, Shape::Array)),
+        }),
+        _ => Pattern::Each(EachPattern {
+            item: Box::new(grown(dice, depth - 1)),
+            holes: Vec::new(),
+        }),
+    }
+}
+
+fn rest(dice: &mut Dice, shape: Shape) -> Slot {
+    let absence = Absence::Refused;
+    Slot {
+        absence,
+        codec: Codec::Plain,
+        null: Null::Value,
+        ..slot(dice, shape)
+    }
+}
+
+fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
+    let mut members: Vec<(String, Pattern)> = Vec::new();
+    for _ in 0..dice.below(4) {
+        let name = dice.pick(NAMES);
+        if !members
+            .iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
+            members.push((name.to_owned(), grown(dice, depth - 1)));
+        }
+    }
+    let rest = (dice.below(4) == 0).then(|| rest(dice, Shape::Object));
+    let foreign = match dice.below(12) {
+        0 => vec!["d".to_owned()],
+        _ => Vec::new(),
+    };
+    ObjectPattern {
+        members,
+        rest,
+        foreign,
+    }
+}
+
+/// Whether a hole may stand twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holes {
+    Once,
+    Twice,
+}
+
+/// Numbers the holes; those that are alike and stand at one depth may be one.
+struct Numbers {
+    known: Vec<(Slot, usize)>,
+    holes: Holes,
+}
+
+impl Numbers {
+    fn number(&mut self, slot: &mut Slot, depth: usize, dice: &mut Dice) {
+        if slot.binds().is_none() {
+            return;
+        }
+        let twins: Vec<usize> = (0..self.known.len())
+            .filter(|index| {
+                let (known, at) = &self.known[*index];
+                *at == depth && known.shape == slot.shape && known.absence == slot.absence
+            })
+            .collect();
+        let number = match twins.last() {
+            Some(twin) if self.holes == Holes::Twice && dice.below(2) == 0 => *twin,
+            Some(_) | None => self.known.len(),
+        };
+        slot.role = Role::Shared(number);
+        slot.name = format!("h{number}");
+        if number == self.known.len() {
+            self.known.push((slot.clone(), depth));
+        }
+    }
+
+    fn pattern(&mut self, pattern: &mut Pattern, depth: usize, dice: &mut Dice) {
+        match pattern {
+            Pattern::Literal(_) => {}
+            Pattern::Hole(slot) => self.number(slot, depth, dice),
+            Pattern::Text(text) => {
+                for part in &mut text.parts {
+                    if let Part::Hole(slot) = part {
+                        self.number(slot, depth, dice);
+                    }
+                }
+            }
+            Pattern::Object(object) => {
+                for (_, member) in &mut object.members {
+                    self.pattern(member, depth, dice);
+                }
+                if let Some(rest) = &mut object.rest {
+                    self.number(rest, depth, dice);
+                }
+            }
+            Pattern::List(list) => {
+                for item in &mut list.items {
+                    self.pattern(item, depth, dice);
+                }
+                if let Some(rest) = &mut list.rest {
+                    self.number(rest, depth, dice);
+                }
+            }
+            Pattern::Each(each) => {
+                self.pattern(&mut each.item, depth + 1, dice);
+                let mut holes = Vec::new();
+                each.item.slots(&mut |slot| holes.extend(slot.binds()));
+                holes.sort_unstable();
+                holes.dedup();
+                each.holes = holes;
+            }
+        }
+    }
+}
+
+fn numbered(mut pattern: Pattern, holes: Holes, dice: &mut Dice) -> Pattern {
+    let known = Vec::new();
+    Numbers { known, holes }.pattern(&mut pattern, 0, dice);
+    pattern
+}
+
+/// A small pattern.
+pub(in crate::domain) fn pattern(dice: &mut Dice) -> Pattern {
+    let grown = grown(dice, 2);
+    numbered(grown, Holes::Twice, dice)
+}
+
+/// A small pattern in which each hole stands once.
+pub(in crate::domain) fn plain_pattern(dice: &mut Dice) -> Pattern {
+    let grown = grown(dice, 2);
+    numbered(grown, Holes::Once, dice)
+}
+
+/// A pattern that many values of another one fit: some of it is told less closely, a little is different.
+pub(in crate::domain) fn near(pattern: &Pattern, dice: &mut Dice) -> Pattern {
+    let loosened = loosened(pattern, dice);
+    numbered(loosened, Holes::Once, dice)
+}
+
+fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
+    match dice.below(10) {
+        0 => return Pattern::Hole(slot(dice, Shape::Any)),
+        1 => return Pattern::Hole(slot(dice, Shape::One(Scalar::String))),
+        2 => return grown(dice, 1),
+        _ => {}
+    }
+    match pattern {
+        Pattern::Literal(value) => match value.text() {
+            Some(Ok(text)) if dice.below(2) == 0 => {
+                Pattern::Hole(slot(dice, Shape::One(Scalar::Enum(vec![text, "z".into()]))))
+            }
+            _ => pattern.clone(),
+        },
+        Pattern::Hole(hole) => {
+            let mut hole = hole.clone();
+            hole.absence = absence(dice, &hole.shape);
+            hole.null = Null::Value;
+            Pattern::Hole(hole)
+        }
+        Pattern::Text(text) => {
+            let mut text = text.clone();
+            if text.parts.len() > 2 {
+                match dice.below(4) {
+                    0 => drop(text.parts.remove(0)),
+                    1 => drop(text.parts.pop()),
+                    _ => {}
+                }
+            }
+            for part in &mut text.parts {
+                if let (Part::Text(text), 0) = (part, dice.below(4)) {
+                    text.truncate(1);
+                }
+            }
+            Pattern::Text(text)
+        }
+        Pattern::Object(object) => {
+            let mut near = object.clone();
+            near.members.retain(|_| dice.below(5) > 0);
+            for (_, member) in &mut near.members {
+                *member = loosened(member, dice);
+            }
+            if dice.below(4) == 0 {
+                near.rest = Some(rest(dice, Shape::Object));
+            }
+            Pattern::Object(near)
+        }
+        Pattern::List(list) => {
+            let mut near = list.clone();
+            for item in &mut near.items {
+                *item = loosened(item, dice);
+            }
+            if dice.below(3) == 0 {
+                near.items.pop();
+                near.rest = Some(rest(dice, Shape::Array));
+            }
+            Pattern::List(near)
+        }
+        Pattern::Each(each) => Pattern::Each(EachPattern {
+            item: Box::new(loosened(&each.item, dice)),
+            holes: Vec::new(),
+        }),
+    }
+}
+
+/// A value that mostly fits a pattern.
+pub(in crate::domain) fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
+    if dice.below(24) == 23 {
+        return json(LITERALS[dice.below(LITERALS.len())]);
+    }
+    match pattern {
+        Pattern::Literal(value) => value.clone(),
+        Pattern::Hole(slot) => slot_value(slot, dice),
+        Pattern::Text(text) => Json::string(&spelled(text, dice)),
+        Pattern::Object(object) => {
+            let mut members: Vec<(&str, Json)> = Vec::new();
+            for (name, member) in &object.members {
+                if !member.may_be_absent() || dice.below(2) == 0 {
+                    members.push((name, value(member, dice)));
+                }
+            }
+            for _ in 0..dice.below(6).saturating_sub(3) {
+                let name = dice.pick(&["a", "b", "c", "A", "1", "d"]);
+                if !members.iter().any(|(known, _)| *known == name) {
+                    members.push((name, any_value(dice)));
+                }
+            }
+            object_of(&members)
+        }
+        Pattern::List(list) => {
+            let mut items: Vec<Json> = list.items.iter().map(|item| value(item, dice)).collect();
+            items.truncate(
+                items.len()
+                    - dice
+                        .below(items.len() + 2)
+                        .saturating_sub(2)
+                        .min(items.len()),
+            );
+            if list.rest.is_some() {
+                items.extend((0..dice.below(3)).map(|_| any_value(dice)));
+            }
+            array_of(&items)
+        }
+        Pattern::Each(each) => {
+            let items: Vec<Json> = (0..dice.below(3))
+                .map(|_| value(&each.item, dice))
+                .collect();
+            array_of(&items)
+        }
+    }
+}
+
+fn any_value(dice: &mut Dice) -> Json {
+    match dice.below(3) {
+        0 => json("{}"),
+        1 => json("[1]"),
+        _ => json(LITERALS[dice.below(LITERALS.len())]),
+    }
+}
+
+fn word(scalar: &Scalar, dice: &mut Dice) -> String {
+    match scalar {
+        Scalar::String => {
+            let pieces = (0..dice.below(4)).map(|_| dice.pick(TEXTS));
+            pieces.collect()
+        }
+        Scalar::Integer => dice.pick(&["1", "-2", "0", "10"]).to_owned(),
+        Scalar::Number => dice.pick(&["1", "1.5", "-2e9"]).to_owned(),
+        Scalar::Boolean => dice.pick(&["true", "false"]).to_owned(),
+        Scalar::Enum(words) => words[dice.below(words.len())].clone(),
+    }
+}
+
+fn scalar_value(scalar: &Scalar, dice: &mut Dice) -> Json {
+    let word = word(scalar, dice);
+    match scalar {
+        Scalar::String | Scalar::Enum(_) => Json::string(&word),
+        Scalar::Integer | Scalar::Number | Scalar::Boolean => Json::written(word.into_bytes()),
+    }
+}
+
+fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
+    if dice.below(8) == 7 {
+        return json("null");
+    }
+    let value = match &slot.shape {
+        Shape::Any => any_value(dice),
+        Shape::One(scalar) => scalar_value(scalar, dice),
+        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+            let items: Vec<Json> = (0..dice.below(3))
+                .map(|_| scalar_value(scalar, dice))
+                .collect();
+            array_of(&items)
+        }
+        Shape::Object => json("{\"a\":1}"),
+        Shape::Array => json("[1,\"x\"]"),
+        Shape::Null => json("null"),
+    };
+    match slot.codec {
+        Codec::Plain => value,
+        Codec::Json => Json::string(&String::from_utf8_lossy(value.as_bytes())),
+    }
+}
+
+/// A text that mostly fits a pattern.
+pub(in crate::domain) fn spelled(text: &TextPattern, dice: &mut Dice) -> String {
+    let parts = text.parts.iter().map(|part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Hole(slot) => slot
+            .shape
+            .scalar()
+            .map_or(String::new(), |scalar| word(scalar, dice)),
+    });
+    parts.collect()
+}
+
+fn object_of(members: &[(&str, Json)]) -> Json {
+    let mut text = vec![b'{'];
+    for (index, (name, value)) in members.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        encode(name, &mut text);
+        text.push(b':');
+        text.extend_from_slice(value.as_bytes());
+    }
+    text.push(b'}');
+    Json::written(text)
+}
+
+fn array_of(items: &[Json]) -> Json {
+    let mut text = vec![b'['];
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(item.as_bytes());
+    }
+    text.push(b']');
+    Json::written(text)
+}
+
+/// Small words.
+pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
+    match dice.below(3) {
+        0 => Words::Literal(dice.pick(WORDS).to_owned()),
+        1 => {
+            let shape = match dice.below(3) {
+                0 => Shape::Repeated(scalar(dice)),
+                1 => Shape::Separated(scalar(dice)),
+                _ => Shape::One(scalar(dice)),
+            };
+            let mut slot = slot(dice, shape);
+            slot.codec = Codec::Plain;
+            Words::Hole(slot)
+        }
+        _ => match numbered(Pattern::Text(text(dice)), Holes::Twice, dice) {
+            Pattern::Text(text) => Words::Mixed(text),
+            _ => Words::Literal(String::new()),
+        },
+    }
+}
+
+/// Texts that mostly fit: none, one, several.
+pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
+    let one = |dice: &mut Dice| match words {
+        Words::Literal(text) => text.clone(),
+        Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
+            (_, 0) => String::new(),
+            (Shape::Separated(scalar), _) => {
+                let words: Vec<String> =
+                    (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
+                words.join(",")
+            }
+            (shape, _) => shape
+                .scalar()
+                .map_or(String::new(), |scalar| word(scalar, dice)),
+        },
+        Words::Mixed(text) => spelled(text, dice),
+    };
+    let count = [1, 1, 1, 0, 2][dice.below(5)];
+    (0..count).map(|_| one(dice)).collect()
+}

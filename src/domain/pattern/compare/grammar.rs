@@ -1,0 +1,274 @@
+//! What the text of one hole may be, letter by letter.
+
+use crate::domain::pattern::{Codec, Scalar, Shape, Slot};
+
+/// How closely a grammar follows what cannot be told letter by letter, which is JSON inside of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// It takes all of it, and more.
+    Above,
+    /// It takes some of it, and nothing else.
+    Below,
+}
+
+/// What a text may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Grammar {
+    word: Word,
+    many: Many,
+    empty: Empty,
+}
+
+/// What one word may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Any,
+    Integer,
+    Number,
+    Among(Vec<Vec<char>>),
+}
+
+/// Whether commas part words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Many {
+    One,
+    Commas,
+}
+
+/// Whether the whole text may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Empty {
+    /// As the word says.
+    AsWord,
+    /// It may, whatever the word says.
+    Allowed,
+    /// It may not.
+    Refused,
+}
+
+/// How far a text has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Cursor {
+    word: At,
+    begun: Begun,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Begun {
+    No,
+    Yes,
+}
+
+/// How far a word has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    Any,
+    Number(NumberAt),
+    /// The first of the words that begin like this, and how much of it there is.
+    Among(usize, usize),
+}
+
+/// RFC 8259 §6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum NumberAt {
+    Start,
+    Minus,
+    Zero,
+    Digits,
+    Dot,
+    Fraction,
+    Exponent,
+    Sign,
+    Power,
+}
+
+impl Grammar {
+    /// Any text.
+    pub(super) const ANY: Grammar = Grammar {
+        word: Word::Any,
+        many: Many::One,
+        empty: Empty::AsWord,
+    };
+
+    /// The texts of a type.
+    pub(super) fn of(scalar: &Scalar) -> Grammar {
+        let word = match scalar {
+            Scalar::String => Word::Any,
+            Scalar::Integer => Word::Integer,
+            Scalar::Number => Word::Number,
+            Scalar::Boolean => among(["true", "false"]),
+            Scalar::Enum(words) => among(words.iter().map(String::as_str)),
+        };
+        Grammar {
+            word,
+            ..Grammar::ANY
+        }
+    }
+
+    /// What a hole takes where a text is there once.
+    pub(super) fn of_text(slot: &Slot, fit: Fit) -> Grammar {
+        if slot.binds().is_none() {
+            return Grammar::ANY;
+        }
+        if slot.codec == Codec::Json {
+            return match fit {
+                Fit::Above => Grammar::ANY,
+                Fit::Below => Grammar::of_json(&slot.shape),
+            };
+        }
+        slot.shape.scalar().map_or(Grammar::ANY, Grammar::of)
+    }
+
+    /// Some of the JSON texts of a shape.
+    fn of_json(shape: &Shape) -> Grammar {
+        let word = match shape {
+            Shape::Any => among(["null", "true", "false", "0", "1", "{}", "[]", "\"text\""]),
+            Shape::One(Scalar::String) => among(["\"text\"", "\"\""]),
+            Shape::One(Scalar::Enum(words)) => Word::Among(
+                words
+                    .iter()
+                    .map(|word| format!("\"{word}\"").chars().collect())
+                    .collect(),
+            ),
+            Shape::One(scalar) => return Grammar::of(scalar),
+            Shape::Object => among(["{}"]),
+            Shape::Array | Shape::Repeated(_) | Shape::Separated(_) => among(["[]"]),
+            Shape::Null => among(["null"]),
+        };
+        Grammar {
+            word,
+            ..Grammar::ANY
+        }
+    }
+
+    /// The same, of words that commas part.
+    pub(super) fn separated(self) -> Grammar {
+        Grammar {
+            many: Many::Commas,
+            ..self
+        }
+    }
+
+    /// The same with another word on the empty text.
+    pub(super) fn empty(self, empty: Empty) -> Grammar {
+        Grammar { empty, ..self }
+    }
+
+    /// Before the first letter.
+    pub(super) fn start(&self) -> Cursor {
+        Cursor {
+            word: self.word.start(),
+            begun: Begun::No,
+        }
+    }
+
+    /// After one more letter, if the text may go on so.
+    pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
+        let word = if self.many == Many::Commas && letter == ',' {
+            self.word.ends(cursor.word).then(|| self.word.start())?
+        } else {
+            self.word.step(cursor.word, letter)?
+        };
+        Some(Cursor {
+            word,
+            begun: Begun::Yes,
+        })
+    }
+
+    /// Whether the text may end here.
+    pub(super) fn ends(&self, cursor: Cursor) -> bool {
+        match (cursor.begun, self.empty) {
+            (Begun::No, Empty::Allowed) => true,
+            (Begun::No, Empty::Refused) => false,
+            (Begun::No, Empty::AsWord) | (Begun::Yes, _) => self.word.ends(cursor.word),
+        }
+    }
+
+    /// The letters that it tells apart from others.
+    pub(super) fn letters(&self, letters: &mut Vec<char>) {
+        match &self.word {
+            Word::Any => {}
+            // All digits, so that one is left where a text names some.
+            Word::Integer => letters.extend("-0123456789".chars()),
+            Word::Number => letters.extend("-0123456789.e+E".chars()),
+            Word::Among(words) => letters.extend(words.iter().flatten()),
+        }
+        if self.many == Many::Commas {
+            letters.push(',');
+        }
+    }
+}
+
+fn among<'w>(words: impl IntoIterator<Item = &'w str>) -> Word {
+    let words = words.into_iter().map(|word| word.chars().collect());
+    Word::Among(words.collect())
+}
+
+impl Word {
+    fn start(&self) -> At {
+        match self {
+            Word::Any => At::Any,
+            Word::Integer | Word::Number => At::Number(NumberAt::Start),
+            Word::Among(_) => At::Among(0, 0),
+        }
+    }
+
+    fn step(&self, at: At, letter: char) -> Option<At> {
+        match (self, at) {
+            (Word::Integer, At::Number(at)) => {
+                let whole = letter == '-' || letter.is_ascii_digit();
+                whole.then(|| at.step(letter))?.map(At::Number)
+            }
+            (Word::Number, At::Number(at)) => at.step(letter).map(At::Number),
+            (Word::Among(words), At::Among(first, length)) => {
+                let begin = words.get(first)?.get(..length)?;
+                let next = words
+                    .iter()
+                    .position(|word| word.get(length) == Some(&letter) && word.starts_with(begin));
+                next.map(|next| At::Among(next, length + 1))
+            }
+            (Word::Any | Word::Integer | Word::Number | Word::Among(_), _) => Some(At::Any),
+        }
+    }
+
+    fn ends(&self, at: At) -> bool {
+        match (self, at) {
+            (_, At::Number(at)) => at.ends(),
+            (Word::Among(words), At::Among(first, length)) => words
+                .get(first)
+                .and_then(|first| first.get(..length))
+                .is_some_and(|begun| words.iter().any(|word| word == begun)),
+            (Word::Any | Word::Integer | Word::Number | Word::Among(_), _) => true,
+        }
+    }
+}
+
+impl NumberAt {
+    fn step(self, letter: char) -> Option<NumberAt> {
+        Some(match (self, letter) {
+            (NumberAt::Start, '-') => NumberAt::Minus,
+            (NumberAt::Start | NumberAt::Minus, '0') => NumberAt::Zero,
+            (NumberAt::Start | NumberAt::Minus, '1'..='9') => NumberAt::Digits,
+            (NumberAt::Digits, '0'..='9') => NumberAt::Digits,
+            (NumberAt::Zero | NumberAt::Digits, '.') => NumberAt::Dot,
+            (NumberAt::Dot | NumberAt::Fraction, '0'..='9') => NumberAt::Fraction,
+            (NumberAt::Zero | NumberAt::Digits | NumberAt::Fraction, 'e' | 'E') => {
+                NumberAt::Exponent
+            }
+            (NumberAt::Exponent, '+' | '-') => NumberAt::Sign,
+            (NumberAt::Exponent | NumberAt::Sign | NumberAt::Power, '0'..='9') => NumberAt::Power,
+            _ => return None,
+        })
+    }
+
+    fn ends(self) -> bool {
+        match self {
+            NumberAt::Zero | NumberAt::Digits | NumberAt::Fraction | NumberAt::Power => true,
+            NumberAt::Start
+            | NumberAt::Minus
+            | NumberAt::Dot
+            | NumberAt::Exponent
+            | NumberAt::Sign => false,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What each hole of the wider pattern stands for, in terms of the narrower one: a hole that stands in
+//! several places demands equal values, so it must stand for what is equal in all of them.
+
+use crate::domain::pattern::{Absence, Bound, Codec, Null, Pattern, Role, Slot};
+
+/// What a hole stands for at a place.
+#[derive(Debug, Clone)]
+pub(super) enum Link<'p> {
+    /// This, always.
+    Value(Bound),
+    /// Nothing is there.
+    Nothing,
+    /// What this hole of the narrower pattern takes.
+    Hole(&'p Slot),
+    /// What cannot be told.
+    Unknown,
+}
+
+/// All holes of the wider pattern that bind, with what they stand for.
+#[derive(Debug, Default)]
+pub(super) struct Links<'p> {
+    found: Vec<(usize, &'p Slot, Link<'p>)>,
+}
+
+impl<'p> Links<'p> {
+    /// Notes what a hole stands for at one more place.
+    pub(super) fn add(&mut self, slot: &'p Slot, link: Link<'p>) {
+        if let Some(hole) = slot.binds() {
+            let link = match link {
+                Link::Nothing => slot.read_absent().map_or(Link::Unknown, Link::Value),
+                Link::Value(_) | Link::Hole(_) | Link::Unknown => link,
+            };
+            self.found.push((hole, slot, link));
+        }
+    }
+
+    /// Notes that all holes of a pattern have been read, with values that cannot be told.
+    pub(super) fn unknown(&mut self, pattern: &'p Pattern) {
+        let mut holes: Vec<(usize, &'p Slot)> = Vec::new();
+        pattern.slots(&mut |slot| {
+            if let Some(hole) = slot.binds()
+                && !holes.iter().any(|(known, _)| *known == hole)
+            {
+                holes.push((hole, slot));
+            }
+        });
+        for (_, slot) in holes {
+            self.add(slot, Link::Unknown);
+        }
+    }
+
+    /// Takes over what holds for each element of an array.
+    pub(super) fn add_lists(&mut self, inside: Links<'p>) {
+        for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
+            // The places in one element have been compared, so each hole is noted once.
+            if inside.found[..index]
+                .iter()
+                .any(|(known, _, _)| known == hole)
+            {
+                continue;
+            }
+            // A list of equal values may be longer elsewhere.
+            let link = match link {
+                Link::Hole(_) => link.clone(),
+                Link::Value(_) | Link::Nothing | Link::Unknown => Link::Unknown,
+            };
+            self.found.push((*hole, slot, link));
+        }
+    }
+
+    /// Whether each hole stands for equal values in all its places.
+    pub(super) fn agree(&self) -> bool {
+        self.found
+            .iter()
+            .enumerate()
+            .all(|(index, (hole, slot, link))| {
+                let mut before = self.found[..index].iter().rev();
+                // Being equal carries over, so the nearest place will do.
+                let before = before.find(|(known, _, _)| known == hole);
+                before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
+            })
+    }
+}
+
+fn equal(one: (&Slot, &Link<'_>), other: (&Slot, &Link<'_>)) -> bool {
+    match (one.1, other.1) {
+        (Link::Value(value), Link::Value(twin)) => value.same(twin),
+        (Link::Hole(hole), Link::Hole(twin)) => {
+            let both = matches!((&hole.role, &twin.role), (Role::Shared(one), Role::Shared(other)) if one == other);
+            let kept = alike(hole, one.0) && alike(twin, other.0);
+            let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.0, other.0);
+            both && (kept || as_is)
+        }
+        (Link::Value(_) | Link::Nothing | Link::Hole(_) | Link::Unknown, _) => false,
+    }
+}
+
+/// Whether two holes read everything in the same way.
+fn alike(one: &Slot, other: &Slot) -> bool {
+    one.shape == other.shape
+        && one.absence == other.absence
+        && one.codec == other.codec
+        && one.null == other.null
+}
+
+/// Whether equal bindings come from equal values.
+fn is_as_is(slot: &Slot) -> bool {
+    slot.codec == Codec::Plain
+        && slot.null == Null::Value
+        && matches!(slot.absence, Absence::Refused | Absence::Kept)
+}

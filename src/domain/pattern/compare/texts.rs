@@ -1,0 +1,246 @@
+//! Sets of texts: a text pattern as a machine that reads a letter at a time.
+//!
+//! A hole ends at the first occurrence of the text after it, so reading never goes back, and the machine has
+//! about as many states as the pattern has letters. Two machines run side by side decide exactly whether
+//! one set lies in the other, and find a text that both have. A hole that stands in a pattern twice is
+//! taken for two.
+
+use std::collections::HashMap;
+
+use super::grammar::{Cursor, Fit, Grammar};
+use crate::domain::pattern::{Part, TextPattern};
+
+/// A set of texts.
+#[derive(Debug, Clone)]
+pub(super) struct Texts {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(Terminator),
+    Hole(Grammar),
+}
+
+/// A text to look for, and where the search goes on after a letter that does not fit.
+#[derive(Debug, Clone)]
+struct Terminator {
+    letters: Vec<char>,
+    back: Vec<usize>,
+}
+
+/// How far a text has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct State {
+    piece: usize,
+    /// How much of the text has been seen: of this piece, or of the one after the hole.
+    seen: usize,
+    hole: Option<Cursor>,
+}
+
+impl Texts {
+    /// One text.
+    pub(super) fn one(text: &str) -> Texts {
+        Texts::of([Piece::text(text)])
+    }
+
+    /// The texts of a grammar.
+    pub(super) fn grammar(grammar: Grammar) -> Texts {
+        Texts::of([Piece::Hole(grammar)])
+    }
+
+    /// The texts that a pattern reads.
+    pub(super) fn pattern(pattern: &TextPattern, fit: Fit) -> Texts {
+        Texts::of(pattern.parts.iter().map(|part| match part {
+            Part::Text(text) => Piece::text(text),
+            Part::Hole(slot) => Piece::Hole(Grammar::of_text(slot, fit)),
+        }))
+    }
+
+    fn of(pieces: impl IntoIterator<Item = Piece>) -> Texts {
+        let filled = pieces.into_iter().filter(|piece| match piece {
+            Piece::Text(text) => !text.letters.is_empty(),
+            Piece::Hole(_) => true,
+        });
+        Texts {
+            pieces: filled.collect(),
+        }
+    }
+
+    /// Whether all of these are among others.
+    pub(super) fn within(&self, other: &Texts) -> bool {
+        let letters = letters(self, other);
+        let start = (self.start(), Some(other.start()));
+        let mut seen = HashMap::from([(start, ())]);
+        let mut open = vec![start];
+        while let Some((one, two)) = open.pop() {
+            if self.ends(one) && !two.is_some_and(|two| other.ends(two)) {
+                return false;
+            }
+            for letter in &letters {
+                let Some(one) = self.step(one, *letter) else {
+                    continue;
+                };
+                let next = (one, two.and_then(|two| other.step(two, *letter)));
+                if seen.insert(next, ()).is_none() {
+                    open.push(next);
+                }
+            }
+        }
+        true
+    }
+
+    /// A shortest text that is in both.
+    pub(super) fn meeting(&self, other: &Texts) -> Option<String> {
+        let letters = letters(self, other);
+        let mut trail = vec![((self.start(), other.start()), None)];
+        let mut seen = HashMap::from([(trail[0].0, ())]);
+        let mut at = 0;
+        while let Some(((one, two), _)) = trail.get(at).copied() {
+            if self.ends(one) && other.ends(two) {
+                return Some(spelled(&trail, at));
+            }
+            for letter in &letters {
+                let steps = (self.step(one, *letter), other.step(two, *letter));
+                if let (Some(one), Some(two)) = steps
+                    && seen.insert((one, two), ()).is_none()
+                {
+                    trail.push(((one, two), Some((at, *letter))));
+                }
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn start(&self) -> State {
+        self.enter(0)
+    }
+
+    fn enter(&self, piece: usize) -> State {
+        let hole = match self.pieces.get(piece) {
+            Some(Piece::Hole(grammar)) => Some(grammar.start()),
+            Some(Piece::Text(_)) | None => None,
+        };
+        State {
+            piece,
+            seen: 0,
+            hole,
+        }
+    }
+
+    fn ends(&self, state: State) -> bool {
+        match (self.pieces.get(state.piece), state.hole) {
+            (None, _) => true,
+            (Some(Piece::Hole(grammar)), Some(cursor)) => {
+                state.piece + 1 == self.pieces.len() && grammar.ends(cursor)
+            }
+            (Some(Piece::Hole(_) | Piece::Text(_)), _) => false,
+        }
+    }
+
+    fn step(&self, state: State, letter: char) -> Option<State> {
+        match (self.pieces.get(state.piece)?, state.hole) {
+            (Piece::Text(text), _) => {
+                if text.letters[state.seen] != letter {
+                    return None;
+                }
+                let seen = state.seen + 1;
+                Some(if seen == text.letters.len() {
+                    self.enter(state.piece + 1)
+                } else {
+                    State { seen, ..state }
+                })
+            }
+            (Piece::Hole(grammar), Some(cursor)) => match self.pieces.get(state.piece + 1) {
+                Some(Piece::Text(after)) => self.look_for(after, grammar, (state, cursor), letter),
+                Some(Piece::Hole(_)) | None => Some(State {
+                    hole: Some(grammar.step(cursor, letter)?),
+                    ..state
+                }),
+            },
+            (Piece::Hole(_), None) => None,
+        }
+    }
+
+    /// A hole takes what turns out not to be the text after it.
+    fn look_for(
+        &self,
+        after: &Terminator,
+        grammar: &Grammar,
+        (state, mut cursor): (State, Cursor),
+        letter: char,
+    ) -> Option<State> {
+        let mut seen = state.seen;
+        loop {
+            if after.letters[seen] == letter {
+                seen += 1;
+                break;
+            }
+            if seen == 0 {
+                cursor = grammar.step(cursor, letter)?;
+                break;
+            }
+            let back = after.back[seen - 1];
+            for letter in &after.letters[..seen - back] {
+                cursor = grammar.step(cursor, *letter)?;
+            }
+            seen = back;
+        }
+        if seen == after.letters.len() {
+            return grammar.ends(cursor).then(|| self.enter(state.piece + 2));
+        }
+        Some(State {
+            seen,
+            hole: Some(cursor),
+            ..state
+        })
+    }
+}
+
+impl Piece {
+    fn text(text: &str) -> Piece {
+        let letters: Vec<char> = text.chars().collect();
+        let mut back = vec![0; letters.len()];
+        for index in 1..letters.len() {
+            let mut length: usize = back[index - 1];
+            while length > 0 && letters[length] != letters[index] {
+                length = back[length - 1];
+            }
+            back[index] = length + usize::from(letters[length] == letters[index]);
+        }
+        Piece::Text(Terminator { letters, back })
+    }
+}
+
+/// The letters that two sets tell apart, and one that stands for all others.
+fn letters(one: &Texts, other: &Texts) -> Vec<char> {
+    let mut letters = Vec::new();
+    for piece in one.pieces.iter().chain(&other.pieces) {
+        match piece {
+            Piece::Text(text) => letters.extend(&text.letters),
+            Piece::Hole(grammar) => grammar.letters(&mut letters),
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    let others = ('a'..='z').chain('\u{e000}'..='\u{f8ff}');
+    let fresh = others
+        .into_iter()
+        .find(|letter| letters.binary_search(letter).is_err());
+    // What is read into holes looks like a word where it can.
+    let mut all: Vec<char> = fresh.into_iter().collect();
+    all.extend(letters);
+    all
+}
+
+/// The letters on the way to a state.
+fn spelled<S>(trail: &[(S, Option<(usize, char)>)], end: usize) -> String {
+    let mut letters = Vec::new();
+    let mut at = end;
+    while let Some((before, letter)) = trail[at].1 {
+        letters.push(letter);
+        at = before;
+    }
+    letters.iter().rev().collect()
+}

@@ -1,0 +1,398 @@
+//! Whether every value that fits one pattern fits another: by structure, so that the answer costs no more
+//! than the two patterns have parts, and `false` where structure does not tell.
+
+use super::grammar::Fit;
+use super::links::{Link, Links};
+use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of, twins};
+use crate::domain::json::Json;
+use crate::domain::pattern::{
+    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot, TextPattern,
+};
+
+/// A comparison in progress.
+#[derive(Debug)]
+pub(super) struct Within<'p> {
+    world: World,
+    /// What the holes of the wider pattern stand for.
+    pub(super) links: Links<'p>,
+}
+
+impl<'p> Within<'p> {
+    pub(super) fn new(world: World) -> Within<'p> {
+        Within {
+            world,
+            links: Links::default(),
+        }
+    }
+
+    /// Every value, or nothing, that fits one place fits the other; `None` is a place that is not named.
+    pub(super) fn place(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (Some(_), None) => self.world == World::Open,
+            (None, Some(other)) => other.may_be_absent() && self.nothing(other),
+            (Some(one), Some(other)) => {
+                let absent = !one.may_be_absent() || other.may_be_absent();
+                absent && self.present(one, other)
+            }
+        }
+    }
+
+    /// Nothing is what fits.
+    fn nothing(&mut self, other: &'p Pattern) -> bool {
+        other.slots(&mut |slot| self.links.add(slot, Link::Nothing));
+        true
+    }
+
+    /// Every value that fits one fits the other.
+    pub(super) fn present(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
+        if let (Pattern::Hole(slot), false) = (other, matches!(one, Pattern::Literal(_)))
+            && takes_all(slot)
+        {
+            self.links.add(slot, link_of(one));
+            return true;
+        }
+        match (one, other) {
+            (Pattern::Literal(value), other) => self.literal(value, other),
+            (Pattern::Hole(one), Pattern::Hole(other)) => self.holes(one, other),
+            (Pattern::Hole(one), other) => self.hole(one, other),
+            (Pattern::Text(one), Pattern::Text(other)) if aligned(one, other) => {
+                for (one, other) in one.slots().zip(other.slots()) {
+                    self.links.add(other, Link::Hole(one));
+                }
+                true
+            }
+            (Pattern::Text(_), other) => self.texts(one, other),
+            (Pattern::Object(one), Pattern::Object(other)) => self.objects(one, other),
+            (Pattern::Object(_), Pattern::Hole(slot)) => {
+                self.links.add(slot, Link::Unknown);
+                slot.codec == Codec::Plain && slot.shape == Shape::Object
+            }
+            (Pattern::List(one), Pattern::List(other)) => self.lists(one, other),
+            (Pattern::List(one), Pattern::Each(other)) => self.list_in_each(one, other),
+            (Pattern::List(one), Pattern::Hole(slot)) => self.list_in_hole(one, slot),
+            (Pattern::Each(one), Pattern::Each(other)) => self.each(one, other),
+            (Pattern::Each(one), Pattern::List(other)) => self.each_in_list(one, other),
+            (Pattern::Each(one), Pattern::Hole(slot)) => {
+                self.links.add(slot, Link::Unknown);
+                let plain = slot.codec == Codec::Plain;
+                plain && (slot.shape == Shape::Array || self.in_elements(&one.item, slot))
+            }
+            (Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => false,
+        }
+    }
+
+    /// All holes of the wider pattern stand for what cannot be told.
+    fn unknown(&mut self, other: &'p Pattern) {
+        self.links.unknown(other);
+    }
+
+    fn literal(&mut self, value: &Json, other: &'p Pattern) -> bool {
+        let mut reading = reading(other, self.world);
+        if other.read(Some(value), &mut reading).is_err() {
+            return false;
+        }
+        let links = &mut self.links;
+        let mut add = |slot: &'p Slot| {
+            let bound = slot.binds().map(|hole| reading.bindings.get(hole).clone());
+            links.add(slot, bound.map_or(Link::Unknown, Link::Value));
+        };
+        other.slots(&mut add);
+        true
+    }
+
+    /// A hole that takes a few values only: each of them is read.
+    fn few(&mut self, values: &[Json], other: &'p Pattern) -> bool {
+        self.unknown(other);
+        values.iter().all(|value| reads(other, value, self.world))
+    }
+
+    fn holes(&mut self, one: &'p Slot, other: &'p Slot) -> bool {
+        self.links.add(other, Link::Hole(one));
+        if let Some(values) = few(one) {
+            let mut values = values.iter();
+            return values.all(|value| other.read_json(Some(value), super::DEPTH).is_ok());
+        }
+        let null = !takes_null(one) || takes_null(other);
+        let shapes = match (one.codec, other.codec) {
+            (Codec::Plain, Codec::Plain) | (Codec::Json, Codec::Json) => {
+                shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Json, Codec::Plain) => other.shape == Shape::One(Scalar::String),
+            (Codec::Plain, Codec::Json) => false,
+        };
+        one.binds().is_some() && null && shapes
+    }
+
+    fn hole(&mut self, one: &'p Slot, other: &'p Pattern) -> bool {
+        if let Some(values) = few(one) {
+            return self.few(&values, other);
+        }
+        if one.binds().is_none() || takes_null(one) {
+            return false;
+        }
+        self.unknown(other);
+        match (other, &one.shape, one.codec) {
+            (Pattern::Text(_), Shape::One(Scalar::String), _)
+            | (Pattern::Text(_), _, Codec::Json) => {
+                texts_within(&Pattern::Hole(one.clone()), other)
+            }
+            (Pattern::Object(other), Shape::Object, Codec::Plain) => {
+                is_unopened(other) && !other.is_empty()
+            }
+            (Pattern::List(other), Shape::Array, Codec::Plain) => {
+                other.items.is_empty() && other.rest.is_some()
+            }
+            (Pattern::Each(other), shape, Codec::Plain) => match element(one, shape) {
+                Some(element) => Within::new(self.world).alone(&element, &other.item),
+                None => false,
+            },
+            (
+                Pattern::Literal(_)
+                | Pattern::Hole(_)
+                | Pattern::Text(_)
+                | Pattern::Object(_)
+                | Pattern::List(_)
+                | Pattern::Each(_),
+                _,
+                _,
+            ) => false,
+        }
+    }
+
+    /// The same where nothing else is compared.
+    pub(super) fn alone(mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
+        self.present(one, other) && self.links.agree()
+    }
+
+    fn texts(&mut self, one: &Pattern, other: &'p Pattern) -> bool {
+        self.unknown(other);
+        texts_within(one, other)
+    }
+
+    fn objects(&mut self, one: &'p ObjectPattern, other: &'p ObjectPattern) -> bool {
+        let (loose, looser) = (self.world.is_loose(one), self.world.is_loose(other));
+        let also = |name: &String| one.foreign.contains(name);
+        if loose && !(looser && other.foreign.iter().all(also)) {
+            return false;
+        }
+        if loose && is_unopened(one) && !is_unopened(other) {
+            return false;
+        }
+        let strangers = one
+            .members
+            .iter()
+            .filter(|(name, _)| named(other, name).is_none());
+        for (name, _) in strangers {
+            if !looser || !welcomes(other, name) {
+                return false;
+            }
+        }
+        if let Some(rest) = &other.rest {
+            let same = one.members.len() == other.members.len()
+                && one
+                    .members
+                    .iter()
+                    .all(|(name, _)| named(other, name).is_some());
+            let link = one.rest.as_ref().filter(|_| same).map(Link::Hole);
+            self.links.add(rest, link.unwrap_or(Link::Unknown));
+        }
+        other
+            .members
+            .iter()
+            .all(|(name, wider)| match named(one, name) {
+                Some(member) => self.place(Some(member), Some(wider)),
+                None if loose && welcomes(one, name) => {
+                    let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
+                    self.unknown(wider);
+                    // A name that differs in letter case only fits where this name is not known.
+                    anything && wider.may_be_absent() && name.to_uppercase() == name.to_lowercase()
+                }
+                None => self.place(None, Some(wider)),
+            })
+    }
+
+    fn lists(&mut self, one: &'p ListPattern, other: &'p ListPattern) -> bool {
+        let (known, wider) = (one.items.len(), other.items.len());
+        if other.rest.is_none() && (one.rest.is_some() || known > wider) {
+            return false;
+        }
+        if let Some(rest) = &other.rest {
+            let link = one.rest.as_ref().filter(|_| known == wider).map(Link::Hole);
+            self.links.add(rest, link.unwrap_or(Link::Unknown));
+        }
+        let least = one.least();
+        other.items.iter().enumerate().all(|(index, wider)| {
+            let may_end = index < least || wider.may_be_absent();
+            let inside = match one.items.get(index) {
+                Some(item) => self.present(item, wider),
+                None if one.rest.is_some() => {
+                    self.unknown(wider);
+                    matches!(wider, Pattern::Hole(slot) if takes_all(slot))
+                }
+                None => self.nothing(wider),
+            };
+            may_end && inside
+        })
+    }
+
+    fn list_in_each(&mut self, one: &'p ListPattern, other: &'p EachPattern) -> bool {
+        self.unknown(&other.item);
+        let rest =
+            one.rest.is_none() || matches!(&*other.item, Pattern::Hole(slot) if takes_all(slot));
+        let mut items = one.items.iter();
+        rest && items.all(|item| Within::new(self.world).alone(item, &other.item))
+    }
+
+    fn list_in_hole(&mut self, one: &'p ListPattern, slot: &'p Slot) -> bool {
+        self.links.add(slot, Link::Unknown);
+        if slot.codec != Codec::Plain || slot.shape == Shape::Array {
+            return slot.codec == Codec::Plain;
+        }
+        let mut items = one.items.iter();
+        let elements = element(slot, &slot.shape).is_some() && one.rest.is_none();
+        elements && items.all(|item| self.in_elements(item, slot))
+    }
+
+    /// Whether a value is one of the elements that a hole takes.
+    fn in_elements(&self, item: &Pattern, slot: &Slot) -> bool {
+        element(slot, &slot.shape)
+            .is_some_and(|element| Within::new(self.world).alone(item, &element))
+    }
+
+    fn each(&mut self, one: &'p EachPattern, other: &'p EachPattern) -> bool {
+        let mut inside = Within::new(self.world);
+        let fits = inside.present(&one.item, &other.item) && inside.links.agree();
+        self.links.add_lists(inside.links);
+        fits
+    }
+
+    fn each_in_list(&mut self, one: &'p EachPattern, other: &'p ListPattern) -> bool {
+        for item in &other.items {
+            self.unknown(item);
+        }
+        let Some(rest) = &other.rest else {
+            return false;
+        };
+        self.links.add(rest, Link::Unknown);
+        other
+            .items
+            .iter()
+            .all(|wider| wider.may_be_absent() && Within::new(self.world).alone(&one.item, wider))
+    }
+}
+
+/// What a hole stands for that takes all of a pattern.
+fn link_of(one: &Pattern) -> Link<'_> {
+    match one {
+        Pattern::Hole(slot) => Link::Hole(slot),
+        Pattern::Literal(_)
+        | Pattern::Text(_)
+        | Pattern::Object(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => Link::Unknown,
+    }
+}
+
+/// Whether one set of strings lies in another.
+fn texts_within(one: &Pattern, other: &Pattern) -> bool {
+    if repeats(other) {
+        return false;
+    }
+    let texts = (texts_of(one, Fit::Above), texts_of(other, Fit::Below));
+    matches!(texts, (Some(one), Some(other)) if one.within(&other))
+}
+
+/// Whether a hole stands in a pattern twice, which asks for equal values.
+fn repeats(pattern: &Pattern) -> bool {
+    let (mut seen, mut twice) = (Vec::new(), false);
+    pattern.slots(&mut |slot| {
+        twice |= slot.binds().is_some_and(|hole| seen.contains(&hole));
+        seen.extend(slot.binds());
+    });
+    twice
+}
+
+/// Whether two text patterns are cut at the same texts, and the holes of one are within those of the other.
+fn aligned(one: &TextPattern, other: &TextPattern) -> bool {
+    let pairs = one.parts.iter().zip(&other.parts);
+    one.parts.len() == other.parts.len()
+        && pairs.into_iter().all(|pair| match pair {
+            (Part::Text(one), Part::Text(other)) => one == other,
+            (Part::Hole(one), Part::Hole(other)) => text_hole_within(one, other),
+            (Part::Text(_) | Part::Hole(_), _) => false,
+        })
+}
+
+/// The same of two holes in a text that ends them both.
+pub(super) fn text_hole_within(one: &Slot, other: &Slot) -> bool {
+    let both_json = one.codec == Codec::Json && other.codec == Codec::Json;
+    if both_json && one.binds().is_some() && other.binds().is_some() {
+        return shape_within(&one.shape, &other.shape);
+    }
+    let one = super::texts::Texts::grammar(super::grammar::Grammar::of_text(one, Fit::Above));
+    let other = super::texts::Texts::grammar(super::grammar::Grammar::of_text(other, Fit::Below));
+    one.within(&other)
+}
+
+/// Whether every value of one shape is of the other.
+pub(super) fn shape_within(one: &Shape, other: &Shape) -> bool {
+    match (one, other) {
+        (_, Shape::Any)
+        | (Shape::Object, Shape::Object)
+        | (Shape::Null, Shape::Null)
+        | (Shape::Array | Shape::Repeated(_) | Shape::Separated(_), Shape::Array) => true,
+        (Shape::One(one), Shape::One(other))
+        | (
+            Shape::Repeated(one) | Shape::Separated(one),
+            Shape::Repeated(other) | Shape::Separated(other),
+        ) => scalar_within(one, other),
+        (
+            Shape::Any
+            | Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null,
+            _,
+        ) => false,
+    }
+}
+
+/// Whether every JSON value of one type is of the other.
+fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
+    match (one, other) {
+        (Scalar::Enum(_), Scalar::String) | (Scalar::Integer, Scalar::Number) => true,
+        (Scalar::Enum(one), Scalar::Enum(other)) => one.iter().all(|word| other.contains(word)),
+        (
+            Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean | Scalar::Enum(_),
+            _,
+        ) => one == other,
+    }
+}
+
+/// The pattern of a named member.
+pub(super) fn named<'o>(object: &'o ObjectPattern, name: &str) -> Option<&'o Pattern> {
+    let member = object.members.iter().find(|(known, _)| known == name);
+    member.map(|(_, pattern)| pattern)
+}
+
+/// Whether a member that an object does not name may be in it, where further ones may.
+pub(super) fn welcomes(object: &ObjectPattern, name: &str) -> bool {
+    !object.foreign.iter().any(|foreign| foreign == name)
+        && !object.members.iter().any(|(known, _)| twins(known, name))
+}
+
+/// Whether any object fits, of which nothing is looked at.
+pub(super) fn is_unopened(object: &ObjectPattern) -> bool {
+    object.members.is_empty() && object.foreign.is_empty() && object.rest.is_some()
+}
+
+impl ListPattern {
+    /// The length of the shortest array that fits.
+    pub(super) fn least(&self) -> usize {
+        let required = self.items.iter().rposition(|item| !item.may_be_absent());
+        required.map_or(0, |last| last + 1)
+    }
+}

@@ -1,0 +1,154 @@
+//! The same relation over texts outside of JSON, of which there may be none, one or several: the parameters
+//! of a query, headers, methods.
+
+use super::grammar::{Empty, Fit, Grammar};
+use super::texts::Texts;
+use super::{DEPTH, World, meeting, within};
+use crate::domain::pattern::{
+    Bindings, Codec, Part, Pattern, Reading, Scalar, Shape, Slot, Strangers, TextPattern, Words,
+};
+
+/// Whether all texts that fit `one` fit `other`: none, one, several.
+#[must_use]
+pub fn words_within(one: &Words, other: &Words) -> bool {
+    if let Words::Literal(text) = one {
+        return reads(other, &[text]);
+    }
+    let none = !one.may_be_absent() || other.may_be_absent();
+    let several = match (several(one), several(other)) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(one), Some(other)) => Texts::grammar(one).within(&Texts::grammar(other)),
+    };
+    none && several && once_within(one, other)
+}
+
+/// Texts that fit both: one where one does, else none, else several.
+#[must_use]
+pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
+    let both = |texts: &[&str]| reads(one, texts) && reads(other, texts);
+    for fit in [Fit::Below, Fit::Above] {
+        let found = once(one, fit).meeting(&once(other, fit));
+        if let Some(found) = found.filter(|found| both(&[found])) {
+            return Some(vec![found]);
+        }
+    }
+    // A hole that stands in a text twice takes a search.
+    if let (Some(first), Some(second)) = (as_pattern(one), as_pattern(other)) {
+        let found = meeting(&first, &second, World::Closed);
+        if let Some(Ok(found)) = found.and_then(|found| found.text())
+            && both(&[&found])
+        {
+            return Some(vec![found]);
+        }
+    }
+    if one.may_be_absent() && other.may_be_absent() {
+        return Some(Vec::new());
+    }
+    let found = Texts::grammar(several(one)?).meeting(&Texts::grammar(several(other)?))?;
+    Some(vec![found.clone(), found])
+}
+
+fn reads(words: &Words, texts: &[&str]) -> bool {
+    let slots = words.slots().into_iter();
+    let holes = slots
+        .filter_map(Slot::binds)
+        .max()
+        .map_or(0, |most| most + 1);
+    let mut reading = Reading {
+        bindings: Bindings::of(holes),
+        ..Reading::of(0, Strangers::Refused, DEPTH)
+    };
+    words.read(texts, &mut reading).is_ok()
+}
+
+/// Whether a single text that fits one always fits the other.
+fn once_within(one: &Words, other: &Words) -> bool {
+    if let (Words::Hole(one), Words::Hole(other)) = (one, other)
+        && let (true, true) = (holds_json(one), holds_json(other))
+    {
+        return within::shape_within(&one.shape, &other.shape);
+    }
+    if let (Some(Pattern::Text(first)), Some(Pattern::Text(second))) =
+        (as_pattern(one), as_pattern(other))
+        && matches!((one, other), (Words::Mixed(_), Words::Mixed(_)))
+    {
+        return super::within(&Pattern::Text(first), &Pattern::Text(second), World::Closed);
+    }
+    once(one, Fit::Above).within(&once(other, Fit::Below)) && !repeats(other)
+}
+
+fn holds_json(slot: &Slot) -> bool {
+    slot.binds().is_some() && slot.codec == Codec::Json
+}
+
+/// Whether a hole stands in the words twice, which asks for equal values.
+fn repeats(words: &Words) -> bool {
+    let mut holes: Vec<usize> = words.slots().into_iter().filter_map(Slot::binds).collect();
+    let places = holes.len();
+    holes.sort_unstable();
+    holes.dedup();
+    holes.len() < places
+}
+
+/// The texts that fit where there is one.
+fn once(words: &Words, fit: Fit) -> Texts {
+    match words {
+        Words::Literal(text) => Texts::one(text),
+        Words::Mixed(text) => Texts::pattern(text, fit),
+        Words::Hole(slot) => Texts::grammar(hole(slot, fit)),
+    }
+}
+
+/// What a hole takes that has a text of its own. Empty and absent are two states, and a required hole is
+/// never empty.
+fn hole(slot: &Slot, fit: Fit) -> Grammar {
+    let grammar = Grammar::of_text(slot, fit);
+    if slot.binds().is_none() {
+        return grammar;
+    }
+    let empty = |is_allowed: Option<Empty>| match is_allowed {
+        Some(empty) if !slot.is_required() => empty,
+        Some(_) | None => Empty::Refused,
+    };
+    match (&slot.shape, slot.codec) {
+        (Shape::Repeated(_), Codec::Plain) => grammar,
+        (Shape::Separated(_), Codec::Plain) => {
+            grammar.separated().empty(empty(Some(Empty::Allowed)))
+        }
+        (Shape::One(Scalar::String), _) => grammar.empty(empty(Some(Empty::AsWord))),
+        (
+            Shape::Any
+            | Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null,
+            _,
+        ) => grammar.empty(Empty::Refused),
+    }
+}
+
+/// What each of several texts is.
+fn several(words: &Words) -> Option<Grammar> {
+    let Words::Hole(slot) = words else {
+        return None;
+    };
+    match (&slot.shape, slot.codec) {
+        _ if slot.binds().is_none() => Some(Grammar::ANY),
+        (Shape::Repeated(scalar), Codec::Plain) => Some(Grammar::of(scalar)),
+        (_, _) => None,
+    }
+}
+
+/// The same as a string of JSON.
+fn as_pattern(words: &Words) -> Option<Pattern> {
+    match words {
+        Words::Literal(text) => Some(Pattern::Text(TextPattern {
+            parts: vec![Part::Text(text.clone())],
+        })),
+        Words::Mixed(text) => Some(Pattern::Text(text.clone())),
+        Words::Hole(_) => None,
+    }
+}
