@@ -72,9 +72,7 @@ impl Message {
     /// What an RPC server would have to answer so that its client gets this.
     pub(super) fn of_rpc_answer(answer: RpcAnswer) -> Message {
         Message::RpcReply(match answer {
-            RpcAnswer::Result(result) => {
-                Reply::Result(Json::written(result.into_bytes().to_vec()))
-            }
+            RpcAnswer::Result(result) => Reply::Result(Json::written(result.into_bytes().to_vec())),
             RpcAnswer::Error(error) => Reply::Error(error),
         })
     }

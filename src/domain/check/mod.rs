@@ -10,6 +10,7 @@
 //! Members that no pattern names are no part of the proof: they are dropped and counted, refused or carried
 //! while calls are served, and each direction says which.
 
+mod common;
 mod examples;
 mod message;
 mod neighbours;
@@ -28,5 +29,7 @@ pub use prove::check;
 pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict, Weight, Witness};
 pub use rules::Rule;
 
+#[cfg(test)]
+mod corpus;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use http::Method;
 
+use super::common;
 use super::message::Message;
 use super::subject::Subject;
 use crate::domain::json::Json;

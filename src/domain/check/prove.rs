@@ -1,5 +1,6 @@
 //! From rules to verdicts: what a rule suspects is executed, and only what is seen to differ is said.
 
+use super::common;
 use super::examples;
 use super::message::Message;
 use super::neighbours::Neighbours;
@@ -92,9 +93,17 @@ fn earlier(
 ) -> Vec<(String, Message)> {
     let order = route.outcomes.order(side).iter();
     let earlier = order.take_while(|place| **place != row);
-    let named = earlier.filter_map(|place| {
-        let key = route.outcomes.rows()[*place].key.clone();
-        Some((key, written.get(*place)?.clone()?))
+    let rows = route.outcomes.rows();
+    let own = written.get(row).and_then(Option::as_ref);
+    let named = earlier.flat_map(|place| {
+        let met = own.and_then(|own| common::reply(own, (&rows[row], &rows[*place])));
+        let both = written
+            .get(*place)
+            .cloned()
+            .flatten()
+            .into_iter()
+            .chain(met);
+        both.map(|message| (rows[*place].key.clone(), message))
     });
     named.collect()
 }
@@ -179,7 +188,8 @@ fn execute(subject: &Subject<'_>, suspicion: Suspicion) -> Option<(Weight, Findi
             continue;
         }
         let is_norm = suspicion.weight == Weight::Norm
-            && (suspicion.rule == Rule::AnotherRoute || is_stable(subject, &trip));
+            && (suspicion.rule == Rule::AnotherRoute
+                || is_stable(subject, &trip, Sense::of(suspicion.rule)));
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
             rule: suspicion.rule,
@@ -203,11 +213,31 @@ fn differs(sent: &Message, trip: &Trip) -> bool {
     !trip.back.as_ref().is_ok_and(|back| back.same(sent))
 }
 
-/// A normal form comes back as it is, and goes there as the same.
-fn is_stable(subject: &Subject<'_>, trip: &Trip) -> bool {
+/// Whether the other side gets the same from a normal form as from what it is the form of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    Same,
+    /// An empty list and none at all mean the same where only one of them can be written.
+    Alike,
+}
+
+impl Sense {
+    fn of(rule: Rule) -> Sense {
+        if rule == Rule::EmptyList {
+            Sense::Alike
+        } else {
+            Sense::Same
+        }
+    }
+}
+
+/// A normal form comes back as it is.
+fn is_stable(subject: &Subject<'_>, trip: &Trip, sense: Sense) -> bool {
     let Ok(back) = &trip.back else { return false };
     let again = subject.trip(back);
-    again.is_some_and(|again| !differs(back, &again) && again.there.same(&trip.there))
+    again.is_some_and(|again| {
+        !differs(back, &again) && (sense == Sense::Alike || again.there.same(&trip.there))
+    })
 }
 
 /// What no rule names survives; here it is seen to.
@@ -219,7 +249,7 @@ fn cross_check(subject: &Subject<'_>, direction: &mut Direction) {
         direction.tried += 1;
         let explained = !differs(&sent, &trip)
             || !direction.losses.is_empty()
-            || (!direction.norms.is_empty() && is_stable(subject, &trip));
+            || (!direction.norms.is_empty() && is_stable(subject, &trip, Sense::Same));
         if !explained {
             direction.losses.push(Finding {
                 rule: Rule::Unexplained,

@@ -266,7 +266,11 @@ impl Row {
         };
         let headers = write_headers(&self.rest.headers, &writing)?;
         let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
-        let content_type = content_type.filter(|_| !headers.iter().any(says_type));
+        let own_type = headers.iter().find(|header| says_type(header));
+        if let (BodyPattern::Text(_), [text]) = (&self.rest.body, body.chunks()) {
+            is_text(text, own_type.map(|(_, kind)| kind.as_bytes()))?;
+        }
+        let content_type = content_type.filter(|_| own_type.is_none());
         Ok(Written {
             answer: RestAnswer {
                 status,
@@ -277,6 +281,19 @@ impl Row {
             dropped: reading.dropped,
         })
     }
+}
+
+/// Refuses a text that would not be read as one: blanks are no content, and JSON is told from text by the
+/// type only where that says text.
+fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), Misfit> {
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Err(Misfit::new("text", "a text of blanks is no content"));
+    }
+    let says_text = kind.is_none_or(|kind| kind.starts_with(b"text/"));
+    if !says_text && Json::parse(text.clone(), u16::MAX).is_ok() {
+        return Err(Misfit::new("text", "it would be read as JSON"));
+    }
+    Ok(())
 }
 
 /// A member of an error; one that the row does not name is dropped.

@@ -37,6 +37,27 @@ fn twisted(
     subject.message(Some(&twist), chosen)
 }
 
+/// The same, and once more with all other holes absent that may be: a text or a list has no gaps.
+fn twisted_alone(
+    subject: &Subject<'_>,
+    slot: &Slot,
+    (raw, chosen): (Raw, (usize, Option<Json>)),
+) -> Vec<Message> {
+    let mut alone = vec![chosen];
+    let mut first = Vec::new();
+    first.extend(twisted(subject, slot, (raw.clone(), &alone)));
+    for held in subject.here.held.iter().chain(&subject.there.held) {
+        let absent = held.slot.binds().filter(|_| !held.slot.is_required());
+        if let Some(hole) = absent
+            && alone.iter().all(|(known, _)| *known != hole)
+        {
+            alone.push((hole, held.slot.default().cloned()));
+        }
+    }
+    first.extend(twisted(subject, slot, (raw, &alone)));
+    first
+}
+
 fn suspicion(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Suspicion {
     Suspicion {
         rule,
@@ -99,9 +120,8 @@ pub(in crate::domain::check) fn default_written(
         let Absence::Filled(default) = &held.slot.absence else {
             return None;
         };
-        let chosen = [(hole, Some(default.clone()))];
-        let message = twisted(subject, held.slot, (Raw::Absent, &chosen));
-        let messages = message.into_iter().collect();
+        let chosen = (hole, Some(default.clone()));
+        let messages = twisted_alone(subject, held.slot, (Raw::Absent, chosen));
         Some(suspicion(
             Rule::DefaultWritten,
             Weight::Norm,
@@ -122,10 +142,9 @@ pub(in crate::domain::check) fn default_left_out(
         let Absence::Implied(default) = &held.slot.absence else {
             return None;
         };
-        let chosen = [(hole, Some(default.clone()))];
+        let chosen = (hole, Some(default.clone()));
         let raw = Raw::Value(spelled(held.slot, default));
-        let message = twisted(subject, held.slot, (raw, &chosen));
-        let messages = message.into_iter().collect();
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
             Rule::DefaultLeftOut,
             Weight::Norm,
@@ -151,10 +170,9 @@ pub(in crate::domain::check) fn null_absent(subject: &Subject<'_>, _: Near<'_>) 
         if held.slot.null != Null::Absent || !in_json {
             return None;
         }
-        let chosen = [(hole, held.slot.default().cloned())];
+        let chosen = (hole, held.slot.default().cloned());
         let raw = Raw::Value(Json::literal("null"));
-        let message = twisted(subject, held.slot, (raw, &chosen));
-        let messages = message.into_iter().collect();
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
             Rule::NullAbsent,
             Weight::Norm,
