@@ -30,6 +30,8 @@ pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict,
 pub use rules::Rule;
 
 #[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod tests;

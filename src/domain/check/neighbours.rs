@@ -92,7 +92,21 @@ impl Neighbours {
         let near = others
             .into_iter()
             .filter(|other| *other != place && !apart(other));
-        near.filter_map(named).take(MOST).collect()
+        let both = near.take(MOST).flat_map(|other| {
+            let call = named(other);
+            let met = call.as_ref().and_then(|(name, call)| {
+                let Message::RpcCall { method, .. } = call else {
+                    return None;
+                };
+                let call = Message::RpcCall {
+                    method: method.clone(),
+                    params: Some(common::params(route, table.route(other))?),
+                };
+                Some((name.clone(), call))
+            });
+            call.into_iter().chain(met)
+        });
+        both.collect()
     }
 }
 
