@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `demo`.
+//! The command line: `run`, `check`, `import`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -7,6 +7,7 @@
 mod check;
 #[cfg(feature = "demo")]
 mod demo;
+mod import;
 mod run;
 
 use std::error::Error;
@@ -14,7 +15,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
@@ -46,6 +47,13 @@ enum Command {
     /// code is 0 only when nothing is wrong.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
+    ///
+    /// Reads OpenAPI 3.0 and 3.1 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
+    /// `tools/list`. What both sides describe becomes one route; what only one side describes becomes a route to
+    /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -61,6 +69,14 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   dualgauge check --config dualgauge.toml
   dualgauge check --config dualgauge.toml --format json";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  dualgauge import --openapi api.yaml --openrpc rpc.json --output routes.toml
+  dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
+  dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
+
+How many operations were read, paired and left over is told on standard error.";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -100,6 +116,35 @@ enum Format {
     Json,
 }
 
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
+struct ImportArguments {
+    /// An OpenAPI 3.0 or 3.1 document, JSON or YAML; may be given several times
+    #[arg(long, value_name = "FILE")]
+    openapi: Vec<PathBuf>,
+    /// An OpenRPC document, JSON or YAML; may be given several times
+    #[arg(long, value_name = "FILE")]
+    openrpc: Vec<PathBuf>,
+    /// A JSON-RPC server to ask, `http://host[:port]/path`
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
+    #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
+    method: Option<import::Method>,
+    /// A header to ask it with, `Name: value`; may be given several times
+    #[arg(long, value_name = "HEADER", requires = "from")]
+    header: Vec<String>,
+    /// How many seconds it may take to answer, 600 at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Where the draft is written, in place of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct DemoArguments {
@@ -117,6 +162,8 @@ enum CommandError {
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
     #[error(transparent)]
+    Import(#[from] import::ImportFault),
+    #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
     #[error("the sample server has no database")]
@@ -133,6 +180,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

@@ -1,4 +1,10 @@
 //! From the merged tree to [`crate::config::raw`]: which keys there are, of which kind, with which default.
+//!
+//! What a pattern or a value of any kind means is not looked at here.
+
+mod example;
+mod outcome;
+mod route;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,14 +12,14 @@ use std::time::Duration;
 use http::HeaderName;
 
 use crate::config::kind::{
-    Found, Wrong, address, duration, header, header_named, key_hash, name, path, size, string,
-    text, timeout, url, whole, word,
+    Found, Wrong, address, boolean, duration, header, header_named, key_hash, name, path, size,
+    string, text, timeout, url, whole, word,
 };
-use crate::config::problem::Located;
+use crate::config::problem::{Located, Places};
 use crate::config::raw::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob,
-    RawKey, RawLimits, RawListen, RawLog, RawMatch, RawRollout, RawRoute, RawRpc, RawUpstream,
-    StageWord, UnroutedWord,
+    CredentialsWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob, RawKey,
+    RawLimits, RawListen, RawLog, RawMatch, RawPaired, RawRollout, RawRpc, RawSet, RawUpstream,
+    StageWord, UnroutedWord, UsualWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::side::Side;
@@ -36,11 +42,6 @@ const UNROUTED: &[(&str, UnroutedWord)] = &[
 const CREDENTIALS: &[(&str, CredentialsWord)] = &[
     ("forward", CredentialsWord::Forward),
     ("drop", CredentialsWord::Drop),
-];
-const EFFECTS: &[(&str, EffectWord)] = &[
-    ("safe", EffectWord::Safe),
-    ("idempotent", EffectWord::Idempotent),
-    ("unsafe", EffectWord::Unsafe),
 ];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
@@ -69,7 +70,7 @@ const MOST: usize = 1_000_000;
 
 /// The whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
-    table.later(&["outcomes", "event", "local", "cors"]);
+    table.later(&["event", "local", "cors"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
     let admin = table.require_table("admin", |admin| admin.require("address", address));
@@ -80,8 +81,9 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let unrouted = table.require("unrouted", word(UNROUTED, &[]));
     let clients = table.tables("client", client);
     unique(clients.iter().map(|client| &client.name), table);
-    let routes = table.tables("route", route);
+    let routes = table.tables("route", route::route);
     unique(routes.iter().map(|route| &route.name), table);
+    let sets = table.named_lists("outcomes", outcome::row);
     let log = table.require_table("log", log);
     Some(RawConfig {
         file: None,
@@ -95,6 +97,11 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         unrouted: unrouted?,
         clients,
         routes,
+        sets: sets
+            .into_iter()
+            .map(|(name, rows)| RawSet { name, rows })
+            .collect(),
+        places: Places::default(),
         log: log?,
     })
 }
@@ -109,7 +116,7 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
 }
 
 fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "command", "env", "protocol", "envelope", "max_age"]);
+    table.later(&["urls", "command", "env", "protocol", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let url = table.require("url", url);
@@ -124,6 +131,8 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
         CredentialsWord::Forward,
     );
     let forward = table.list("forward", header);
+    let envelope = envelope(table);
+    let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
     Some(RawUpstream {
         name: name?,
         side: side?,
@@ -135,11 +144,30 @@ fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
         connections: connections?,
         credentials: credentials?,
         forward: forward?,
+        envelope,
+        usual,
     })
 }
 
+/// Members of the envelope by the names that the server gives them.
+fn envelope(table: &mut Table<'_>) -> Option<Vec<RawPaired>> {
+    if table.shape("envelope") == Shape::Absent {
+        return None;
+    }
+    Some(table.named_tables("envelope", |pair, chosen| {
+        let member = pair.named(chosen, name);
+        let header = pair.require("header", header);
+        let value = pair.require("value", text);
+        Some(RawPaired {
+            member: member?,
+            header: header?,
+            value: value?,
+        })
+    }))
+}
+
 fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
-    table.later(&["envelope", "error_status"]);
+    table.later(&["error_status"]);
     let paths = table.list("paths", path);
     if paths.as_ref().is_some_and(Vec::is_empty) {
         table.report(
@@ -149,10 +177,12 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     }
     let notification_status = table.require("notification_status", notification_status);
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
+    let envelope = envelope(table);
     Some(RawRpc {
         paths: paths?,
         notification_status: notification_status?,
         batch_concurrency: batch_concurrency?,
+        envelope: envelope.unwrap_or_default(),
     })
 }
 
@@ -296,45 +326,6 @@ fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
         })
     });
     word.map(|word| word.map(|()| RawKey::ApiKey))
-}
-
-fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&[
-        "params",
-        "body",
-        "query",
-        "headers",
-        "outcome",
-        "outcomes",
-        "extra",
-        "from",
-        "example",
-        "frame",
-        "notify",
-        "envelope",
-        "upstream",
-        "lossy",
-        "deprecated",
-        "affinity",
-        "silence",
-    ]);
-    let here = table.here();
-    let name = table.require("name", name);
-    let rest = table.require("rest", text);
-    let rpc = table.require("rpc", text);
-    let effect = table.get("effect", word(EFFECTS, &[]));
-    let timeout = table.get("timeout", timeout);
-    let successor = table.get("successor", text);
-    Some(RawRoute {
-        place: here.place,
-        key: here.key,
-        name: name?,
-        rest: rest?,
-        rpc: rpc?,
-        effect,
-        timeout,
-        successor,
-    })
 }
 
 fn log(table: &mut Table<'_>) -> Option<RawLog> {

@@ -294,6 +294,21 @@ fn alternatives<T>(known: &[(&str, T)]) -> String {
     }
 }
 
+/// `false` or `true`, as what they stand for.
+pub(super) fn boolean<T: Copy>(no: T, yes: T) -> impl Fn(Found<'_>) -> Result<T, Wrong> {
+    move |found| {
+        let truth = match found.untyped() {
+            Some(text) => text.parse().ok(),
+            None => found.value.to_bool(),
+        };
+        match truth {
+            Some(true) => Ok(yes),
+            Some(false) => Ok(no),
+            None => Err(found.wrong("boolean; write `true` or `false`")),
+        }
+    }
+}
+
 /// An address to listen on: an IP address and a port.
 pub(super) fn address(found: Found<'_>) -> Result<SocketAddr, Wrong> {
     let text = string(found)?;

@@ -8,14 +8,33 @@ use std::collections::HashMap;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
-use crate::config::problem::{Place, Problem};
+use crate::config::problem::{Place, Places, Problem};
+use crate::domain::pattern::as_key;
 
 /// A tree of values, and the place of every key in it.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     name: &'static str,
     pub(super) values: Dict,
-    places: HashMap<String, Place>,
+    said: HashMap<String, Said>,
+}
+
+/// How a key was said.
+#[derive(Debug, Clone)]
+struct Said {
+    place: Place,
+    /// Where in its text: the order of the members of a table, which figment sorts by name.
+    at: usize,
+    kind: SaidKind,
+}
+
+/// What figment cannot tell of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SaidKind {
+    /// Nothing.
+    Plain,
+    /// It is a date or a time; figment has its text.
+    Date,
 }
 
 impl Layer {
@@ -26,21 +45,28 @@ impl Layer {
         }
     }
 
-    /// Notes where a key was said; the first place stays.
-    pub(super) fn note(&mut self, key: &str, place: &Place) {
-        if !self.places.contains_key(key) {
-            self.places.insert(key.to_owned(), place.clone());
+    /// Notes where a key was said, at a byte of its text; the first place stays.
+    pub(super) fn note(&mut self, key: &str, place: &Place, at: usize) {
+        if !self.said.contains_key(key) {
+            self.said.insert(key.to_owned(), said(place, at));
+        }
+    }
+
+    /// Notes what figment will not know of a value.
+    pub(super) fn note_kind(&mut self, key: &str, kind: SaidKind) {
+        if let Some(said) = self.said.get_mut(key) {
+            said.kind = kind;
         }
     }
 
     /// Where a key was said in this layer.
     pub(super) fn place(&self, key: &str) -> Option<Place> {
-        self.places.get(key).cloned()
+        self.said.get(key).map(|said| said.place.clone())
     }
 
     /// Forgets where the keys were said: nobody said them.
     pub(super) fn placeless(mut self) -> Self {
-        self.places.clear();
+        self.said.clear();
         self
     }
 
@@ -50,13 +76,15 @@ impl Layer {
         let Some((last, tables)) = path.split_last() else {
             return;
         };
-        let mut values = &mut self.values;
         let mut key = String::new();
         for name in tables {
             key = join(&key, name);
-            self.places
-                .entry(key.clone())
-                .or_insert_with(|| place.clone());
+            self.note(&key, place, 0);
+        }
+        // The last one to say a leaf is where it is from.
+        self.said.insert(join(&key, last), said(place, 0));
+        let mut values = &mut self.values;
+        for name in tables {
             let entry = values.entry(name.clone()).or_insert_with(empty_table);
             if !matches!(entry, Value::Dict(..)) {
                 *entry = empty_table();
@@ -65,8 +93,14 @@ impl Layer {
             values = table;
         }
         values.insert(last.clone(), value);
-        // The last one to say a leaf is where it is from.
-        self.places.insert(join(&key, last), place.clone());
+    }
+}
+
+fn said(place: &Place, at: usize) -> Said {
+    Said {
+        place: place.clone(),
+        at,
+        kind: SaidKind::Plain,
     }
 }
 
@@ -106,25 +140,50 @@ impl Merged {
 
     /// Where a key was said.
     pub(super) fn place(&self, key: &str) -> Place {
+        self.said(key)
+            .map_or(Place::Default, |said| said.place.clone())
+    }
+
+    /// What figment cannot tell of a value.
+    pub(super) fn kind(&self, key: &str) -> SaidKind {
+        self.said(key).map_or(SaidKind::Plain, |said| said.kind)
+    }
+
+    /// The members of the table under a key, in the order in which they are written.
+    pub(super) fn in_order<'v>(&self, entries: &'v Dict, key: &str) -> Vec<(&'v str, &'v Value)> {
+        let at = |name: &str| self.said(&join(key, name)).map_or(0, |said| said.at);
+        let mut members: Vec<_> = entries
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+            .collect();
+        members.sort_by_key(|(name, _)| at(name));
+        members
+    }
+
+    /// Where the keys were said that begin with one of these, for whoever compiles what lies under them.
+    pub(super) fn places(&self, roots: &[&str]) -> Places {
+        let mut places = HashMap::new();
+        for layer in self.uppermost_first.iter().rev() {
+            let below = layer
+                .said
+                .iter()
+                .filter(|(key, _)| roots.iter().any(|root| key.starts_with(root)));
+            places.extend(below.map(|(key, said)| (key.clone(), said.place.clone())));
+        }
+        Places(places)
+    }
+
+    fn said(&self, key: &str) -> Option<&Said> {
         self.uppermost_first
             .iter()
-            .find_map(|layer| layer.place(key))
-            .unwrap_or(Place::Default)
+            .find_map(|layer| layer.said.get(key))
     }
 }
 
 /// The key of a member, in the spelling of the file: a name that is not bare is quoted.
 pub(super) fn join(table: &str, name: &str) -> String {
-    let bare = !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let dot = if table.is_empty() { "" } else { "." };
-    if bare {
-        format!("{table}{dot}{name}")
-    } else {
-        format!("{table}{dot}{name:?}")
-    }
+    format!("{table}{dot}{}", as_key(name))
 }
 
 /// The key of an element of an array.

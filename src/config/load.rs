@@ -14,6 +14,7 @@ use crate::config::layer::{Layer, Merged, element, join};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::raw::RawConfig;
 use crate::config::reader;
+use crate::config::schema;
 use crate::config::toml::{Document, Part, parse_value};
 
 /// What every variable of ours begins with.
@@ -63,12 +64,15 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     let Some(mut config) = decoded.filter(|_| problems.is_empty()) else {
         return Err(Problems::new(problems));
     };
+    config.places = merged.places(&["route", "outcomes"]);
     if let Some(file) = &sources.file {
         config.resolve(file.parent().unwrap_or(Path::new("")));
     }
     config.file.clone_from(&sources.file);
     config.files = paths;
-    Ok(config)
+    let schemas = schema::read_files(&mut config, &mut problems);
+    config.files.extend(schemas);
+    Problems::unless(problems, config)
 }
 
 impl RawConfig {

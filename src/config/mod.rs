@@ -4,6 +4,7 @@
 //! load      lays defaults, files, variables and arguments over each other (figment), the only reader of them
 //!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
 //! decode    walks the merged tree by reader and kind
+//! schema    files of schemas that routes name
 //! raw       what the files say
 //! flags     the flags file, a document of its own
 //! compile   what that means: a plan, or every problem
@@ -24,6 +25,7 @@ pub mod load;
 pub mod problem;
 pub mod raw;
 mod reader;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod toml;

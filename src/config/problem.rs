@@ -3,6 +3,7 @@
 //! Nothing here stops at the first problem. They are collected, sorted by place and shown together, so that a
 //! person mends a file in one go.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -94,6 +95,39 @@ impl<T> Located<T> {
             value: change(self.value),
             place: self.place,
             key: self.key,
+        }
+    }
+}
+
+/// Where keys were said, for what is compiled as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Places(pub(super) HashMap<String, Place>);
+
+impl Places {
+    /// Where a key was said, or the nearest one above it that was.
+    #[must_use]
+    pub fn nearest(&self, key: &str) -> Place {
+        let mut key = key;
+        loop {
+            if let Some(place) = self.0.get(key) {
+                return place.clone();
+            }
+            match key.rfind(['.', '[']) {
+                Some(end) => key = &key[..end],
+                None => return Place::Default,
+            }
+        }
+    }
+
+    /// A problem with a key.
+    #[must_use]
+    pub fn problem(&self, key: impl Into<String>, message: impl Into<String>) -> Problem {
+        let key = key.into();
+        Problem {
+            place: self.nearest(&key),
+            key,
+            message: message.into(),
+            hint: None,
         }
     }
 }

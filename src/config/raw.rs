@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, Uri};
+use serde_json::Value;
 
-use crate::config::problem::{Located, Place};
+use crate::config::problem::{Located, Place, Places};
+use crate::domain::outcome::RowSource;
+use crate::domain::pattern::Tree;
+use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 /// The whole configuration, without the flags.
@@ -37,6 +41,10 @@ pub struct RawConfig {
     pub clients: Vec<RawClient>,
     /// `[[route]]`: those of the main file, then those of the included files in order.
     pub routes: Vec<RawRoute>,
+    /// `[[outcomes.NAME]]`, sorted by name.
+    pub sets: Vec<RawSet>,
+    /// Where the keys of routes and of sets were said.
+    pub places: Places,
     /// `[log]`
     pub log: RawLog,
 }
@@ -73,6 +81,30 @@ pub struct RawUpstream {
     pub credentials: Located<CredentialsWord>,
     /// `forward`: further headers that go along with a translated call.
     pub forward: Vec<Located<HeaderName>>,
+    /// `envelope`, in place of that of `[rpc]`.
+    pub envelope: Option<Vec<RawPaired>>,
+    /// `default`: whether it takes calls whose route names no upstream, where its side has several.
+    pub usual: Option<Located<UsualWord>>,
+}
+
+/// One member of `envelope`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawPaired {
+    /// Its name.
+    pub member: Located<String>,
+    /// `header`
+    pub header: Located<HeaderName>,
+    /// `value`: a pattern, not parsed yet.
+    pub value: Located<String>,
+}
+
+/// `default` of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsualWord {
+    /// It takes what no route has sent elsewhere.
+    Yes,
+    /// It takes what a route sends there.
+    No,
 }
 
 /// `[rpc]`
@@ -84,6 +116,8 @@ pub struct RawRpc {
     pub notification_status: Located<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
+    /// `envelope`
+    pub envelope: Vec<RawPaired>,
 }
 
 /// `[limits]`: sizes in bytes.
@@ -183,12 +217,65 @@ pub struct RawRoute {
     pub rest: Located<String>,
     /// `rpc`: a method pattern, not parsed yet.
     pub rpc: Located<String>,
+    /// `params`: a pattern, not parsed yet, like those below.
+    pub params: Option<Tree>,
+    /// `body`
+    pub body: Option<Tree>,
+    /// `query`, in order.
+    pub query: Vec<(String, Tree)>,
+    /// `headers`, in order.
+    pub headers: Vec<(String, Tree)>,
+    /// `extra`
+    pub extra: Option<Located<Extra>>,
+    /// `from`
+    pub from: Option<Located<Side>>,
+    /// `notify`
+    pub notify: Option<Located<Notify>>,
     /// `effect`
     pub effect: Option<Located<EffectWord>>,
     /// `timeout`: not zero.
     pub timeout: Option<Located<Duration>>,
     /// `successor`: what to call instead once the route is retired.
     pub successor: Option<Located<String>>,
+    /// `lossy`: why the route may lose something.
+    pub lossy: Option<Located<String>>,
+    /// `upstream`: a name for the side that it is of, or one for each side.
+    pub upstreams: Vec<(Option<Side>, Located<String>)>,
+    /// `[[route.outcome]]`, in order.
+    pub rows: Vec<RowSource>,
+    /// `outcomes`: the names of sets, in order.
+    pub sets: Vec<Located<String>>,
+    /// `[[route.example]]`, in order.
+    pub examples: Vec<Example>,
+    /// `schema`
+    pub schema: RawSchemas,
+}
+
+/// `schema` of a route.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawSchemas {
+    /// `params`
+    pub params: Option<Located<RawSchema>>,
+    /// `result`
+    pub result: Option<Located<RawSchema>>,
+}
+
+/// A JSON Schema, not compiled yet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawSchema {
+    /// As it is written.
+    Written(Value),
+    /// The file that holds it, relative to the file that names it; it is read when all is decoded.
+    File(PathBuf),
+}
+
+/// `[[outcomes.NAME]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawSet {
+    /// `NAME`, with the place of its first row.
+    pub name: Located<String>,
+    /// Its rows, in order.
+    pub rows: Vec<RowSource>,
 }
 
 /// `[log]`

@@ -4,6 +4,9 @@
 //! A getter gives `None` for a value that is wrong (and reports it), so a function asks for all its keys before
 //! it gives up. [`Table::get`] alone also gives `None` for a key that is absent.
 
+mod named;
+mod trees;
+
 use figment::value::{Dict, Value};
 
 use crate::config::kind::{Found, Spelling, Wrong, cut};
@@ -48,6 +51,25 @@ impl Walk<'_> {
         let value = by(&mut table);
         table.finish();
         value
+    }
+
+    fn tables<T>(
+        &mut self,
+        items: &[Value],
+        array: &str,
+        by: impl Fn(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let key = element(array, index);
+            if let Value::Dict(_, entries) = item {
+                read.extend(self.table(entries, key, &by));
+            } else {
+                let shown = found(item, &self.tree.place(&key)).describe();
+                self.report(key, Wrong::new(format!("{shown} is no table")));
+            }
+        }
+        read
     }
 
     fn report(&mut self, key: String, wrong: Wrong) {
@@ -203,69 +225,7 @@ impl<'t> Table<'t> {
         }) else {
             return Vec::new();
         };
-        let array = join(&self.key, name);
-        let mut read = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            let key = element(&array, index);
-            if let Value::Dict(_, entries) = item {
-                read.extend(self.walk.table(entries, key, &by));
-            } else {
-                let shown = found(item, &self.walk.tree.place(&key)).describe();
-                self.walk
-                    .report(key, Wrong::new(format!("{shown} is no table")));
-            }
-        }
-        read
-    }
-
-    /// Tables under names that the user chose (`[upstream.old]`), each read by the same function.
-    pub(super) fn named_tables<T>(
-        &mut self,
-        name: &'static str,
-        by: impl Fn(&mut Table<'_>, &str) -> Option<T>,
-    ) -> Vec<T> {
-        let Some(entries) = self.ask(name).and_then(|value| self.dict(value, name)) else {
-            return Vec::new();
-        };
-        let map = join(&self.key, name);
-        let mut read = Vec::with_capacity(entries.len());
-        for (chosen, value) in entries {
-            let key = join(&map, chosen);
-            if let Value::Dict(_, entries) = value {
-                read.extend(self.walk.table(entries, key, |table| by(table, chosen)));
-            } else {
-                let shown = found(value, &self.walk.tree.place(&key)).describe();
-                let message = format!("{shown} is no table; write `[{key}]`");
-                self.walk.report(key, Wrong::new(message));
-            }
-        }
-        read
-    }
-
-    /// Values under names that the user chose (`header = { x-client = "ios-*" }`); `None` when it is absent.
-    pub(super) fn named_values<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
-    ) -> Option<Vec<(Located<String>, Located<T>)>> {
-        let value = self.ask(name)?;
-        let entries = self.dict(value, name)?;
-        let map = join(&self.key, name);
-        let mut read = Vec::with_capacity(entries.len());
-        for (chosen, value) in entries {
-            let key = join(&map, chosen);
-            let named = Located {
-                value: chosen.clone(),
-                place: self.walk.tree.place(&key),
-                key: key.clone(),
-            };
-            read.extend(
-                self.walk
-                    .value(value, key, &kind)
-                    .map(|value| (named, value)),
-            );
-        }
-        (read.len() == entries.len()).then_some(read)
+        self.walk.tables(items, &join(&self.key, name), by)
     }
 
     /// Whether something stands under this key, and whether it is a table.
@@ -298,6 +258,16 @@ impl<'t> Table<'t> {
             value: (),
             place: self.walk.tree.place(&self.key),
             key: self.key.clone(),
+        }
+    }
+
+    /// The place of a key of this table.
+    pub(super) fn at(&self, name: &str) -> Located<()> {
+        let key = join(&self.key, name);
+        Located {
+            value: (),
+            place: self.walk.tree.place(&key),
+            key,
         }
     }
 

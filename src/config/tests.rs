@@ -15,6 +15,7 @@ mod any_text;
 mod flags;
 mod kind;
 mod layers;
+mod routes;
 
 /// A folder with a configuration, and what else is said.
 pub(super) struct Fixture {
@@ -265,7 +266,7 @@ address = "0.0.0.0:80"
 name = "a"
 rest = "GET /a"
 rset = "GET /a"
-params = {}
+frame = {}
 effect = true
 "#,
     )
@@ -302,7 +303,7 @@ routes/a.toml:1: listen: this key has no place in an included file, which may on
 routes/a.toml:4: route[0]: `rpc` is missing
 routes/a.toml:7: route[0].rset: unknown key
   hint: did you mean `rest`?
-routes/a.toml:8: route[0].params: `params` is not supported in this version
+routes/a.toml:8: route[0].frame: `frame` is not supported in this version
 routes/a.toml:9: route[0].effect: the boolean `true` is not allowed here; write `safe`, `idempotent` or `unsafe`
 DUALGAUGE_LIMITS__DRAIN: limits.drain: `soon` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 DUALGAUGE_LIMIT__DRAIN: limit: unknown key

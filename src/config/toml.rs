@@ -12,8 +12,11 @@ use figment::value::{Dict, Empty, Num, Tag, Value};
 use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
-use crate::config::layer::{Layer, element, join};
+use crate::config::layer::{Layer, SaidKind, element, join};
 use crate::config::problem::{Place, Position, Problem};
+
+/// What the keys of sets begin with: routes of several files are one list, but a set is of one file.
+const SETS: &str = "outcomes.";
 
 /// A file that was read: its path as it was named, and its text.
 #[derive(Debug)]
@@ -194,7 +197,7 @@ impl Graft<'_> {
             let at = start(&name, &value);
             let name = name.into_inner().into_owned();
             let member = join(key, &name);
-            self.layer.note(&member, &(self.place_of)(at));
+            self.layer.note(&member, &(self.place_of)(at), at);
             let before = into.remove(&name);
             let value = self.value(before, value, &member);
             into.insert(name, value);
@@ -210,6 +213,14 @@ impl Graft<'_> {
             (None, scalar) => self.scalar(scalar, at, key),
             (Some(Value::Dict(_, into)), DeValue::Table(table)) => {
                 Value::from(self.table(into, table, key))
+            }
+            (Some(before), DeValue::Array(_)) if key.starts_with(SETS) => {
+                let first = self.layer.place(key).unwrap_or(Place::Default);
+                let message = format!(
+                    "the set is written at {first} as well; write all its rows in one file, or give it another name"
+                );
+                self.report(at, key, message);
+                before
             }
             (Some(Value::Array(_, into)), DeValue::Array(items)) => {
                 Value::from(self.array(into, items, key))
@@ -230,8 +241,9 @@ impl Graft<'_> {
     ) -> Vec<Value> {
         for item in items {
             let member = element(key, into.len());
-            let place = (self.place_of)(item.span().start);
-            self.layer.note(&member, &place);
+            let at = item.span().start;
+            let place = (self.place_of)(at);
+            self.layer.note(&member, &place, at);
             let value = self.value(None, item, &member);
             into.push(value);
         }
@@ -244,8 +256,11 @@ impl Graft<'_> {
             DeValue::Boolean(value) => Value::from(value),
             DeValue::Integer(number) => self.integer(&number, at, key),
             DeValue::Float(number) => float(&number),
-            // figment has no dates; no key wants one, and text says more than nothing.
-            DeValue::Datetime(date) => Value::from(date.to_string()),
+            // figment has no dates; text says more than nothing, and patterns are told.
+            DeValue::Datetime(date) => {
+                self.layer.note_kind(key, SaidKind::Date);
+                Value::from(date.to_string())
+            }
             DeValue::Array(_) | DeValue::Table(_) => Value::Empty(Tag::Default, Empty::None),
         }
     }

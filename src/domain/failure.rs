@@ -134,6 +134,8 @@ pub enum Reason {
     UpstreamNotProtocol,
     /// A response to another id.
     UpstreamWrongId,
+    /// A result that the schema of its route does not allow.
+    UpstreamInvalid,
     /// A success without the content that it promises.
     UpstreamEmpty,
     /// An answer beyond the limit.
@@ -197,7 +199,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 31] = [
+    pub const ALL: [Reason; 32] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -222,6 +224,7 @@ impl Reason {
         Reason::UpstreamNotJson,
         Reason::UpstreamNotProtocol,
         Reason::UpstreamWrongId,
+        Reason::UpstreamInvalid,
         Reason::UpstreamEmpty,
         Reason::UpstreamTooLarge,
         Reason::UpstreamRedirect,
@@ -262,6 +265,7 @@ impl Reason {
             Reason::UpstreamNotJson => upstream(502, -32004, "upstream_not_json"),
             Reason::UpstreamNotProtocol => upstream(502, -32004, "upstream_not_protocol"),
             Reason::UpstreamWrongId => upstream(502, -32004, "upstream_wrong_id"),
+            Reason::UpstreamInvalid => upstream(502, -32004, "upstream_invalid"),
             Reason::UpstreamEmpty => upstream(502, -32004, "upstream_empty"),
             Reason::UpstreamTooLarge => upstream(502, -32005, "upstream_too_large"),
             Reason::UpstreamRedirect => upstream(502, -32004, "upstream_redirect"),

@@ -6,6 +6,7 @@
 pub mod check;
 pub mod envelope;
 pub mod failure;
+pub mod import;
 pub mod json;
 pub mod jsonrpc;
 pub mod outcome;
@@ -15,6 +16,7 @@ pub mod pieces;
 pub mod plan;
 pub mod rollout;
 pub mod route;
+pub mod schema;
 pub mod side;
 pub mod translate;
 pub mod wire;

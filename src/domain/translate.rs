@@ -12,6 +12,7 @@ use super::pieces::{Pieces, PiecesWriter};
 use super::route::{
     BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
 };
+use super::schema::Schema;
 
 /// What holds for every translation of a plan.
 #[derive(Debug, Clone, Copy)]
@@ -185,11 +186,27 @@ pub fn rest_to_rpc(
             method.write(&writing)?.pop().unwrap_or_default()
         }
     };
+    let params = params.finish();
+    if let Some(schema) = &route.schema.params {
+        let whole = Json::written(params.clone().into_bytes());
+        fits_schema(schema, &whole, "params")?;
+    }
     Ok(ToRpc {
         method,
-        params: params.finish(),
+        params,
         call: reading.bindings,
         dropped: reading.dropped,
+    })
+}
+
+/// Checks a value against the schema of its route.
+///
+/// # Errors
+/// [`BindError`] with the JSON pointer of the fault behind the name of the whole.
+pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), BindError> {
+    let checked = schema.check(value);
+    checked.map_err(|violation| {
+        BindError::new(format!("{whole}{}", violation.pointer), violation.what)
     })
 }
 
@@ -282,6 +299,9 @@ pub fn rpc_to_rest(
     terms: Terms,
 ) -> Result<ToRest, BindError> {
     let reading = read_rpc(route, call, terms)?;
+    if let Some(schema) = &route.schema.params {
+        fits_schema(schema, call.1.unwrap_or(&Json::literal("{}")), "params")?;
+    }
     let writing = writing(&reading.bindings, terms);
     let in_params = |misfit: BindError| {
         // Writing knows the hole; the caller wants to know where its value stood.

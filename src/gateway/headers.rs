@@ -203,6 +203,16 @@ pub(super) fn translated(
     headers
 }
 
+/// Sets the headers that a pattern has written, in place of others of their names.
+pub(super) fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
+    for (name, _) in &written {
+        headers.remove(name);
+    }
+    for (name, value) in written {
+        headers.append(name, value);
+    }
+}
+
 /// Whether a translated call has a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HasBody {

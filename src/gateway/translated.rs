@@ -93,6 +93,9 @@ fn rest_answer(
         jsonrpc::Reply::Error(error) => Some(error.code),
     };
     belongs(&answer, id)?;
+    if let jsonrpc::Reply::Result(result) = &answer.reply {
+        valid(route, result)?;
+    }
     let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
     record.dropped(answered.dropped);
     let answer = answered.answer;
@@ -107,9 +110,7 @@ fn rest_answer(
     {
         headers.insert(CONTENT_TYPE, kind);
     }
-    for (name, value) in answer.headers {
-        headers.append(name, value);
-    }
+    headers::set(&mut headers, answer.headers);
     Ok(Answer::Whole(Box::new(Whole {
         status: status(answer.status),
         headers,
@@ -140,6 +141,10 @@ pub(super) async fn rpc_call(
         return Err(Failure::new(Reason::InvalidParams, message));
     }
     let upstream = upstream(record, index, Side::Rest)?;
+    let credentials = match upstream.plan().credentials {
+        Credentials::Forward => said_credentials(&installed.plan.face, said, limits.depth)?,
+        Credentials::Drop => HeaderMap::new(),
+    };
     let has_body = if call.body.is_some() {
         HasBody::Yes
     } else {
@@ -147,33 +152,44 @@ pub(super) async fn rpc_call(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
-    if upstream.plan().credentials == Credentials::Forward {
-        headers.extend(said_credentials(&installed.plan.face, said, limits.depth)?);
-    }
-    for (name, value) in call.headers {
-        headers.insert(name, value);
-    }
-    let target = target_uri(&call.target)?;
+    headers.extend(credentials);
+    headers::set(&mut headers, call.headers);
+    headers::withhold_credentials(&mut headers, upstream.plan());
     let outgoing = Outgoing {
         method: route.method.clone(),
-        target,
+        target: target_uri(&call.target)?,
         headers,
         body: call.body,
     };
     let reply = ask(record, &upstream, route, outgoing).await?;
+    rpc_answer(record, (route, &call.call), reply)
+}
+
+/// Makes the RPC answer of a REST answer.
+fn rpc_answer(
+    record: &mut Record,
+    (route, call): (&Route, &Bindings),
+    reply: Reply,
+) -> Result<(RpcAnswer, HeaderMap), Failure> {
+    let installed = record.installed().clone();
+    let limits = &installed.plan.limits;
     let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
         headers: reply.headers,
         body: reply.body,
     };
-    let answered = route
-        .outcomes
-        .rest_to_rpc(&reply, &call.call, (limits.reply(), terms))?;
+    let terms = (limits.reply(), terms(limits));
+    let answered = route.outcomes.rest_to_rpc(&reply, call, terms)?;
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match &answer {
-        RpcAnswer::Result(_) => record.answered(200),
+        RpcAnswer::Result(result) => {
+            if route.schema.result.is_some() {
+                valid(route, &Json::sent(result.clone()))?;
+            }
+            record.answered(200);
+        }
         RpcAnswer::Error(error) => {
             let blame = Blame::of_status(reply.status).unwrap_or(Blame::Upstream);
             record.answered_error(200, error.code, blame);
@@ -266,6 +282,17 @@ async fn ask(
         }
         _ => Ok(reply),
     }
+}
+
+/// A result that its route's schema does not allow is the server's fault.
+fn valid(route: &Route, result: &Json) -> Result<(), Failure> {
+    let Some(schema) = &route.schema.result else {
+        return Ok(());
+    };
+    translate::fits_schema(schema, result, "result").map_err(|error| {
+        let message = format!("the server's answer is not what the route's schema allows: {error}");
+        Failure::new(Reason::UpstreamInvalid, message)
+    })
 }
 
 fn terms(limits: &Limits) -> Terms {

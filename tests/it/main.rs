@@ -19,6 +19,7 @@ mod every_kind;
 mod expect;
 mod flags_at_run_time;
 mod harness;
+mod import;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;

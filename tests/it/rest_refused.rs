@@ -176,7 +176,7 @@ fn a_path_that_is_a_route_only_after_tidying_is_refused() {
 
 #[test]
 fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
-    let given = "`id` is given by the URL already";
+    let given = "`id` is given in another place already";
     expect_refused(&[
         post(
             "/things/7",
@@ -195,7 +195,7 @@ fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
         post("/things/7", r#"{"id":"7"}"#, given),
         post("/things/7", r#"{"ID":1}"#, given),
         post("/things/7", r#"{"\u0069d":1}"#, given),
-        post("/things/7", r#"{"limit":5}"#, "body member `limit`"),
+        post("/things/7", r#"{"limit":5}"#, "body/limit"),
         post(
             "/things/7",
             r#"{"a":1,"a":2}"#,

@@ -6,6 +6,7 @@
 
 mod rollout;
 mod routes;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod upstreams;
@@ -27,9 +28,12 @@ use crate::domain::route::Segments;
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
-    let upstreams = upstreams::compile(raw, &mut problems);
+    let mut upstreams = upstreams::compile(raw, &mut problems);
     let face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
+    let of_routes = raw.routes.iter();
+    let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
+    upstreams.of_routes = of_routes.collect();
     let rollout = rollout::compile(raw, flags, &mut problems);
     let plan = Plan {
         routes,
@@ -87,7 +91,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         paths: raw.paths.iter().map(|path| normal(&path.value)).collect(),
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
-        envelope: Vec::new(),
+        envelope: upstreams::envelope(&raw.envelope, problems),
     }
 }
 

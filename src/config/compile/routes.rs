@@ -1,65 +1,117 @@
 //! Routes: each compiled on its own, then all of them as one table.
 
+use std::sync::Arc;
+
 use http::Method;
 
-use crate::config::problem::{Located, Problem};
-use crate::config::raw::{RawConfig, RawRoute};
-use crate::domain::route::{Route, RouteSource, RouteTable, Segments, parse_route};
+use crate::config::compile::sets::Sets;
+use crate::config::problem::{Located, Places, Problem};
+use crate::config::raw::{RawConfig, RawRoute, RawSchema};
+use crate::domain::outcome::RowSource;
+use crate::domain::route::{Route, RouteSource, RouteTable, Schemas, Segments, parse_route};
+use crate::domain::schema::Schema;
 
 /// The table of all routes that can be read; overlaps among them show also where others cannot.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
+    let mut sets = Sets::new(raw);
     let mut sources = Vec::with_capacity(raw.routes.len());
     let mut routes = Vec::with_capacity(raw.routes.len());
     for source in &raw.routes {
-        match parse_route(words(source)) {
-            Ok(route) => {
-                check_rpc_paths(source, &route, &raw.rpc.paths, problems);
-                sources.push(source);
-                routes.push(route);
-            }
-            Err(errors) => {
-                for error in errors {
-                    let key = error.key.rsplit('.').next().unwrap_or_default();
-                    problems.push(of_key(source, key).problem(error.what));
-                }
-            }
+        let rows = sets.rows(source, problems);
+        let schema = schemas(source, problems);
+        let read = parse_route(words(source, rows, schema));
+        let errors = read.as_ref().err().map_or(&[][..], Vec::as_slice);
+        for error in sets.errors(source, errors) {
+            problems.push(raw.places.problem(&error.key, &error.what));
+        }
+        if let Ok(route) = read {
+            check_rpc_paths(source, &route, &raw.rpc.paths, problems);
+            sources.push(source);
+            routes.push(route);
         }
     }
+    sets.finish(&raw.places, problems);
     match RouteTable::build(routes) {
         Ok(table) => table,
         Err(errors) => {
-            let located = errors
-                .into_iter()
-                .map(|error| of_key(sources[error.route], error.key).problem(error.what));
+            let located = errors.into_iter().map(|error| {
+                let source = sources[error.route];
+                of_key(source, error.key, &raw.places).problem(error.what)
+            });
             problems.extend(located);
             RouteTable::default()
         }
     }
 }
 
-fn words(raw: &RawRoute) -> RouteSource {
+fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
     RouteSource {
         key: raw.key.clone(),
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
         rpc: raw.rpc.value.clone(),
+        params: raw.params.clone(),
+        body: raw.body.clone(),
+        query: raw.query.clone(),
+        headers: raw.headers.clone(),
+        extra: raw.extra.as_ref().map(|extra| extra.value),
+        from: raw.from.as_ref().map(|from| from.value),
+        notify: raw
+            .notify
+            .as_ref()
+            .map(|notify| notify.value)
+            .unwrap_or_default(),
         effect: raw.effect.as_ref().map(|effect| effect.value.into()),
         timeout: raw.timeout.as_ref().map(|timeout| timeout.value),
-        successor: raw
-            .successor
-            .as_ref()
-            .map(|successor| successor.value.clone()),
-        ..RouteSource::default()
+        successor: text(raw.successor.as_ref()),
+        rows,
+        lossy: text(raw.lossy.as_ref()),
+        examples: raw.examples.clone(),
+        schema,
     }
 }
 
-/// The value that the domain finds fault with.
-fn of_key<'r>(raw: &'r RawRoute, key: &str) -> &'r Located<String> {
-    match key {
+fn text(said: Option<&Located<String>>) -> Option<String> {
+    said.map(|text| text.value.clone())
+}
+
+fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
+    let mut schema = |said: &Option<Located<RawSchema>>| {
+        let said = said.as_ref()?;
+        // A file that could not be read is a problem already.
+        let RawSchema::Written(value) = &said.value else {
+            return None;
+        };
+        match Schema::compile(value) {
+            Ok(schema) => Some(Arc::new(schema)),
+            Err(message) => {
+                problems.push(said.problem(message));
+                None
+            }
+        }
+    };
+    Schemas {
+        params: schema(&raw.schema.params),
+        result: schema(&raw.schema.result),
+    }
+}
+
+/// The value that the table finds fault with.
+fn of_key(raw: &RawRoute, key: &str, places: &Places) -> Located<()> {
+    let known = match key {
         "rest" => &raw.rest,
         "rpc" => &raw.rpc,
-        _ => &raw.name,
-    }
+        "name" => &raw.name,
+        other => {
+            let key = format!("{}.{other}", raw.key);
+            return Located {
+                value: (),
+                place: places.nearest(&key),
+                key,
+            };
+        }
+    };
+    known.clone().map(|_| ())
 }
 
 /// POST on an RPC path is JSON-RPC, so a route of exactly that path would never be called.

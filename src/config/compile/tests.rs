@@ -14,6 +14,7 @@ use crate::domain::side::Side;
 
 mod any_words;
 mod flags;
+mod routes;
 
 /// One upstream for each side.
 const BOTH: &str = "\

@@ -1,9 +1,10 @@
-//! The servers behind: at most one for each side in this version, and at least one.
+//! The servers behind: at least one, and which of them takes which calls.
 
 use http::HeaderName;
 
-use crate::config::problem::{Located, Place, Problem};
-use crate::config::raw::{RawConfig, RawUpstream};
+use crate::config::problem::{Located, Place, Problem, nearest};
+use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawUpstream, UsualWord};
+use crate::domain::envelope::Paired;
 use crate::domain::plan::{UpstreamPlan, Upstreams};
 use crate::domain::side::Side;
 
@@ -35,13 +36,14 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
         check_forward(&upstream.forward, problems);
     }
     let mut upstreams = Upstreams {
-        all: raw.upstreams.iter().map(plan).collect(),
+        all: raw
+            .upstreams
+            .iter()
+            .map(|own| plan(own, raw, problems))
+            .collect(),
         ..Upstreams::default()
     };
-    upstreams.usual = Side::ALL.map(|side| {
-        let name = &only(&raw.upstreams, side, problems)?.name.value;
-        raw.upstreams.iter().position(|raw| raw.name.value == *name)
-    });
+    upstreams.usual = Side::ALL.map(|side| usual(&raw.upstreams, side, problems));
     upstreams
 }
 
@@ -66,24 +68,91 @@ fn none(raw: &RawConfig) -> Problem {
     }
 }
 
-fn only<'r>(
-    upstreams: &'r [RawUpstream],
-    side: Side,
-    problems: &mut Vec<Problem>,
-) -> Option<&'r RawUpstream> {
-    let mut ours: Vec<&RawUpstream> = upstreams
-        .iter()
-        .filter(|upstream| upstream.side.value == side)
+/// The upstream of a side that takes what no route has sent elsewhere: the only one, or the one that says so.
+fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> Option<usize> {
+    let ours: Vec<usize> = (0..upstreams.len())
+        .filter(|place| upstreams[*place].side.value == side)
         .collect();
-    ours.sort_by(|one, other| one.name.place.cmp(&other.name.place));
-    let (first, others) = ours.split_first()?;
-    for other in others {
-        problems.push(other.name.problem(format!(
-            "the `{side}` side has its upstream, `{}` at {}; more than one is not supported in this version",
-            first.name.value, first.name.place
-        )));
+    let says = |place: &&usize| {
+        let usual = upstreams[**place].usual.as_ref();
+        usual.is_some_and(|usual| usual.value == UsualWord::Yes)
+    };
+    let mut said = ours.iter().filter(says);
+    match (&ours[..], said.next(), said.next()) {
+        ([], _, _) => None,
+        ([only], _, _) => Some(*only),
+        (_, Some(one), None) => Some(*one),
+        (_, Some(one), Some(other)) => {
+            let other = upstreams[*other].usual.as_ref()?;
+            problems.push(other.problem(format!(
+                "the `{side}` side has its default already, `{}`",
+                upstreams[*one].name.value
+            )));
+            Some(*one)
+        }
+        ([first, second, ..], None, _) => {
+            let name = &upstreams[*second].name;
+            let problem = name.problem(format!(
+                "the `{side}` side has several upstreams, and none of them says that it takes the calls whose route names none"
+            ));
+            problems.push(problem.hint("write `default = true` in one of them"));
+            Some(*first)
+        }
     }
-    Some(first)
+}
+
+/// The upstream that a route names for a side, or for the side that it is of.
+pub(super) fn of_route(
+    raw: &RawConfig,
+    route: &RawRoute,
+    problems: &mut Vec<Problem>,
+) -> [Option<usize>; 2] {
+    let mut found = [None, None];
+    for (side, name) in &route.upstreams {
+        let place = raw
+            .upstreams
+            .iter()
+            .position(|known| known.name.value == name.value);
+        let Some(place) = place else {
+            let names = raw.upstreams.iter().map(|known| known.name.value.as_str());
+            let near = nearest(&name.value, names);
+            let problem = name.problem(format!("there is no upstream `{}`", name.value));
+            problems.push(match near {
+                Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                None => problem,
+            });
+            continue;
+        };
+        let own = raw.upstreams[place].side.value;
+        if side.is_some_and(|side| side != own) {
+            problems.push(name.problem(format!(
+                "the upstream `{}` is of the `{own}` side",
+                name.value
+            )));
+            continue;
+        }
+        found[usize::from(own == Side::Rpc)] = Some(place);
+    }
+    found
+}
+
+/// The pairs of an `envelope`.
+pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Paired> {
+    let pairs = raw.iter().filter_map(|pair| {
+        let (member, value) = (&pair.member.value, &pair.value.value);
+        let parsed = Paired::parse(member, pair.header.value.clone(), value);
+        parsed
+            .map_err(|error| {
+                let located = if error.key == "value" {
+                    &pair.value
+                } else {
+                    &pair.member
+                };
+                problems.push(located.problem(error.what));
+            })
+            .ok()
+    });
+    pairs.collect()
 }
 
 /// What the raw half leaves to check: `http://host[:port]/path` and no more.
@@ -132,13 +201,31 @@ fn check_forward(forward: &[Located<HeaderName>], problems: &mut Vec<Problem>) {
     }
 }
 
-fn plan(raw: &RawUpstream) -> UpstreamPlan {
+fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
     let url = &raw.url.value;
+    let pairs = match (&raw.envelope, raw.side.value) {
+        (Some(own), Side::Rpc) => own,
+        (None, Side::Rpc) => &config.rpc.envelope,
+        (Some(_), Side::Rest) => {
+            let message = "a REST server has no envelope; members of the caller's are its headers";
+            problems.push(raw.name.problem(message));
+            &Vec::new()
+        }
+        (None, Side::Rest) => &Vec::new(),
+    };
+    // Those of `[rpc]` are checked where they stand.
+    let mut known = Vec::new();
+    let found = if raw.envelope.is_some() {
+        problems
+    } else {
+        &mut known
+    };
+    let envelope = envelope(pairs, found);
     let host = url.host().unwrap_or_default();
     UpstreamPlan {
         name: raw.name.value.clone(),
         side: raw.side.value,
-        envelope: Vec::new(),
+        envelope,
         authority: match port(raw) {
             None | Some(HTTP) => host.to_owned(),
             Some(port) => format!("{host}:{port}"),

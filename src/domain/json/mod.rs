@@ -20,6 +20,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::domain::pieces::Pieces;
+
 pub use fault::{Fault, FaultKind};
 pub use open::{Member, OpenFault};
 pub use scan::{Found, is_integer, is_number, scan_array, scan_object, scan_value};
@@ -92,6 +94,12 @@ impl Json {
         let text = text.into();
         debug_assert_eq!(scan_value(&text, u16::MAX), Ok(0..text.len()), "{text:?}");
         Json(text)
+    }
+
+    /// A message that the domain has written.
+    #[must_use]
+    pub fn sent(pieces: Pieces) -> Json {
+        Json::written(pieces.into_bytes())
     }
 
     /// A piece of this value that a scan has found to be a value itself.

@@ -7,7 +7,7 @@ use crate::domain::route::{parse_headers, resolve_headers};
 use crate::domain::side::Side;
 
 /// What a route table says of one outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowSource {
     /// The key of the row's table: `route[3].outcome[0]`, `outcomes.common[2]`.
     pub key: String,
@@ -22,7 +22,7 @@ pub struct RowSource {
 }
 
 /// `rest` of an outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
     /// `status`
     pub status: Tree,
@@ -35,7 +35,7 @@ pub struct RestReplySource {
 }
 
 /// `rpc` of an outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RpcReplySource {
     /// `result`
     Result(Tree),

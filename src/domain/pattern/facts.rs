@@ -116,7 +116,10 @@ impl Facts {
         let mut members = Vec::with_capacity(object.members.len());
         for (name, member) in &object.members {
             let member = self.nested(side, member, depth);
-            members.push((name.clone(), member.map_err(|error| error.under(name))?));
+            members.push((
+                name.clone(),
+                member.map_err(|error| error.under_member(name))?,
+            ));
         }
         let rest = object.rest.as_ref();
         let rest = rest.map(|rest| self.slot(side, rest, (Place::Rest, depth)));

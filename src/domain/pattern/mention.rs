@@ -1,5 +1,7 @@
 //! The spelling of holes: `"{" [">"] name [":" type] ["?"] ["=" default] "}"`.
 
+use std::borrow::Cow;
+
 use super::{Scalar, Shape};
 
 /// Why a pattern is refused when it is loaded.
@@ -21,7 +23,8 @@ impl PatternError {
     }
 
     /// The same error of a value that lies under a key.
-    pub(in crate::domain) fn under(mut self, key: &str) -> PatternError {
+    #[must_use]
+    pub fn under(mut self, key: &str) -> PatternError {
         if key.is_empty() {
             return self;
         }
@@ -32,6 +35,22 @@ impl PatternError {
         };
         self.key = format!("{key}{joint}{}", self.key);
         self
+    }
+
+    /// The same error of a value that is the member of this name.
+    pub(in crate::domain) fn under_member(self, name: &str) -> PatternError {
+        self.under(&as_key(name))
+    }
+}
+
+/// A name as it stands in a key: one that is not bare is quoted, as TOML has it.
+#[must_use]
+pub fn as_key(name: &str) -> Cow<'_, str> {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !name.is_empty() && name.bytes().all(is_bare) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(format!("{name:?}"))
     }
 }
 

@@ -79,7 +79,9 @@ impl ObjectPattern {
                 seen += 1;
                 continue;
             }
-            self.stranger(&member.name)?;
+            if reading.strangers != Strangers::Open {
+                self.stranger(&member.name)?;
+            }
             if self.rest.is_some() {
                 picked.push(member.whole.clone());
             } else {

@@ -112,7 +112,7 @@ impl Resolver {
             Pattern::Object(object) => {
                 for (name, member) in &object.members {
                     let noted = self.nested(side, member, depth);
-                    noted.map_err(|error| error.under(name))?;
+                    noted.map_err(|error| error.under_member(name))?;
                 }
                 let mut rest = object.rest.iter();
                 rest.try_for_each(|rest| self.mention(side, rest, (Place::Rest, depth)))

@@ -2,7 +2,7 @@
 
 use super::mention::{Mention, PatternError, Said, Token, Way, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Part, Pattern, Shape, TextPattern};
-use crate::domain::json::Json;
+use crate::domain::json::{Json, encode};
 
 /// A value of a route table where a pattern stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,50 @@ impl Tree {
             Tree::Table(members) => parse_object(members).map(Pattern::Object),
             Tree::List(items) => parse_list(items),
         }
+    }
+
+    /// The value that this spells where no hole stands: `{{` and `}}` are braces, `{_:null}` is null.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a hole, with the key below this value.
+    pub fn value(&self) -> Result<Json, PatternError> {
+        let mut text = Vec::new();
+        self.write(&mut text)?;
+        Ok(Json::written(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), PatternError> {
+        match self {
+            Tree::Literal(json) => out.extend_from_slice(json.as_bytes()),
+            Tree::Text(text) => match parse_text(text)? {
+                Pattern::Literal(json) => out.extend_from_slice(json.as_bytes()),
+                _ => {
+                    let what = "a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null";
+                    return Err(PatternError::new(what));
+                }
+            },
+            Tree::Table(members) => {
+                out.push(b'{');
+                for (index, (name, member)) in members.iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { b"," } else { b"" });
+                    encode(name, out);
+                    out.push(b':');
+                    let written = member.write(out);
+                    written.map_err(|error| error.under_member(name))?;
+                }
+                out.push(b'}');
+            }
+            Tree::List(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { b"," } else { b"" });
+                    let written = item.write(out);
+                    written.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                out.push(b']');
+            }
+        }
+        Ok(())
     }
 }
 
@@ -82,7 +126,7 @@ fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, Pa
         foreign: Vec::new(),
     };
     for (name, member) in members {
-        let under = |error: PatternError| error.under(name);
+        let under = |error: PatternError| error.under_member(name);
         if name == REST {
             object.rest = Some(rest(member).map_err(under)?);
         } else {

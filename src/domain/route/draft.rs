@@ -11,7 +11,7 @@ use super::{
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
     Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Way, Words,
-    mention_named,
+    as_key, mention_named,
 };
 use crate::domain::side::Side;
 
@@ -123,7 +123,7 @@ fn parse_query(
 ) -> Vec<QueryItem<Mention>> {
     let items = query.iter().filter_map(|(key, tree)| {
         let words = words(tree);
-        let words = keep(words, &format!("query.{key}"), errors)?;
+        let words = keep(words, &format!("query.{}", as_key(key)), errors)?;
         Some(QueryItem {
             key: key.clone(),
             words,
@@ -142,7 +142,7 @@ pub(in crate::domain) fn parse_headers(
             let words = words(tree)?;
             Ok(HeaderItem { name, words })
         });
-        keep(item, &format!("headers.{name}"), errors)
+        keep(item, &format!("headers.{}", as_key(name)), errors)
     });
     items.collect()
 }
@@ -344,6 +344,7 @@ impl Draft {
             outcomes: Outcomes::default(),
             lossy: source.lossy,
             examples: source.examples,
+            schema: source.schema,
         })
     }
 

@@ -26,7 +26,7 @@ pub use draft::parse_route;
 pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use path::{Found, PathError, Segments};
 pub use siblings::Group;
-pub use source::{Example, ExampleReply, Notify, RouteSource, Way};
+pub use source::{Example, ExampleReply, Notify, RouteSource, Schemas, Way};
 pub use table::{RestSelection, RouteTable, TableError, Unsafe};
 pub use url::{Query, read as read_url, write as write_url};
 
@@ -70,6 +70,8 @@ pub struct Route {
     pub lossy: Option<String>,
     /// Calls that show what it does.
     pub examples: Vec<Example>,
+    /// What params and results must be like.
+    pub schema: Schemas,
 }
 
 /// The REST side of a call.

@@ -1,10 +1,12 @@
 //! What a route table says of one route, before it is understood.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::json::Json;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
 use super::{Effect, Extra};
@@ -46,6 +48,17 @@ pub struct RouteSource {
     pub lossy: Option<String>,
     /// `[[route.example]]`
     pub examples: Vec<Example>,
+    /// `schema`
+    pub schema: Schemas,
+}
+
+/// `schema`: what params and results must be like, beside what the patterns say.
+#[derive(Debug, Clone, Default)]
+pub struct Schemas {
+    /// The params of a call, whichever side it comes from.
+    pub params: Option<Arc<Schema>>,
+    /// The result of an answer, whichever side it comes from.
+    pub result: Option<Arc<Schema>>,
 }
 
 /// `notify`

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(crate) use admin::{becomes, eventually};
 pub(crate) use config::{both, rest_only, rpc_only};
 pub(crate) use message::{Head, Message, chunked, fields};
-pub(crate) use proxy::{Proxy, program, run_to_end};
+pub(crate) use proxy::{Ended, Proxy, program, run_to_end};
 pub(crate) use track::{Carried, Open, Track, carry};
 pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};

@@ -8,8 +8,8 @@ use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::config::problem::{Located, Place};
 use crate::config::raw::{
-    CredentialsWord, RawClient, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawUpstream, StageWord,
-    WithoutKeyWord,
+    CredentialsWord, RawClient, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
+    RawUpstream, StageWord, WithoutKeyWord,
 };
 use crate::domain::side::Side;
 
@@ -64,9 +64,21 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         name: located(name, "route[0].name"),
         rest: located(rest, "route[0].rest"),
         rpc: located(rpc, "route[0].rpc"),
+        params: None,
+        body: None,
+        query: Vec::new(),
+        headers: Vec::new(),
+        extra: None,
+        from: None,
+        notify: None,
         effect: None,
         timeout: None,
         successor: None,
+        lossy: None,
+        rows: Vec::new(),
+        sets: Vec::new(),
+        examples: Vec::new(),
+        schema: RawSchemas::default(),
     })
 }
 

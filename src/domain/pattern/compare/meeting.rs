@@ -2,7 +2,7 @@
 
 use super::grammar::Fit;
 use super::pins::{Split, pins};
-use super::within::{is_unopened, named, welcomes};
+use super::within::{is_unopened, named};
 use super::{DEPTH, World, element, reads, takes_all, texts_of};
 use crate::domain::json::{Json, encode};
 use crate::domain::pattern::{
@@ -236,7 +236,9 @@ impl Building {
         match named(object, name) {
             Some(pattern) => At::Place(pattern),
             None if is_unopened(object) => At::Anything,
-            None if self.world.is_loose(object) && welcomes(object, name) => At::Anything,
+            None if self.world.is_loose(object) && self.world.welcomes(object, name) => {
+                At::Anything
+            }
             None => At::Nothing,
         }
     }

@@ -44,6 +44,13 @@ impl World {
         }
     }
 
+    /// Whether a member that an object does not name may be in it, where further ones may.
+    fn welcomes(self, object: &ObjectPattern, name: &str) -> bool {
+        let mut known = object.members.iter();
+        !object.foreign.iter().any(|foreign| foreign == name)
+            && (self == World::Open || !known.any(|(known, _)| twins(known, name)))
+    }
+
     fn strangers(self) -> Strangers {
         match self {
             World::Open => Strangers::Open,

@@ -3,7 +3,7 @@
 
 use super::grammar::Fit;
 use super::links::{Link, Links};
-use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of, twins};
+use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot, TextPattern,
@@ -184,7 +184,7 @@ impl<'p> Within<'p> {
             .iter()
             .filter(|(name, _)| named(other, name).is_none());
         for (name, _) in strangers {
-            if !looser || !welcomes(other, name) {
+            if !looser || !self.world.welcomes(other, name) {
                 return false;
             }
         }
@@ -202,11 +202,13 @@ impl<'p> Within<'p> {
             .iter()
             .all(|(name, wider)| match named(one, name) {
                 Some(member) => self.place(Some(member), Some(wider)),
-                None if loose && welcomes(one, name) => {
+                None if loose && self.world.welcomes(one, name) => {
                     let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
                     self.unknown(wider);
-                    // A name that differs in letter case only fits where this name is not known.
-                    anything && wider.may_be_absent() && name.to_uppercase() == name.to_lowercase()
+                    // In requests a name that differs in letter case only fits where this name is not known.
+                    let same_in_all_cases =
+                        self.world == World::Open || name.to_uppercase() == name.to_lowercase();
+                    anything && wider.may_be_absent() && same_in_all_cases
                 }
                 None => self.place(None, Some(wider)),
             })
@@ -376,12 +378,6 @@ fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
 pub(super) fn named<'o>(object: &'o ObjectPattern, name: &str) -> Option<&'o Pattern> {
     let member = object.members.iter().find(|(known, _)| known == name);
     member.map(|(_, pattern)| pattern)
-}
-
-/// Whether a member that an object does not name may be in it, where further ones may.
-pub(super) fn welcomes(object: &ObjectPattern, name: &str) -> bool {
-    !object.foreign.iter().any(|foreign| foreign == name)
-        && !object.members.iter().any(|(known, _)| twins(known, name))
 }
 
 /// Whether any object fits, of which nothing is looked at.

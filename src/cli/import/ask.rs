@@ -1,0 +1,387 @@
+//! A running server, asked what it can do: `rpc.discover`, or `tools/list`.
+//!
+//! One connection for each call, everything within one limit of time, every answer within one limit of size.
+//! Answers are JSON, or the event stream that an MCP server may answer with.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+
+use super::{LARGEST, Method};
+use crate::domain::import::{Given, Kind};
+
+/// Pages of a list of tools, at most.
+const MOST_PAGES: usize = 100;
+/// The revision of MCP that is offered; a server names the one it speaks.
+const MCP: &str = "2025-06-18";
+const SESSION: &str = "mcp-session-id";
+
+/// Why a server tells nothing.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum AskFault {
+    /// The address cannot be used.
+    #[error("`{url}`: {why}")]
+    Url {
+        /// The address.
+        url: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// A header cannot be sent.
+    #[error("the header `{0}` cannot be sent; write `Name: value`")]
+    Header(String),
+    /// No connection, or no runtime to make one.
+    #[error("no connection to {0}")]
+    Unreachable(String, #[source] io::Error),
+    /// The connection broke, or what came is no HTTP.
+    #[error("{0} gave no answer")]
+    Broken(String, #[source] hyper::Error),
+    /// Nothing came in time.
+    #[error("{server} did not answer within {limit:?}; `--timeout` gives it more")]
+    Late {
+        /// Whom.
+        server: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// More than anybody says.
+    #[error("the answer to `{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
+    TooLarge(&'static str),
+    /// Another status than 200.
+    #[error("`{method}` was answered with the status {status}")]
+    Status {
+        /// What was asked.
+        method: &'static str,
+        /// The status.
+        status: StatusCode,
+    },
+    /// The server knows how to refuse.
+    #[error("`{method}` was refused: {error}")]
+    Refused {
+        /// What was asked.
+        method: &'static str,
+        /// The error member, cut.
+        error: String,
+    },
+    /// Something else than JSON-RPC.
+    #[error("the answer to `{0}` is no JSON-RPC")]
+    NoRpc(&'static str),
+    /// Neither of the two ways.
+    #[error("the server tells nothing of itself: {0}; {1}")]
+    Neither(Box<AskFault>, Box<AskFault>),
+}
+
+/// A server to ask.
+#[derive(Debug)]
+pub(super) struct Server {
+    uri: Uri,
+    authority: String,
+    headers: HeaderMap,
+}
+
+/// An answer, and what else its head said.
+struct Answer {
+    result: Value,
+    session: Option<HeaderValue>,
+}
+
+impl Server {
+    /// Reads an address and further headers.
+    pub(super) fn parse(url: &str, headers: &[String]) -> Result<Server, AskFault> {
+        let wrong = |why| AskFault::Url {
+            url: without_credentials(url),
+            why,
+        };
+        let uri: Uri = url
+            .parse()
+            .map_err(|_| wrong("it is no URL; write `http://host[:port]/path`"))?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => {
+                return Err(wrong(
+                    "https is not supported in this version; save the document and give it with `--openrpc`",
+                ));
+            }
+            Some(_) | None => return Err(wrong("it must begin with `http://`")),
+        }
+        let authority = uri.authority().map(ToString::to_string);
+        let authority = authority.ok_or_else(|| wrong("it names no host"))?;
+        if authority.contains('@') {
+            return Err(wrong(
+                "credentials belong into `--header`, not into the URL",
+            ));
+        }
+        let headers = headers.iter().map(|text| header(text));
+        Ok(Server {
+            uri,
+            authority,
+            headers: headers.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Asks in the way that was chosen, or in both.
+    pub(super) fn ask(&self, method: Option<Method>, limit: Duration) -> Result<Given, AskFault> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| AskFault::Unreachable(self.name(), error))?;
+        let told = runtime.block_on(async {
+            let late = |_| AskFault::Late {
+                server: self.name(),
+                limit,
+            };
+            let told = tokio::time::timeout(limit, self.tell(method)).await;
+            told.map_err(late).flatten()
+        });
+        // A name that is still being resolved is not waited for.
+        runtime.shutdown_background();
+        told
+    }
+
+    /// The address without what may be secret in it.
+    fn name(&self) -> String {
+        format!("http://{}{}", self.authority, self.uri.path())
+    }
+
+    async fn tell(&self, method: Option<Method>) -> Result<Given, AskFault> {
+        match method {
+            Some(Method::Discover) => self.discover().await,
+            Some(Method::Tools) => self.tools().await,
+            None => match self.discover().await {
+                Err(first) if first.is_refusal() => self.tools().await.map_err(|second| {
+                    if second.is_refusal() {
+                        AskFault::Neither(Box::new(first), Box::new(second))
+                    } else {
+                        second
+                    }
+                }),
+                told => told,
+            },
+        }
+    }
+
+    async fn discover(&self) -> Result<Given, AskFault> {
+        let answer = self.call("rpc.discover", json!([]), &self.headers).await?;
+        Ok(self.given("rpc.discover", Kind::OpenRpc, answer.result))
+    }
+
+    fn given(&self, method: &str, kind: Kind, document: Value) -> Given {
+        Given {
+            name: format!("`{method}` of {}", self.name()),
+            kind,
+            document,
+        }
+    }
+
+    /// Asks for the tools; a server that wants a session first gets one.
+    async fn tools(&self) -> Result<Given, AskFault> {
+        let first = self.call("tools/list", json!({}), &self.headers).await;
+        let (headers, mut answer) = match first {
+            Ok(answer) => (self.headers.clone(), answer),
+            Err(fault) if fault.is_refusal() => {
+                let Ok(headers) = self.initialize().await else {
+                    return Err(fault);
+                };
+                let answer = self.call("tools/list", json!({}), &headers).await?;
+                (headers, answer)
+            }
+            Err(fault) => return Err(fault),
+        };
+        let mut tools = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let page = answer.result.get_mut("tools").map(Value::take);
+            let Some(Value::Array(page)) = page else {
+                return Err(AskFault::NoRpc("tools/list"));
+            };
+            tools.extend(page);
+            let next = answer.result.get("nextCursor").and_then(Value::as_str);
+            let Some(next) = next.filter(|next| !next.is_empty()) else {
+                break;
+            };
+            let params = json!({ "cursor": next });
+            answer = self.call("tools/list", params, &headers).await?;
+        }
+        let document = json!({ "tools": tools });
+        Ok(self.given("tools/list", Kind::Tools, document))
+    }
+
+    /// Begins a session of MCP: the headers that bear it.
+    async fn initialize(&self) -> Result<HeaderMap, AskFault> {
+        let params = json!({
+            "protocolVersion": MCP,
+            "capabilities": {},
+            "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let answer = self.call("initialize", params, &self.headers).await?;
+        let mut headers = self.headers.clone();
+        if let Some(session) = answer.session {
+            headers.insert(HeaderName::from_static(SESSION), session);
+        }
+        let version = answer.result.get("protocolVersion").and_then(Value::as_str);
+        if let Some(Ok(version)) = version.map(HeaderValue::from_str) {
+            headers.insert(HeaderName::from_static("mcp-protocol-version"), version);
+        }
+        let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        // A server that does not care for the notification still lists its tools.
+        let _ = self
+            .post("notifications/initialized", &note, &headers)
+            .await;
+        Ok(headers)
+    }
+
+    async fn call(
+        &self,
+        method: &'static str,
+        params: Value,
+        headers: &HeaderMap,
+    ) -> Result<Answer, AskFault> {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let (session, text) = self.post(method, &call, headers).await?;
+        let mut message = message(&text).ok_or(AskFault::NoRpc(method))?;
+        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
+            let error: String = error.to_string().chars().take(200).collect();
+            return Err(AskFault::Refused { method, error });
+        }
+        let result = message.get_mut("result").map(Value::take);
+        Ok(Answer {
+            result: result.ok_or(AskFault::NoRpc(method))?,
+            session,
+        })
+    }
+
+    /// One request on a connection of its own: the session, and the body of a 200.
+    async fn post(
+        &self,
+        method: &'static str,
+        message: &Value,
+        headers: &HeaderMap,
+    ) -> Result<(Option<HeaderValue>, Vec<u8>), AskFault> {
+        let mut request = Request::new(Full::new(Bytes::from(message.to_string())));
+        *request.method_mut() = http::Method::POST;
+        let target = self
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        *request.uri_mut() = target.parse().unwrap_or_default();
+        *request.headers_mut() = headers.clone();
+        for (name, value) in [
+            (CONTENT_TYPE, "application/json"),
+            (ACCEPT, "application/json, text/event-stream"),
+        ] {
+            request
+                .headers_mut()
+                .insert(name, HeaderValue::from_static(value));
+        }
+        if let Ok(host) = HeaderValue::from_str(&self.authority) {
+            request.headers_mut().entry(HOST).or_insert(host);
+        }
+        let unreachable = |source| AskFault::Unreachable(self.name(), source);
+        let address = match self.uri.port_u16() {
+            Some(_) => self.authority.clone(),
+            None => format!("{}:80", self.authority),
+        };
+        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
+        let broken = |source| AskFault::Broken(self.name(), source);
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        // The connection ends with its sender, which the exchange owns.
+        let exchange = self.exchange(sender, request, method);
+        let (answer, _) = future::join(exchange, connection).await;
+        answer
+    }
+
+    async fn exchange(
+        &self,
+        mut sender: SendRequest<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
+        method: &'static str,
+    ) -> Result<(Option<HeaderValue>, Vec<u8>), AskFault> {
+        let broken = |source| AskFault::Broken(self.name(), source);
+        let response = sender.send_request(request).await.map_err(broken)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(AskFault::Status { method, status });
+        }
+        let session = response.headers().get(SESSION).cloned();
+        let body = self.collect(response.into_body(), method).await?;
+        Ok((session, body))
+    }
+
+    async fn collect(&self, mut body: Incoming, method: &'static str) -> Result<Vec<u8>, AskFault> {
+        let mut text = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|source| AskFault::Broken(self.name(), source))?;
+            let Ok(more) = frame.into_data() else {
+                continue;
+            };
+            text.extend_from_slice(&more);
+            if text.len() > LARGEST {
+                return Err(AskFault::TooLarge(method));
+            }
+            // A stream of events may stay open behind the answer.
+            let event_is_over = text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n");
+            if event_is_over && message(&text).is_some() {
+                break;
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl AskFault {
+    /// Whether the server is there, and does not know what it was asked.
+    fn is_refusal(&self) -> bool {
+        match self {
+            AskFault::Status { status, .. } => status.is_client_error(),
+            AskFault::Refused { .. } | AskFault::NoRpc(_) => true,
+            AskFault::Url { .. }
+            | AskFault::Header(_)
+            | AskFault::Unreachable(..)
+            | AskFault::Broken(..)
+            | AskFault::Late { .. }
+            | AskFault::TooLarge(_)
+            | AskFault::Neither(..) => false,
+        }
+    }
+}
+
+fn without_credentials(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        (None, _) | (_, None) => url.to_owned(),
+    }
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), AskFault> {
+    // The value may be a secret, so only the name is told.
+    let name = text.split(':').next().unwrap_or_default().trim();
+    let wrong = || AskFault::Header(name.to_owned());
+    let (_, value) = text.split_once(':').ok_or_else(wrong)?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// The answer among what came: JSON, or the event that bears it.
+fn message(text: &[u8]) -> Option<Value> {
+    let is_answer = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
+    if let Ok(value) = serde_json::from_slice::<Value>(text) {
+        return is_answer(&value).then_some(value);
+    }
+    let text = std::str::from_utf8(text).ok()?.replace("\r\n", "\n");
+    text.split("\n\n").find_map(|event| {
+        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
+        let data: Vec<&str> = lines.map(str::trim_start).collect();
+        let value = serde_json::from_str(&data.join("\n")).ok()?;
+        is_answer(&value).then_some(value)
+    })
+}

@@ -1,0 +1,153 @@
+//! `dualgauge import`: a draft of a route table, from documents and from a running server.
+//!
+//! Files are read and the server is asked before anything is written; what the documents mean is decided by
+//! [`crate::domain::import`].
+
+mod ask;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::cli::{CommandError, ImportArguments};
+use crate::domain::import::{Draft, Given, ImportError, Kind, Report, draft};
+
+/// A file or an answer, at most.
+const LARGEST: usize = 32 * 1024 * 1024;
+
+/// What a server is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Method {
+    /// Its OpenRPC document
+    #[value(name = "rpc.discover")]
+    Discover,
+    /// Its tools (MCP)
+    #[value(name = "tools/list")]
+    Tools,
+}
+
+/// Why there is no draft.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ImportFault {
+    /// A document cannot be read.
+    #[error(transparent)]
+    Read(#[from] read::ReadFault),
+    /// The server cannot be asked.
+    #[error(transparent)]
+    Ask(#[from] ask::AskFault),
+    /// A document cannot be drafted from.
+    #[error(transparent)]
+    Document(#[from] ImportError),
+    /// The output file is there.
+    #[error("`{0}` is there already; write to another file, or replace it with `--force`")]
+    Exists(PathBuf),
+    /// The output file cannot be written.
+    #[error("`{path}` cannot be written")]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
+    let draft = drafted(arguments).map_err(CommandError::Import)?;
+    match &arguments.output {
+        Some(path) => write(path, &draft, Existing::of(arguments)).map_err(CommandError::Import)?,
+        None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
+    }
+    io::stderr()
+        .lock()
+        .write_all(told(&draft.report).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drafted(arguments: &ImportArguments) -> Result<Draft, ImportFault> {
+    let mut given: Vec<Given> = Vec::new();
+    let files = [
+        (Kind::OpenApi, &arguments.openapi),
+        (Kind::OpenRpc, &arguments.openrpc),
+    ];
+    for (kind, paths) in files {
+        for path in paths {
+            given.push(Given {
+                name: path.display().to_string(),
+                kind,
+                document: read::read(path)?,
+            });
+        }
+    }
+    if let Some(url) = &arguments.from {
+        let server = ask::Server::parse(url, &arguments.header)?;
+        let limit = Duration::from_secs(arguments.timeout);
+        given.push(server.ask(arguments.method, limit)?);
+    }
+    Ok(draft(&given)?)
+}
+
+/// What becomes of a file that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Existing {
+    Kept,
+    Replaced,
+}
+
+impl Existing {
+    fn of(arguments: &ImportArguments) -> Existing {
+        if arguments.force {
+            Existing::Replaced
+        } else {
+            Existing::Kept
+        }
+    }
+}
+
+fn write(path: &Path, draft: &Draft, existing: Existing) -> Result<(), ImportFault> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    match existing {
+        Existing::Replaced => options.create(true).truncate(true),
+        Existing::Kept => options.create_new(true),
+    };
+    let mut file = options.open(path).map_err(|source| {
+        if source.kind() == io::ErrorKind::AlreadyExists {
+            ImportFault::Exists(path.to_path_buf())
+        } else {
+            unwritten(path, source)
+        }
+    })?;
+    file.write_all(draft.toml.as_bytes())
+        .map_err(|source| unwritten(path, source))
+}
+
+fn unwritten(path: &Path, source: io::Error) -> ImportFault {
+    ImportFault::Write {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+/// What became of the operations, for people.
+fn told(report: &Report) -> String {
+    let mut text = format!(
+        "read: {} REST, {} RPC\n\
+         drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",
+        report.rest, report.rpc, report.paired, report.rest_alone, report.rpc_alone
+    );
+    if report.left_out.is_empty() {
+        return text;
+    }
+    text.push_str(&format!("no route: {}\n", report.left_out.len()));
+    for left_out in &report.left_out {
+        text.push_str(&format!("  {}: {}\n", left_out.what, left_out.why));
+    }
+    text
+}

@@ -1,0 +1,99 @@
+//! Documents in files: JSON or YAML.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use serde_saphyr::UserMessageFormatter;
+
+use super::LARGEST;
+
+/// Why a file is no document.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ReadFault {
+    /// The file cannot be read.
+    #[error("`{path}` cannot be read")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// More than anybody writes.
+    #[error("`{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
+    TooLarge(PathBuf),
+    /// It is no JSON.
+    #[error("`{path}` is no JSON")]
+    Json {
+        /// Which file.
+        path: PathBuf,
+        /// Where, and what.
+        source: serde_json::Error,
+    },
+    /// It is no YAML.
+    #[error("`{path}`: line {line}: {what}")]
+    Yaml {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: u64,
+        /// What is wrong there.
+        what: String,
+    },
+}
+
+/// Reads a document: JSON where it looks like JSON, else YAML.
+pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
+    let text = text(path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let is_yaml = path
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if !is_yaml && text.trim_start().starts_with(['{', '[']) {
+        return serde_json::from_str(text).map_err(|source| ReadFault::Json {
+            path: path.to_path_buf(),
+            source,
+        });
+    }
+    // In YAML 1.2 `yes`, `no` and `on` are texts.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        // Where it found nothing at all there is no line.
+        let line = error.location().map_or(1, |location| location.line());
+        ReadFault::Yaml {
+            path: path.to_path_buf(),
+            line,
+            what: first_line(
+                &error
+                    .without_snippet()
+                    .render_with_formatter(&UserMessageFormatter),
+            ),
+        }
+    })
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn text(path: &Path) -> Result<String, ReadFault> {
+    let unread = |source| ReadFault::File {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = File::open(path).map_err(unread)?;
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX);
+    let mut bounded = file.take(limit.saturating_add(1));
+    bounded.read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() > LARGEST {
+        return Err(ReadFault::TooLarge(path.to_path_buf()));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        unread(io::Error::new(
+            io::ErrorKind::InvalidData,
+            error.utf8_error(),
+        ))
+    })
+}

@@ -1,0 +1,42 @@
+//! A draft is a route file, whatever the documents are.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use crate::config::configuration::Configuration;
+use crate::config::load::Sources;
+use crate::domain::import::tests::any::{api, rpc};
+use crate::domain::import::{Given, Kind, draft};
+
+const MAIN: &str = "include = ['routes.toml']\n\
+                    [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
+                    [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
+
+/// What is wrong with a route file.
+fn problems(routes: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    fs::write(&file, MAIN).unwrap();
+    fs::write(folder.path().join("routes.toml"), routes).unwrap();
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let read = Configuration::read(&sources);
+    read.err()
+        .map(|problems| problems.to_string())
+        .unwrap_or_default()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_draft_is_a_route_file_without_problems(api in api(), rpc in rpc()) {
+        let given = |kind, document| Given { name: "document".to_owned(), kind, document };
+        let drafted = draft(&[given(Kind::OpenApi, api), given(Kind::OpenRpc, rpc)]);
+        let toml = drafted.map(|draft| draft.toml).unwrap_or_default();
+        prop_assert_eq!(problems(&toml), "", "{}", toml);
+    }
+}

@@ -1,0 +1,131 @@
+//! `[[route.example]]`: calls and answers as they are, without holes.
+//!
+//! What is JSON is spelled as in patterns: `{{` and `}}` are braces, `{_:null}` is null. Lines and headers are plain.
+
+use super::outcome::not_exactly_one;
+use crate::config::kind::{Wrong, string, text, whole, word};
+use crate::config::reader::Table;
+use crate::domain::json::{Json, Kind};
+use crate::domain::pattern::Tree;
+use crate::domain::route::{Example, ExampleReply, Way};
+use crate::domain::side::Side;
+
+const WAYS: &[(&str, Way)] = &[
+    ("both", Way::Both),
+    ("rest", Way::From(Side::Rest)),
+    ("rpc", Way::From(Side::Rpc)),
+];
+
+/// The REST half of a call.
+struct RestHalf {
+    call: String,
+    headers: Vec<(String, String)>,
+    body: Option<Json>,
+}
+
+/// The REST half of an answer.
+struct RestReplyHalf {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Option<Json>,
+    text: Option<String>,
+}
+
+pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
+    table.later(&["frame"]);
+    let here = table.here();
+    let way = table.get_or("way", word(WAYS, &[]), Way::Both);
+    let rest = table.require_table("rest", rest_half);
+    let rpc = table.require_table("rpc", |rpc| {
+        let method = rpc.require("method", text);
+        let params = rpc.json("params");
+        Some((method?.value, params))
+    });
+    let reply = table.table("reply", reply);
+    let (rest, (method, params)) = (rest?, rpc?);
+    Some(Example {
+        key: here.key,
+        way: way?.value,
+        call: rest.call,
+        headers: rest.headers,
+        body: rest.body,
+        method,
+        params,
+        reply,
+    })
+}
+
+fn rest_half(table: &mut Table<'_>) -> Option<RestHalf> {
+    let call = table.require("call", text);
+    let headers = headers(table);
+    let body = table.json("body");
+    Some(RestHalf {
+        call: call?.value,
+        headers: headers?,
+        body,
+    })
+}
+
+fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
+    let trees = table.trees("headers")?;
+    let mut headers = Vec::with_capacity(trees.len());
+    for (name, tree) in trees {
+        match tree {
+            Tree::Text(value) => headers.push((name, value)),
+            Tree::Literal(_) | Tree::Table(_) | Tree::List(_) => {
+                let message = format!("the header `{name}` of an example is no string");
+                table.report("headers", Wrong::new(message));
+                return None;
+            }
+        }
+    }
+    Some(headers)
+}
+
+fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
+    let rest = table.require_table("rest", |rest| {
+        let status = rest.require("status", whole(200..=599));
+        let headers = headers(rest);
+        let body = rest.json("body");
+        let text = rest.get("text", string);
+        if body.is_some() && text.is_some() {
+            let here = rest.here();
+            rest.add(here.problem("`body` is JSON and `text` is none; write one of them"));
+        }
+        Some(RestReplyHalf {
+            status: status?.value,
+            headers: headers?,
+            body,
+            text: text.map(|text| text.value),
+        })
+    });
+    let rpc = table.require_table("rpc", rpc_reply);
+    let (rest, rpc) = (rest?, rpc?);
+    Some(ExampleReply {
+        status: rest.status,
+        headers: rest.headers,
+        body: rest.body,
+        text: rest.text,
+        rpc,
+    })
+}
+
+fn rpc_reply(table: &mut Table<'_>) -> Option<Result<Json, Json>> {
+    let result = table.json("result");
+    let error = table.json("error");
+    // Once more, for what an error object is made of (JSON-RPC 2.0 §5.1).
+    table.table("error", |error| {
+        error.require("code", whole(i64::MIN..=i64::MAX));
+        let message = error.require_json("message");
+        if message.is_some_and(|message| message.kind() != Kind::String) {
+            error.report("message", Wrong::new("the message of an error is a string"));
+        }
+        error.tree("data");
+        Some(())
+    });
+    if let Some(problem) = not_exactly_one(table) {
+        table.add(problem);
+        return None;
+    }
+    result.map(Ok).or(error.map(Err))
+}

@@ -1,0 +1,64 @@
+//! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows.
+
+use crate::config::kind::{string, text};
+use crate::config::problem::Problem;
+use crate::config::reader::{Shape, Table};
+use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
+
+pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
+    table.later(&["frame"]);
+    let here = table.here();
+    let rest = table.require_table("rest", rest_reply);
+    let rpc = table.require_table("rpc", rpc_reply);
+    let lossy = table.get("lossy", text);
+    Some(RowSource {
+        key: here.key,
+        origin: 0,
+        rest: rest?,
+        rpc: rpc?,
+        lossy: lossy.map(|lossy| lossy.value),
+    })
+}
+
+fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
+    let status = table.require_tree("status");
+    let headers = table.trees("headers");
+    let body = table.tree("body");
+    let text = table.get("text", string);
+    Some(RestReplySource {
+        status: status?,
+        headers: headers?,
+        body,
+        text: text.map(|text| text.value),
+    })
+}
+
+fn rpc_reply(table: &mut Table<'_>) -> Option<RpcReplySource> {
+    let result = table.tree("result");
+    let error = table.table("error", |error| {
+        let code = error.require_tree("code");
+        let message = error.tree("message");
+        let data = error.tree("data");
+        Some(RpcReplySource::Error {
+            code: code?,
+            message,
+            data,
+        })
+    });
+    if let Some(problem) = not_exactly_one(table) {
+        table.add(problem);
+        return None;
+    }
+    result.map(RpcReplySource::Result).or(error)
+}
+
+/// An RPC answer has exactly one of `result` and `error` (JSON-RPC 2.0 §5).
+pub(super) fn not_exactly_one(table: &mut Table<'_>) -> Option<Problem> {
+    let said = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
+    let here = table.here();
+    match said {
+        [true, false] | [false, true] => None,
+        [false, false] => Some(here.problem("`result` or `error` is missing")),
+        [true, true] => Some(here.problem("`result` and `error` exclude each other; write one")),
+    }
+}

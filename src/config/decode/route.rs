@@ -1,0 +1,122 @@
+//! `[[route]]`
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{SIDES, example, outcome};
+use crate::config::kind::{Wrong, boolean, name, text, timeout, word};
+use crate::config::problem::Located;
+use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
+use crate::config::reader::{Shape, Table};
+use crate::domain::pattern::Tree;
+use crate::domain::route::{Extra, Notify};
+use crate::domain::side::Side;
+
+const EFFECTS: &[(&str, EffectWord)] = &[
+    ("safe", EffectWord::Safe),
+    ("idempotent", EffectWord::Idempotent),
+    ("unsafe", EffectWord::Unsafe),
+];
+const EXTRAS: &[(&str, Extra)] = &[
+    ("drop", Extra::Drop),
+    ("reject", Extra::Reject),
+    ("carry", Extra::Carry),
+];
+
+pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
+    table.later(&["frame", "deprecated", "affinity", "silence"]);
+    let here = table.here();
+    let name = table.require("name", name);
+    let rest = table.require("rest", text);
+    let rpc = table.require("rpc", text);
+    let params = table.tree("params");
+    let body = table.tree("body");
+    let query = table.trees("query");
+    let headers = table.trees("headers");
+    let extra = table.get("extra", word(EXTRAS, &[]));
+    let from = table.get("from", word(SIDES, &["frame"]));
+    let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
+    let effect = table.get("effect", word(EFFECTS, &[]));
+    let timeout = table.get("timeout", timeout);
+    let successor = table.get("successor", text);
+    let lossy = table.get("lossy", text);
+    let upstreams = upstreams(table);
+    let rows = table.tables("outcome", outcome::row);
+    let sets = table.one_or_many("outcomes", text);
+    let examples = table.tables("example", example::example);
+    let schema = table.table("schema", |schemas| {
+        Some(RawSchemas {
+            params: schema(schemas, "params"),
+            result: schema(schemas, "result"),
+        })
+    });
+    Some(RawRoute {
+        place: here.place,
+        key: here.key,
+        name: name?,
+        rest: rest?,
+        rpc: rpc?,
+        params,
+        body,
+        query: query?,
+        headers: headers?,
+        extra,
+        from,
+        notify,
+        effect,
+        timeout,
+        successor,
+        lossy,
+        upstreams,
+        rows,
+        sets: sets?,
+        examples,
+        schema: schema.unwrap_or_default(),
+    })
+}
+
+/// A name, or one for each side.
+fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<String>)> {
+    if table.shape("upstream") != Shape::Table {
+        let one = table.get("upstream", name);
+        return one.into_iter().map(|name| (None, name)).collect();
+    }
+    let both = table.table("upstream", |sides| {
+        let rest = sides.get("rest", name).map(|name| (Some(Side::Rest), name));
+        let rpc = sides.get("rpc", name).map(|name| (Some(Side::Rpc), name));
+        Some(rest.into_iter().chain(rpc).collect())
+    });
+    both.unwrap_or_default()
+}
+
+/// A table is the schema itself, a string the name of its file. Neither is a pattern: braces are braces.
+fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Located<RawSchema>> {
+    if table.shape(name) == Shape::Value {
+        let file = table.get(name, |found| {
+            text(found).map_err(|_| {
+                let shown = found.describe();
+                Wrong::new(format!(
+                    "{shown} is no schema; write a table, or the name of a file"
+                ))
+            })
+        });
+        return file.map(|file| file.map(|path| RawSchema::File(PathBuf::from(path))));
+    }
+    let tree = table.tree(name)?;
+    Some(table.at(name).map(|()| RawSchema::Written(plain(&tree))))
+}
+
+fn plain(tree: &Tree) -> Value {
+    match tree {
+        Tree::Text(text) => Value::from(text.as_str()),
+        Tree::Literal(json) => serde_json::from_slice(json.as_bytes()).unwrap_or_default(),
+        Tree::List(items) => items.iter().map(plain).collect(),
+        Tree::Table(members) => {
+            let members = members.iter();
+            members
+                .map(|(name, member)| (name.clone(), plain(member)))
+                .collect()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Values of any kind, as patterns and examples are written: their members stay in the order of the file.
+//!
+//! What TOML can say and JSON cannot is refused with words. How deep a value lies, the parser bounds.
+
+use figment::value::{Num, Value};
+
+use super::{Table, Walk};
+use crate::config::kind::Wrong;
+use crate::config::layer::{SaidKind, element, join};
+use crate::domain::json::Json;
+use crate::domain::pattern::Tree;
+
+impl Table<'_> {
+    /// A value of any kind that may be absent.
+    pub(in crate::config) fn tree(&mut self, name: &'static str) -> Option<Tree> {
+        let value = self.ask(name)?;
+        self.walk.tree(value, &join(&self.key, name))
+    }
+
+    /// A value of any kind that must be there.
+    pub(in crate::config) fn require_tree(&mut self, name: &'static str) -> Option<Tree> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.tree(name)
+    }
+
+    /// A table of values of any kind, in order; empty when it is absent.
+    pub(in crate::config) fn trees(&mut self, name: &'static str) -> Option<Vec<(String, Tree)>> {
+        let Some(value) = self.ask(name) else {
+            return Some(Vec::new());
+        };
+        self.dict(value, name)?;
+        match self.walk.tree(value, &join(&self.key, name))? {
+            Tree::Table(members) => Some(members),
+            Tree::Text(_) | Tree::Literal(_) | Tree::List(_) => None,
+        }
+    }
+
+    /// A value without holes that may be absent; what is wrong with it is reported.
+    pub(in crate::config) fn json(&mut self, name: &'static str) -> Option<Json> {
+        let tree = self.tree(name)?;
+        match tree.value() {
+            Ok(json) => Some(json),
+            Err(error) => {
+                let key = error.under(&join(&self.key, name));
+                self.walk.report(key.key, Wrong::new(key.what));
+                None
+            }
+        }
+    }
+
+    /// A value without holes that must be there.
+    pub(in crate::config) fn require_json(&mut self, name: &'static str) -> Option<Json> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.json(name)
+    }
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, value: &Value, key: &str) -> Option<Tree> {
+        match value {
+            Value::String(_, text) => {
+                if self.tree.kind(key) == SaidKind::Date {
+                    let message = "a date is no JSON value; write it as a string";
+                    self.report(key.to_owned(), Wrong::new(message));
+                    return None;
+                }
+                Some(Tree::Text(text.clone()))
+            }
+            Value::Dict(_, entries) => {
+                let members = self.tree.in_order(entries, key);
+                let read: Vec<_> = members
+                    .iter()
+                    .filter_map(|(name, member)| {
+                        let tree = self.tree(member, &join(key, name))?;
+                        Some(((*name).to_owned(), tree))
+                    })
+                    .collect();
+                (read.len() == members.len()).then_some(Tree::Table(read))
+            }
+            Value::Array(_, items) => {
+                let read: Vec<_> = items
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, item)| self.tree(item, &element(key, index)))
+                    .collect();
+                (read.len() == items.len()).then_some(Tree::List(read))
+            }
+            Value::Bool(..) | Value::Char(..) | Value::Num(..) | Value::Empty(..) => {
+                self.literal(value, key)
+            }
+        }
+    }
+
+    fn literal(&mut self, value: &Value, key: &str) -> Option<Tree> {
+        let text = match value {
+            // Its `Debug` keeps the point of `2.0`, and an exponent where there would be many zeros.
+            Value::Num(_, Num::F64(float)) if float.is_finite() => Some(format!("{float:?}")),
+            Value::Num(_, Num::F64(_)) => None,
+            number => {
+                let truth = number.to_bool().map(|truth| truth.to_string());
+                truth.or_else(|| number.to_i128().map(|number| number.to_string()))
+            }
+        };
+        let json = text.and_then(|text| Json::parse(text.into(), 1).ok());
+        if json.is_none() {
+            let message = "JSON has no infinite number and no `nan`; write a finite one";
+            self.report(key.to_owned(), Wrong::new(message));
+        }
+        json.map(Tree::Literal)
+    }
+}

@@ -1,0 +1,48 @@
+//! The files of schemas: read once all is decoded, relative to the file that names them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::config::problem::{Located, Place, Problem};
+use crate::config::raw::{RawConfig, RawSchema};
+
+/// Puts in place of each name of a file what the file holds; gives the files that were read.
+pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+    let mut files: BTreeMap<PathBuf, Value> = BTreeMap::new();
+    let main = config.file.clone();
+    for route in &mut config.routes {
+        let both = [&mut route.schema.params, &mut route.schema.result];
+        for schema in both.into_iter().flatten() {
+            let RawSchema::File(name) = &schema.value else {
+                continue;
+            };
+            let path = folder(schema, main.as_deref()).join(name);
+            let known = files.get(&path).cloned();
+            match known.map_or_else(|| read(&path), Ok) {
+                Ok(value) => {
+                    files.insert(path, value.clone());
+                    schema.value = RawSchema::Written(value);
+                }
+                Err(message) => problems.push(schema.problem(message)),
+            }
+        }
+    }
+    files.into_keys().collect()
+}
+
+fn folder<'c>(schema: &'c Located<RawSchema>, main: Option<&'c Path>) -> &'c Path {
+    let file = match &schema.place {
+        Place::File { path, .. } => Some(&**path),
+        Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => main,
+    };
+    file.and_then(Path::parent).unwrap_or(Path::new(""))
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let shown = path.display();
+    let text = fs::read(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
+    serde_json::from_slice(&text).map_err(|error| format!("`{shown}` is no JSON: {error}"))
+}

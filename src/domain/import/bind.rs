@@ -1,0 +1,402 @@
+//! What a call says on either side → its values, each with the hole that stands for it.
+
+use super::hole::{self, Absence};
+use super::matching::Matching;
+use super::model::{Body, Call, Parameter, Place, RestOperation, RpcOperation};
+use super::refs::shown;
+use super::schema::{Named, Need, Others, Type};
+use super::values::{AtRest, AtRpc, Bindings, Bound};
+
+/// The values of a REST operation alone: params are named as they are.
+pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
+    let mut found = Bindings::default();
+    for parameter in &rest.parameters {
+        let hole = hole::unique(&own_name(parameter), &found.names());
+        let rpc = AtRpc::Named(hole.clone());
+        let absence = absence(parameter, None, &mut found);
+        found
+            .bounds
+            .push(of_parameter(parameter, hole, absence, rpc));
+    }
+    match &rest.body {
+        Body::None => {}
+        Body::Members { members, others } => {
+            found.others = *others;
+            for member in members {
+                add_member(member, None, &mut found);
+            }
+        }
+        Body::Whole { kind, need } => add_body(kind, *need, "body", &mut found),
+    }
+    found
+}
+
+/// The values of an RPC operation alone: all of them are members of the body.
+pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
+    let mut found = Bindings {
+        others: rpc.others,
+        ..Bindings::default()
+    };
+    for (at, param) in rpc.params.iter().enumerate() {
+        let hole = hole::unique(&param.name, &found.names());
+        let place = match rpc.call {
+            Call::ByName | Call::Tool => AtRpc::Named(param.name.clone()),
+            Call::ByPosition => AtRpc::Position(at),
+        };
+        // A name that is twice in an array is one member only.
+        let twice = found
+            .bounds
+            .iter()
+            .any(|bound| bound.rest == AtRest::Member(param.name.clone()));
+        let member = if twice {
+            hole.clone()
+        } else {
+            param.name.clone()
+        };
+        found.bounds.push(Bound {
+            hole,
+            kind: param.kind.clone(),
+            list: None,
+            absence: of_need(param.need),
+            rest: AtRest::Member(member),
+            rpc: place,
+        });
+    }
+    found.fix_positions(rpc);
+    found
+}
+
+/// The values of a pair.
+///
+/// # Errors
+/// Why the two cannot be one route, though they are named alike.
+pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings, String> {
+    let mut matching = Matching::of(rest, rpc);
+    let mut found = Bindings::default();
+    for (at, parameter) in rest.parameters.iter().enumerate() {
+        match matching.parameters[at] {
+            Some(twin) => {
+                let param = &rpc.params[twin];
+                let hole = hole_for(&param.name, &parameter.named.name, &found.names());
+                let absence = absence(parameter, Some(param), &mut found);
+                let place = place(rpc, twin);
+                let mut bound = of_parameter(parameter, hole, absence, place);
+                bound.kind = url_type(parameter, param, &mut found);
+                found.bounds.push(bound);
+            }
+            None => lonely_parameter(parameter, rpc, &mut found)?,
+        }
+    }
+    match &rest.body {
+        Body::None => {}
+        Body::Members { members, others } => {
+            if let Some(whole) = matching.whole_body(rest, rpc) {
+                let param = &rpc.params[whole];
+                add_body(&Type::Object, param.need, &param.name, &mut found);
+                set_place(&mut found, place(rpc, whole));
+            } else {
+                found.others = match rpc.call {
+                    Call::ByPosition => Others::None,
+                    Call::ByName | Call::Tool => *others,
+                };
+                for (at, member) in members.iter().enumerate() {
+                    paired_member(member, matching.members[at], rpc, &mut found)?;
+                }
+            }
+        }
+        Body::Whole { kind, need } => {
+            let whole = matching.whole_body(rest, rpc).ok_or_else(|| {
+                "no param of the RPC operation can be told to be the whole body".to_owned()
+            })?;
+            let param = &rpc.params[whole];
+            let need = if param.need == Need::Required {
+                Need::Required
+            } else {
+                *need
+            };
+            add_body(kind, need, &param.name, &mut found);
+            set_place(&mut found, place(rpc, whole));
+        }
+    }
+    lonely_params(rest, rpc, &matching, &mut found)?;
+    found.fix_positions(rpc);
+    Ok(found)
+}
+
+fn place(rpc: &RpcOperation, at: usize) -> AtRpc {
+    match rpc.call {
+        Call::ByName | Call::Tool => AtRpc::Named(rpc.params[at].name.clone()),
+        Call::ByPosition => AtRpc::Position(at),
+    }
+}
+
+fn set_place(found: &mut Bindings, place: AtRpc) {
+    if let Some(bound) = found.bounds.last_mut() {
+        bound.rpc = place;
+    }
+}
+
+/// The name of a parameter; that of a header has no case.
+fn own_name(parameter: &Parameter) -> String {
+    match parameter.place {
+        Place::Path | Place::Query => parameter.named.name.clone(),
+        Place::Header => parameter.named.name.to_ascii_lowercase(),
+    }
+}
+
+fn of_need(need: Need) -> Absence {
+    match need {
+        Need::Required => Absence::Refused,
+        Need::Optional => Absence::Kept,
+    }
+}
+
+fn of_parameter(parameter: &Parameter, hole: String, absence: Absence, rpc: AtRpc) -> Bound {
+    let name = parameter.named.name.clone();
+    Bound {
+        hole,
+        kind: parameter.named.kind.clone(),
+        list: parameter.list,
+        absence,
+        rest: match parameter.place {
+            Place::Path => AtRest::Path(name),
+            Place::Query => AtRest::Query(name),
+            Place::Header => AtRest::Header(name.to_ascii_lowercase()),
+        },
+        rpc,
+    }
+}
+
+/// What the absence of a parameter means, on both sides.
+fn absence(parameter: &Parameter, twin: Option<&Named>, found: &mut Bindings) -> Absence {
+    let named = &parameter.named;
+    if named.need == Need::Required {
+        return Absence::Refused;
+    }
+    let default = named.default.as_ref();
+    let spelled = default.and_then(|value| hole::default(&named.kind, parameter.list, value));
+    let other = twin.and_then(|twin| twin.default.as_ref());
+    match (default, other) {
+        (Some(one), Some(other)) if one != other => {
+            found.note(format!(
+                "the default of `{}` is {} for REST and {} for RPC",
+                shown(&named.name),
+                shown(&one.to_string()),
+                shown(&other.to_string())
+            ));
+            Absence::Kept
+        }
+        _ => {
+            let required = twin.is_some_and(|twin| twin.need == Need::Required);
+            if required && spelled.is_none() {
+                found.note(format!(
+                    "`{}` may be absent for REST and is required for RPC",
+                    shown(&named.name)
+                ));
+            }
+            spelled.map_or(Absence::Kept, Absence::Filled)
+        }
+    }
+}
+
+/// The type of a value in a URL, which is what its text is read as.
+fn url_type(parameter: &Parameter, param: &Named, found: &mut Bindings) -> Type {
+    let kind = parameter.named.kind.clone();
+    if parameter.list.is_some() {
+        if !matches!(param.kind, Type::Array | Type::Any) {
+            differ(&parameter.named.name, found);
+        }
+        return kind;
+    }
+    match (&kind, &param.kind) {
+        (Type::Any, Type::Object | Type::Array) => {
+            differ(&parameter.named.name, found);
+            kind
+        }
+        (Type::Any, other) => other.clone(),
+        (_, Type::Any) => kind,
+        (Type::String | Type::Enum(_), Type::String | Type::Enum(_)) => kind,
+        (Type::Integer | Type::Number, Type::Integer | Type::Number) => kind,
+        (one, other) => {
+            if one != other {
+                differ(&parameter.named.name, found);
+            }
+            kind
+        }
+    }
+}
+
+fn differ(name: &str, found: &mut Bindings) {
+    found.note(format!("the types of `{}` differ", shown(name)));
+}
+
+/// The name of the RPC side, where it can be a hole: then nothing more has to be said.
+fn hole_for(rpc: &str, rest: &str, taken: &[String]) -> String {
+    let wanted = if hole::name(rpc) == rpc { rpc } else { rest };
+    hole::unique(wanted, taken)
+}
+
+/// A member of the body under its own name.
+fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
+    let in_url = found.bounds.iter().find(|bound| match &bound.rpc {
+        AtRpc::Named(name) => *name == member.name,
+        AtRpc::Position(_) | AtRpc::Twin => false,
+    });
+    if let Some(twin) = in_url {
+        if member.need == Need::Optional {
+            found.note(format!(
+                "the body's `{}` is left out: another part of the call has it",
+                shown(&member.name)
+            ));
+            return;
+        }
+        let bound = Bound {
+            hole: twin.hole.clone(),
+            rest: AtRest::Member(member.name.clone()),
+            rpc: AtRpc::Twin,
+            kind: Type::Any,
+            list: None,
+            absence: Absence::Refused,
+        };
+        found.bounds.push(bound);
+        return;
+    }
+    found.bounds.push(Bound {
+        hole: hole::unique(&member.name, &found.names()),
+        kind: member.kind.clone(),
+        list: None,
+        absence: of_need(member.need),
+        rest: AtRest::Member(member.name.clone()),
+        rpc: rpc.unwrap_or_else(|| AtRpc::Named(member.name.clone())),
+    });
+}
+
+fn add_body(kind: &Type, need: Need, name: &str, found: &mut Bindings) {
+    let hole = hole::unique(name, &found.names());
+    found.bounds.push(Bound {
+        rpc: AtRpc::Named(hole.clone()),
+        hole,
+        kind: kind.clone(),
+        list: None,
+        absence: of_need(need),
+        rest: AtRest::Body,
+    });
+}
+
+/// A parameter that the RPC operation does not name.
+fn lonely_parameter(
+    parameter: &Parameter,
+    rpc: &RpcOperation,
+    found: &mut Bindings,
+) -> Result<(), String> {
+    let name = shown(&parameter.named.name);
+    match (parameter.place, rpc.call, parameter.named.need) {
+        (Place::Header, _, _) => {
+            found.note(format!(
+                "the header `{name}` is no param; `forward` of an upstream can take it along"
+            ));
+        }
+        (_, Call::ByName | Call::Tool, _) => {
+            let hole = hole::unique(&parameter.named.name, &found.names());
+            found.note(format!(
+                "no param is named like `{name}`; it is sent as `{hole}`"
+            ));
+            let absence = absence(parameter, None, found);
+            let rpc = AtRpc::Named(hole.clone());
+            found
+                .bounds
+                .push(of_parameter(parameter, hole, absence, rpc));
+        }
+        (_, Call::ByPosition, Need::Required) => {
+            return Err(format!("`{name}` has no place among the positional params"));
+        }
+        (_, Call::ByPosition, Need::Optional) => {
+            found.note(format!("`{name}` has no place among the positional params"));
+        }
+    }
+    Ok(())
+}
+
+fn paired_member(
+    member: &Named,
+    twin: Option<usize>,
+    rpc: &RpcOperation,
+    found: &mut Bindings,
+) -> Result<(), String> {
+    let name = shown(&member.name);
+    let Some(twin) = twin else {
+        return match (rpc.call, member.need) {
+            (Call::ByName | Call::Tool, _) => {
+                found.note(format!("no param is named like the body's `{name}`"));
+                add_member(member, None, found);
+                Ok(())
+            }
+            (Call::ByPosition, Need::Required) => Err(format!(
+                "the body's `{name}` has no place among the positional params"
+            )),
+            (Call::ByPosition, Need::Optional) => {
+                found.note(format!(
+                    "the body's `{name}` has no place among the positional params"
+                ));
+                Ok(())
+            }
+        };
+    };
+    let param = &rpc.params[twin];
+    let mut member = member.clone();
+    if member.kind != param.kind {
+        if member.kind != Type::Any && param.kind != Type::Any {
+            differ(&member.name, found);
+        }
+        member.kind = Type::Any;
+    }
+    if param.need == Need::Required && member.need == Need::Optional {
+        found.note(format!(
+            "`{name}` may be absent for REST and is required for RPC"
+        ));
+    }
+    let hole = hole_for(&param.name, &member.name, &found.names());
+    found.bounds.push(Bound {
+        hole,
+        kind: member.kind,
+        list: None,
+        absence: of_need(member.need),
+        rest: AtRest::Member(member.name),
+        rpc: place(rpc, twin),
+    });
+    Ok(())
+}
+
+/// Params that the REST operation does not name.
+fn lonely_params(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    matching: &Matching,
+    found: &mut Bindings,
+) -> Result<(), String> {
+    for at in matching.left(rpc) {
+        let param = &rpc.params[at];
+        let name = shown(&param.name);
+        let required = param.need == Need::Required;
+        match rpc.call {
+            Call::ByPosition if required || matching.is_followed(at) => {
+                return Err(format!("the param `{name}` has no place in the REST call"));
+            }
+            Call::ByName | Call::Tool if rest.carries() && !matching.has_whole_body() => {
+                found.note(format!(
+                    "the REST document does not name the param `{name}`; it is a member of the body"
+                ));
+                let mut member = param.clone();
+                member.need = Need::Optional;
+                add_member(&member, None, found);
+            }
+            Call::ByName | Call::Tool | Call::ByPosition => {
+                let word = if required { "required " } else { "" };
+                found.note(format!(
+                    "the {word}param `{name}` has no place in the REST call"
+                ));
+            }
+        }
+    }
+    Ok(())
+}

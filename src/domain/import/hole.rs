@@ -1,0 +1,119 @@
+//! Names and spellings of holes.
+
+use serde_json::Value;
+
+use super::model::List;
+use super::schema::Type;
+
+/// What it means that a hole has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// It is the caller's error.
+    Refused,
+    /// `?`
+    Kept,
+    /// `=text`
+    Filled(String),
+}
+
+/// The name of a hole for something of any name: letters, digits and `_`.
+pub(super) fn name(wire: &str) -> String {
+    let mut name = String::new();
+    for letter in wire.chars() {
+        if letter.is_ascii_alphanumeric() || letter == '_' {
+            name.push(letter);
+        } else if !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    // What a name was brackets or signs of, it does not need at its ends.
+    let own = wire.starts_with('_') || wire.ends_with('_');
+    let name = if own {
+        name.as_str()
+    } else {
+        name.trim_matches('_')
+    };
+    match name.chars().next() {
+        None => "value".to_owned(),
+        Some(_) if name.chars().all(|letter| letter == '_') => "value".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("n{name}"),
+        // `{>now}` is the time.
+        Some(_) if name == "now" => "now_".to_owned(),
+        Some(_) => name.to_owned(),
+    }
+}
+
+/// The same, other than those that are taken.
+pub(super) fn unique(wire: &str, taken: &[String]) -> String {
+    let wanted = name(wire);
+    let mut found = wanted.clone();
+    let mut number = 2;
+    while taken.contains(&found) {
+        found = format!("{wanted}_{number}");
+        number += 1;
+    }
+    found
+}
+
+/// `{name:type?=default}`
+pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absence) -> String {
+    let mut text = format!("{{{name}");
+    let word = match kind {
+        Type::Any => String::new(),
+        Type::String => "string".to_owned(),
+        Type::Integer => "integer".to_owned(),
+        Type::Number => "number".to_owned(),
+        Type::Boolean => "boolean".to_owned(),
+        Type::Object => "object".to_owned(),
+        Type::Array => "array".to_owned(),
+        Type::Enum(words) => format!("enum({})", words.join("|")),
+    };
+    if !word.is_empty() {
+        text.push(':');
+        text.push_str(&word);
+    }
+    match list {
+        Some(List::Repeated) => text.push_str("[]"),
+        Some(List::Commas) => text.push_str("[,]"),
+        None => {}
+    }
+    match absence {
+        Absence::Refused => {}
+        Absence::Kept => text.push('?'),
+        Absence::Filled(default) => {
+            text.push('=');
+            text.push_str(default);
+        }
+    }
+    text.push('}');
+    text
+}
+
+/// A default as a hole spells it, where it is of the type and has a spelling.
+pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Option<String> {
+    if list.is_some() {
+        return None;
+    }
+    match (kind, default) {
+        (Type::Integer, Value::Number(number)) if number.is_i64() || number.is_u64() => {
+            Some(number.to_string())
+        }
+        (Type::Number, Value::Number(number)) => Some(number.to_string()),
+        (Type::Boolean, Value::Bool(value)) => Some(value.to_string()),
+        (Type::String | Type::Any, Value::String(text)) if is_plain(text) => Some(text.clone()),
+        (Type::Enum(words), Value::String(text)) if words.contains(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a text stands for itself behind `=`.
+fn is_plain(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/ ".contains(letter);
+    // What is JSON as well would be read as that in JSON.
+    let is_json = serde_json::from_str::<Value>(text).is_ok();
+    !text.is_empty()
+        && text.len() <= 100
+        && text.trim() == text
+        && text.chars().all(plain)
+        && !is_json
+}

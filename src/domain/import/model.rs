@@ -1,0 +1,164 @@
+//! Operations of either side, as plain values: what the documents of all kinds have in common.
+
+use serde_json::Value;
+
+use super::LeftOut;
+use super::schema::{Named, Need, Others, Type};
+
+/// What all documents describe.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    pub(super) rest: Vec<RestOperation>,
+    pub(super) rpc: Vec<RpcOperation>,
+    /// REST operations that no route can express.
+    pub(super) left_out: Vec<LeftOut>,
+    /// What a reader of the whole table should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Operations {
+    /// Adds those of another document.
+    pub(super) fn join(&mut self, other: Operations) {
+        self.rest.extend(other.rest);
+        self.rpc.extend(other.rpc);
+        self.left_out.extend(other.left_out);
+        self.notes.extend(other.notes);
+    }
+
+    /// How many REST operations were read, with those that are left out.
+    pub(super) fn rest_count(&self) -> usize {
+        self.rest.len() + self.left_out.len()
+    }
+}
+
+/// An operation of an OpenAPI document.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RestOperation {
+    /// `GET`
+    pub(super) method: String,
+    /// With the prefix of the server, as the document spells it: `/v1/pets/{petId}`.
+    pub(super) path: String,
+    pub(super) segments: Vec<Segment>,
+    pub(super) id: Option<String>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Body,
+    pub(super) reply: Reply,
+    /// What a reader of the route should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl RestOperation {
+    /// `GET /v1/pets/{petId}`
+    pub(super) fn title(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// Whether its calls have a body (RFC 9110 §9.3).
+    pub(super) fn carries(&self) -> bool {
+        matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
+    }
+}
+
+/// A segment of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    Literal(String),
+    /// A parameter of the path, and the verb behind it.
+    Hole {
+        name: String,
+        verb: Option<String>,
+    },
+}
+
+/// A parameter of a path, a query or a header.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Parameter {
+    pub(super) place: Place,
+    pub(super) named: Named,
+    pub(super) list: Option<List>,
+}
+
+/// Where a parameter lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header,
+}
+
+/// How a list is written in a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    /// `a=1&a=2`
+    Repeated,
+    /// `a=1,2`
+    Commas,
+}
+
+/// What a request bears.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Body {
+    None,
+    /// An object, member by member.
+    Members {
+        members: Vec<Named>,
+        others: Others,
+    },
+    /// A value of its own.
+    Whole {
+        kind: Type,
+        need: Need,
+    },
+}
+
+/// What the answer of a call that went well looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// 200 with JSON, or 204: what the built-in table says.
+    Usual,
+    /// Another status, with JSON.
+    Json(u16),
+    /// A status other than 204, without a body.
+    Empty(u16),
+    /// A body of text.
+    Text(u16),
+}
+
+/// A method, or a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RpcOperation {
+    pub(super) name: String,
+    pub(super) call: Call,
+    pub(super) params: Vec<Named>,
+    pub(super) others: Others,
+    /// What it promises of a second call.
+    pub(super) effect: Option<&'static str>,
+    /// What a reader of the route should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl RpcOperation {
+    /// What it is called in comments.
+    pub(super) fn title(&self) -> String {
+        match self.call {
+            Call::ByName | Call::ByPosition => self.name.clone(),
+            Call::Tool => format!("tools/call {}", self.name),
+        }
+    }
+}
+
+/// How an RPC operation is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// A method whose params are an object.
+    ByName,
+    /// A method whose params are an array.
+    ByPosition,
+    /// `tools/call` with the name of the tool, and an object of arguments.
+    Tool,
+}
+
+/// A text member, if there is one.
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.get(name)?.as_str()
+}

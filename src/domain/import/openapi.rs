@@ -1,0 +1,392 @@
+//! An OpenAPI 3.0 or 3.1 document → REST operations.
+//!
+//! The two versions differ for a route only in how a schema says null, which [`super::schema`] knows. An
+//! operation that no route can express is left out with its reason, and everything else is read.
+
+use serde_json::{Map, Value};
+
+use super::LeftOut;
+use super::model::{Body, Operations, Parameter, Place, Reply, RestOperation, Segment, text};
+use super::parameter;
+use super::refs::{Fault, Refs, shown};
+use super::reply;
+use super::schema::{self, Need, Others, Type};
+use crate::domain::percent::{self, Plus};
+
+const METHODS: &[&str] = &[
+    "get", "head", "post", "put", "patch", "delete", "options", "trace",
+];
+
+/// Why an operation is not read.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The whole document is at fault.
+    Fault(Fault),
+    /// Only this operation cannot be expressed.
+    LeftOut(String),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+impl Stop {
+    pub(super) fn left_out(why: impl Into<String>) -> Stop {
+        Stop::LeftOut(why.into())
+    }
+}
+
+/// Reads all operations.
+pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
+    check_version(document)?;
+    let refs = Refs::of(document)?;
+    let paths = document.get("paths").and_then(Value::as_object);
+    let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
+        Fault::Kind("`paths` is missing or empty, so that there is nothing to draft".to_owned())
+    })?;
+    let mut found = Operations::default();
+    let prefix = prefix(document.get("servers"), &mut found.notes);
+    for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
+        let item = refs.follow(item)?;
+        let Some(item) = item.as_object() else {
+            continue;
+        };
+        for method in METHODS {
+            let Some(operation) = item.get(*method) else {
+                continue;
+            };
+            let context = Context {
+                refs: &refs,
+                item,
+                method,
+                path,
+                prefix: &prefix,
+            };
+            match context.read(operation) {
+                Ok(operation) => found.rest.push(operation),
+                Err(Stop::LeftOut(why)) => found.left_out.push(LeftOut {
+                    what: shown(&format!("{} {prefix}{path}", method.to_uppercase())),
+                    why,
+                }),
+                Err(Stop::Fault(fault)) => return Err(fault),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn check_version(document: &Value) -> Result<(), Fault> {
+    let wrong = |what: String| Err(Fault::Kind(what));
+    if let Some(version) = document.get("swagger") {
+        return wrong(format!(
+            "`swagger: {}` is not read, only OpenAPI 3.0 and 3.1; convert it to OpenAPI 3 first",
+            shown(&plain(version))
+        ));
+    }
+    let Some(version) = document.get("openapi") else {
+        let hint = if document.get("openrpc").is_some() {
+            "; it is an OpenRPC document, which `--openrpc` takes"
+        } else {
+            ""
+        };
+        return wrong(format!(
+            "`openapi` is missing, so that it is no OpenAPI document{hint}"
+        ));
+    };
+    let version = plain(version);
+    let known = |known: &str| {
+        version
+            .strip_prefix(known)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if known("3.0") || known("3.1") || version == "3" {
+        Ok(())
+    } else {
+        wrong(format!(
+            "`openapi: {}` is not read, only 3.0 and 3.1",
+            shown(&version)
+        ))
+    }
+}
+
+/// A text, also where YAML made a number of it.
+pub(super) fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The path of the first server.
+fn prefix(servers: Option<&Value>, notes: &mut Vec<String>) -> String {
+    let mut prefixes = Vec::new();
+    for server in servers.and_then(Value::as_array).into_iter().flatten() {
+        prefixes.push(server_path(server));
+    }
+    let Some(first) = prefixes.first().cloned() else {
+        return String::new();
+    };
+    if prefixes.iter().any(|prefix| *prefix != first) {
+        notes.push(format!(
+            "the servers of the document have different paths; the first one is taken: `{}`",
+            shown(&format!("{first}/"))
+        ));
+    }
+    first
+}
+
+/// `https://{host}/v{version}/` → `/v1`
+fn server_path(server: &Value) -> String {
+    let mut url = text(server, "url").unwrap_or_default().to_owned();
+    let variables = server.get("variables").and_then(Value::as_object);
+    for (name, variable) in variables.into_iter().flatten() {
+        let default = variable.get("default").map(plain).unwrap_or_default();
+        // A document may name itself in its variables; what grows is no server.
+        if default.len() <= 200 && url.len() <= 2_000 {
+            url = url.replace(&format!("{{{name}}}"), &default);
+        }
+    }
+    let path = match url.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        None => &url,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let path = path.trim_matches('/');
+    if path.is_empty() || path == "." {
+        String::new()
+    } else {
+        format!("/{path}")
+    }
+}
+
+/// Where an operation stands.
+struct Context<'c, 'v> {
+    refs: &'c Refs<'v>,
+    item: &'v Map<String, Value>,
+    method: &'static str,
+    path: &'v str,
+    prefix: &'c str,
+}
+
+impl<'v> Context<'_, 'v> {
+    fn read(&self, operation: &'v Value) -> Result<RestOperation, Stop> {
+        if self.method == "options" {
+            return Err(Stop::left_out(
+                "OPTIONS is asked by browsers, not by clients",
+            ));
+        }
+        if self.method == "head" && self.item.contains_key("get") {
+            return Err(Stop::left_out("HEAD is answered as the GET of this path"));
+        }
+        let mut notes = Vec::new();
+        if let Some(words) = text(operation, "summary").or_else(|| text(operation, "description")) {
+            notes.push(shown(words));
+        }
+        if operation.get("deprecated") == Some(&Value::Bool(true)) {
+            notes.push("deprecated in the document".to_owned());
+        }
+        let prefix = match operation.get("servers").or(self.item.get("servers")) {
+            Some(servers) => &prefix(Some(servers), &mut notes),
+            None => self.prefix,
+        };
+        let path = format!("{prefix}{}", self.path);
+        let segments = segments(&path)?;
+        let mut parameters = parameter::read(
+            self.refs,
+            [self.item.get("parameters"), operation.get("parameters")],
+            &mut notes,
+        )?;
+        complete_path(&segments, &mut parameters)?;
+        let body = self.body(operation, &mut notes)?;
+        let reply = self.reply(operation, &mut notes)?;
+        let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
+        Ok(RestOperation {
+            method: self.method.to_uppercase(),
+            path,
+            segments,
+            id: id.map(str::to_owned),
+            parameters,
+            body,
+            reply,
+            notes,
+        })
+    }
+
+    fn reply(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Reply, Stop> {
+        let responses = operation.get("responses").and_then(Value::as_object);
+        responses.map_or(Ok(Reply::Usual), |responses| {
+            reply::read(self.refs, responses, notes)
+        })
+    }
+
+    fn body(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Body, Stop> {
+        let Some(request) = operation.get("requestBody") else {
+            return Ok(Body::None);
+        };
+        let request = self.refs.follow(request)?;
+        let Some(content) = request.get("content").and_then(Value::as_object) else {
+            return Ok(Body::None);
+        };
+        if content.is_empty() {
+            return Ok(Body::None);
+        }
+        if !matches!(self.method, "post" | "put" | "patch") {
+            notes.push(format!(
+                "look: the body of {} is not translated",
+                self.method.to_uppercase()
+            ));
+            return Ok(Body::None);
+        }
+        let json = content.iter().find(|(kind, _)| is_json(kind));
+        let Some((_, media)) = json else {
+            let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
+            return Err(Stop::left_out(format!(
+                "its body is {}; only JSON is translated, other bodies pass through",
+                shown(&kinds.join(", "))
+            )));
+        };
+        if content.len() > 1 {
+            notes.push("look: of its bodies only JSON is translated".to_owned());
+        }
+        let schema = schema::read(self.refs, media.get("schema"))?;
+        let need = Need::of(request.get("required"));
+        Ok(if schema.is_open_object() {
+            Body::Members {
+                members: schema.members,
+                others: schema.others,
+            }
+        } else if media.get("schema").is_none() && schema.kind == Type::Any {
+            // Nothing is said of it: by far most bodies are objects.
+            Body::Members {
+                members: Vec::new(),
+                others: Others::Allowed,
+            }
+        } else {
+            let kind = schema.json_type();
+            Body::Whole { kind, need }
+        })
+    }
+}
+
+/// `application/json`, or a type with the suffix `+json`, whatever its parameters.
+pub(super) fn is_json(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    kind == "application/json"
+        || kind.ends_with("+json")
+        || kind == "*/*"
+        || kind == "application/*"
+}
+
+/// Cuts a path into segments that a route can have.
+fn segments(path: &str) -> Result<Vec<Segment>, Stop> {
+    if path == "/" {
+        return Ok(Vec::new());
+    }
+    if path.contains(['?', '#']) {
+        return Err(Stop::left_out(
+            "its path has a `?` or a `#`, which no path can have; declare query parameters",
+        ));
+    }
+    let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let last = names.len() - 1;
+    let cut = names.iter().enumerate().map(|(at, name)| {
+        let spot = if at == last { Spot::Last } else { Spot::Before };
+        segment(name, spot)
+    });
+    cut.collect()
+}
+
+/// Where a segment stands: only the last one may have a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spot {
+    Before,
+    Last,
+}
+
+fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
+    if text.is_empty() || text == "." || text == ".." {
+        return Err(Stop::left_out(
+            "its path has an empty or a dot segment, or ends in `/`, which a route cannot have",
+        ));
+    }
+    if text == "*" || text == "**" || text.chars().any(char::is_control) {
+        return Err(Stop::left_out(format!(
+            "the segment `{}` of its path means something else in a route",
+            shown(text)
+        )));
+    }
+    let Some(inside) = text.strip_prefix('{') else {
+        if text.contains(['{', '}']) {
+            return Err(beside(text));
+        }
+        let verb = spot == Spot::Last && (text.starts_with(':') || text.ends_with(':'));
+        if verb || percent::decode(text, Plus::Literal).is_err() {
+            return Err(Stop::left_out(format!(
+                "the segment `{}` of its path cannot be spelled in a route",
+                shown(text)
+            )));
+        }
+        return Ok(Segment::Literal(text.to_owned()));
+    };
+    let (name, behind) = inside.split_once('}').ok_or_else(|| beside(text))?;
+    if name.is_empty() || name.contains('{') || behind.contains(['{', '}']) {
+        return Err(beside(text));
+    }
+    let verb = match behind.strip_prefix(':') {
+        Some(verb) if spot == Spot::Last && !verb.is_empty() && !verb.contains(':') => {
+            Some(verb.to_owned())
+        }
+        None if behind.is_empty() => None,
+        Some(_) | None => return Err(beside(text)),
+    };
+    Ok(Segment::Hole {
+        name: name.to_owned(),
+        verb,
+    })
+}
+
+fn beside(segment: &str) -> Stop {
+    Stop::left_out(format!(
+        "the segment `{}` of its path has text beside a parameter",
+        shown(segment)
+    ))
+}
+
+/// Gives each hole of the path its parameter, in the order of the path.
+fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Result<(), Stop> {
+    let mut complete: Vec<Parameter> = Vec::new();
+    for segment in segments {
+        let Segment::Hole { name, .. } = segment else {
+            continue;
+        };
+        if complete.iter().any(|known| known.named.name == *name) {
+            return Err(Stop::left_out(format!(
+                "its path has the parameter `{}` twice",
+                shown(name)
+            )));
+        }
+        let declared = parameters
+            .iter()
+            .find(|parameter| parameter.place == Place::Path && parameter.named.name == *name);
+        let mut parameter = declared.cloned().unwrap_or(Parameter {
+            place: Place::Path,
+            named: schema::Named {
+                name: name.clone(),
+                ..schema::Named::default()
+            },
+            list: None,
+        });
+        parameter.named.need = Need::Required;
+        parameter.named.default = None;
+        complete.push(parameter);
+    }
+    complete.extend(
+        parameters
+            .drain(..)
+            .filter(|parameter| parameter.place != Place::Path),
+    );
+    *parameters = complete;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! An OpenRPC document, or the answer to `tools/list` → RPC operations.
+
+use serde_json::Value;
+
+use super::model::{Call, Operations, RpcOperation, text};
+use super::openapi::plain;
+use super::refs::{Fault, Refs, shown};
+use super::schema::{self, Named, Need, Others};
+
+/// Codes of errors that are worth a comment.
+const MOST_ERRORS: usize = 8;
+
+/// Reads all methods of an OpenRPC document.
+pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
+    let Some(version) = document.get("openrpc") else {
+        let hint = if document.get("openapi").is_some() || document.get("swagger").is_some() {
+            "; it is an OpenAPI document, which `--openapi` takes"
+        } else {
+            ""
+        };
+        return Err(Fault::Kind(format!(
+            "`openrpc` is missing, so that it is no OpenRPC document{hint}"
+        )));
+    };
+    let version = plain(version);
+    if !version.starts_with("1.") {
+        return Err(Fault::Kind(format!(
+            "`openrpc: {}` is not read, only 1.x",
+            shown(&version)
+        )));
+    }
+    let refs = Refs::of(document)?;
+    let methods = listed(document, "methods")?;
+    let mut found = Operations::default();
+    for method in methods {
+        let method = refs.follow(method)?;
+        match text(method, "name").filter(|name| !name.is_empty()) {
+            Some(name) if name.starts_with("rpc.") => found.notes.push(format!(
+                "`{}` belongs to JSON-RPC itself and is no route",
+                shown(name)
+            )),
+            Some(name) => found.rpc.push(read_method(&refs, name, method)?),
+            None => found.notes.push("a method without a name".to_owned()),
+        }
+    }
+    Ok(found)
+}
+
+fn listed<'v>(document: &'v Value, name: &str) -> Result<&'v Vec<Value>, Fault> {
+    let list = document.get(name).and_then(Value::as_array);
+    list.filter(|list| !list.is_empty()).ok_or_else(|| {
+        Fault::Kind(format!(
+            "`{name}` is missing or empty, so that there is nothing to draft"
+        ))
+    })
+}
+
+fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<RpcOperation, Fault> {
+    let mut notes = described(method, "summary");
+    let call = match text(method, "paramStructure") {
+        Some("by-position") => Call::ByPosition,
+        Some(_) | None => Call::ByName,
+    };
+    let mut params: Vec<Named> = Vec::new();
+    let declared = method.get("params").and_then(Value::as_array);
+    for param in declared.into_iter().flatten() {
+        let param = refs.follow(param)?;
+        let schema = schema::read(refs, param.get("schema"))?;
+        let name = match text(param, "name") {
+            // In a pattern `...` means the members that are not named.
+            Some(name) if !name.is_empty() && name != "..." => name.to_owned(),
+            Some(_) | None => format!("param{}", params.len() + 1),
+        };
+        if params.iter().any(|known| known.name == name) {
+            notes.push(format!("look: it has the param `{}` twice", shown(&name)));
+            if call == Call::ByName {
+                continue;
+            }
+        }
+        params.push(Named {
+            name,
+            kind: schema.json_type(),
+            need: Need::of(param.get("required")),
+            default: schema.default,
+        });
+    }
+    let errors = method.get("errors").and_then(Value::as_array);
+    for error in errors.into_iter().flatten().take(MOST_ERRORS) {
+        let error = refs.follow(error)?;
+        let code = error.get("code").map(plain).unwrap_or_default();
+        let message = text(error, "message").unwrap_or_default();
+        notes.push(shown(&format!("error {code}: {message}")));
+    }
+    Ok(RpcOperation {
+        name: name.to_owned(),
+        call,
+        params,
+        others: Others::None,
+        effect: None,
+        notes,
+    })
+}
+
+fn described(value: &Value, first: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(words) = text(value, first).or_else(|| text(value, "description")) {
+        notes.push(shown(words));
+    }
+    if value.get("deprecated") == Some(&Value::Bool(true)) {
+        notes.push("deprecated in the document".to_owned());
+    }
+    notes
+}
+
+/// Reads all tools of an answer to `tools/list`.
+pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
+    // The references of a tool's schema are meant from the schema itself, each a document of its own.
+    let tools = listed(document, "tools")?;
+    let mut found = Operations::default();
+    for tool in tools {
+        let Some(name) = text(tool, "name").filter(|name| !name.is_empty()) else {
+            found.notes.push("a tool without a name".to_owned());
+            continue;
+        };
+        let absent = Value::Bool(true);
+        let input = tool.get("inputSchema").unwrap_or(&absent);
+        let refs = Refs::of(input)?;
+        let schema = schema::read(&refs, Some(input))?;
+        let mut notes = described(tool, "title");
+        if tool.get("outputSchema").is_some() {
+            notes.push("its result has `structuredContent`".to_owned());
+        }
+        found.rpc.push(RpcOperation {
+            name: name.to_owned(),
+            call: Call::Tool,
+            params: schema.members,
+            others: schema.others,
+            effect: effect(tool),
+            notes,
+        });
+    }
+    Ok(found)
+}
+
+/// What the hints of a tool promise.
+fn effect(tool: &Value) -> Option<&'static str> {
+    let hint = |name: &str| {
+        let annotations = tool.get("annotations")?;
+        annotations.get(name)?.as_bool()
+    };
+    if hint("readOnlyHint") == Some(true) {
+        Some("safe")
+    } else if hint("idempotentHint") == Some(true) {
+        Some("idempotent")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,234 @@
+//! Which REST operation is which RPC operation.
+//!
+//! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair when each is the only
+//! one for the other; where there are several, the names of their parameters decide, and where those do not
+//! decide, nobody is paired and all are told. Law: the outcome does not depend on the order of the documents'
+//! members.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::matching::alike;
+use super::model::{Body, Parameter, RestOperation, RpcOperation};
+use super::words::{self, Meaning};
+
+/// Candidates of one key whose parameters are compared; more are beyond telling apart.
+const MOST_RIVALS: usize = 400;
+/// Candidates that are named to the reader.
+const MOST_DOUBTS: usize = 4;
+
+/// Why two operations are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    SameName,
+    SameMeaning,
+    WholePath,
+    SpelledByPath,
+    LastLiteral,
+}
+
+const RULES: [Rule; 5] = [
+    Rule::SameName,
+    Rule::SameMeaning,
+    Rule::WholePath,
+    Rule::SpelledByPath,
+    Rule::LastLiteral,
+];
+
+impl Rule {
+    /// The reason, for people.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Rule::SameName => "the operationId is the name",
+            Rule::SameMeaning => "the operationId and the name have the same verb and nouns",
+            Rule::WholePath => "method and path have the verb and the nouns of the name",
+            Rule::SpelledByPath => "the path has the words of the name",
+            Rule::LastLiteral => {
+                "method and end of the path have the verb and the noun of the name"
+            }
+        }
+    }
+}
+
+/// A pair, by place in the two lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) rest: usize,
+    pub(super) rpc: usize,
+    pub(super) rule: Rule,
+    /// Whether the names of parameters had to decide.
+    pub(super) decided: Decided,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decided {
+    ByRule,
+    ByParameters,
+}
+
+/// Who belongs to whom, and who would fit several.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    pub(super) pairs: Vec<Pair>,
+    /// For each REST operation, the RPC operations that it might be.
+    pub(super) rest_doubts: Vec<Vec<usize>>,
+    pub(super) rpc_doubts: Vec<Vec<usize>>,
+    rest_taken: BTreeSet<usize>,
+    rpc_taken: BTreeSet<usize>,
+}
+
+/// Pairs what can be paired.
+pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
+    let mut found = Pairs {
+        pairs: Vec::new(),
+        rest_doubts: vec![Vec::new(); rest.len()],
+        rpc_doubts: vec![Vec::new(); rpc.len()],
+        ..Pairs::default()
+    };
+    for rule in RULES {
+        let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
+        for (at, one) in rest.iter().enumerate() {
+            if found.rest_is_free(at)
+                && let Some(key) = rest_key(rule, one)
+            {
+                groups.entry(key).or_default().rest.push(at);
+            }
+        }
+        for (at, one) in rpc.iter().enumerate() {
+            if found.rpc_is_free(at)
+                && let Some(group) = rpc_key(rule, one).and_then(|key| groups.get_mut(&key))
+            {
+                group.rpc.push(at);
+            }
+        }
+        for group in groups.values().filter(|group| !group.rpc.is_empty()) {
+            settle(rule, group, (rest, rpc), &mut found);
+        }
+    }
+    found
+}
+
+impl Pairs {
+    fn rest_is_free(&self, at: usize) -> bool {
+        self.rest_doubts[at].is_empty() && !self.rest_taken.contains(&at)
+    }
+
+    fn rpc_is_free(&self, at: usize) -> bool {
+        self.rpc_doubts[at].is_empty() && !self.rpc_taken.contains(&at)
+    }
+}
+
+/// Operations of one key.
+#[derive(Debug, Default)]
+struct Group {
+    rest: Vec<usize>,
+    rpc: Vec<usize>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Name(String),
+    Meaning(Meaning),
+    Words(Vec<String>),
+}
+
+fn rest_key(rule: Rule, one: &RestOperation) -> Option<Key> {
+    let key = match rule {
+        Rule::SameName => Key::Name(one.id.clone()?),
+        Rule::SameMeaning => Key::Meaning(words::of_name(one.id.as_ref()?)),
+        Rule::WholePath => Key::Meaning(words::of_whole_path(one)),
+        Rule::SpelledByPath => Key::Words(words::spelled_by_path(one)),
+        Rule::LastLiteral => Key::Meaning(words::of_last_literal(one)),
+    };
+    telling(key)
+}
+
+fn rpc_key(rule: Rule, one: &RpcOperation) -> Option<Key> {
+    let key = match rule {
+        Rule::SameName => Key::Name(one.name.clone()),
+        Rule::SameMeaning | Rule::WholePath | Rule::LastLiteral => {
+            Key::Meaning(words::of_name(&one.name))
+        }
+        Rule::SpelledByPath => Key::Words(words::spelled_by_name(&one.name)),
+    };
+    telling(key)
+}
+
+/// A key without a word tells nothing.
+fn telling(key: Key) -> Option<Key> {
+    let tells = match &key {
+        Key::Name(name) => !name.is_empty(),
+        Key::Meaning(meaning) => !meaning.nouns.is_empty(),
+        Key::Words(words) => !words.is_empty(),
+    };
+    tells.then_some(key)
+}
+
+/// Decides among the candidates of one rule and key.
+fn settle(
+    rule: Rule,
+    group: &Group,
+    (rest, rpc): (&[RestOperation], &[RpcOperation]),
+    found: &mut Pairs,
+) {
+    let scores: Vec<(usize, usize, usize)> = if group.rest.len() * group.rpc.len() > MOST_RIVALS {
+        Vec::new()
+    } else {
+        let all = group.rest.iter().flat_map(|one| {
+            let with = |other: &usize| (*one, *other, overlap(&rest[*one], &rpc[*other]));
+            group.rpc.iter().map(with)
+        });
+        all.collect()
+    };
+    for (one, other, score) in &scores {
+        let mut rivals = scores
+            .iter()
+            .filter(|(rest, rpc, _)| (rest, rpc) != (one, other) && (rest == one || rpc == other));
+        if rivals.all(|(_, _, rival)| rival < score) {
+            found.rest_taken.insert(*one);
+            found.rpc_taken.insert(*other);
+            found.pairs.push(Pair {
+                rest: *one,
+                rpc: *other,
+                rule,
+                decided: if scores.len() == 1 {
+                    Decided::ByRule
+                } else {
+                    Decided::ByParameters
+                },
+            });
+        }
+    }
+    let rest: Vec<usize> = of(&group.rest, &found.rest_taken);
+    let rpc: Vec<usize> = of(&group.rpc, &found.rpc_taken);
+    // Those who are left may look for each other under a weaker rule only where nobody is in doubt.
+    for one in rest.iter().filter(|_| !rpc.is_empty()) {
+        found.rest_doubts[*one].extend(rpc.iter().take(MOST_DOUBTS));
+    }
+    for one in rpc.iter().filter(|_| !rest.is_empty()) {
+        found.rpc_doubts[*one].extend(rest.iter().take(MOST_DOUBTS));
+    }
+}
+
+fn of(group: &[usize], taken: &BTreeSet<usize>) -> Vec<usize> {
+    let left = group.iter().copied();
+    left.filter(|at| !taken.contains(at)).collect()
+}
+
+/// How many parameters have a twin, in hundredths of all.
+fn overlap(rest: &RestOperation, rpc: &RpcOperation) -> usize {
+    let mut names: Vec<&str> = rest
+        .parameters
+        .iter()
+        .map(|Parameter { named, .. }| named.name.as_str())
+        .collect();
+    if let Body::Members { members, .. } = &rest.body {
+        names.extend(members.iter().map(|member| member.name.as_str()));
+    }
+    let twins = rpc
+        .params
+        .iter()
+        .filter(|param| names.iter().any(|name| alike(name, &param.name)));
+    let twins = twins.count();
+    let all = names.len() + rpc.params.len() - twins.min(names.len());
+    (twins * 100).checked_div(all).unwrap_or(0)
+}

@@ -1,0 +1,95 @@
+//! Responses of an OpenAPI operation: how the answer of a call that went well differs from the built-in table.
+//!
+//! Failures are left to the built-in table, which keeps status and body; a document rarely says how they relate
+//! to the codes of another one.
+
+use serde_json::{Map, Value};
+
+use super::model::Reply;
+use super::openapi::{Stop, is_json};
+use super::refs::{Refs, shown};
+
+/// Reads what a call that went well is answered with.
+pub(super) fn read<'v>(
+    refs: &Refs<'v>,
+    responses: &'v Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<Reply, Stop> {
+    let mut successes = Vec::new();
+    for (status, response) in responses {
+        if let Some(status) = success(status) {
+            successes.push((status, refs.follow(response)?));
+        }
+    }
+    successes.sort_by_key(|(status, _)| *status);
+    let Some((status, response)) = successes.first().copied() else {
+        return Ok(Reply::Usual);
+    };
+    if successes.len() > 1 {
+        let words: Vec<String> = successes
+            .iter()
+            .map(|(status, _)| status.to_string())
+            .collect();
+        notes.push(format!(
+            "look: it is answered with {}; an RPC answer is written as {}",
+            words.join(" or "),
+            if status == 204 { 200 } else { status },
+        ));
+    }
+    if status != 200 && successes.iter().any(|(status, _)| *status == 204) {
+        // An absent body is null for an RPC client, and null is 204 again.
+        return Ok(Reply::Usual);
+    }
+    if has_location(response) {
+        notes.push(format!(
+            "look: its {status} has the header Location; where the result has what the URL needs, add \
+             `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
+        ));
+    }
+    of_content(status, response)
+}
+
+/// The number of a status of success, also from the class.
+fn success(status: &str) -> Option<u16> {
+    if status.eq_ignore_ascii_case("2xx") {
+        return Some(200);
+    }
+    let number: u16 = status.parse().ok()?;
+    (200..300).contains(&number).then_some(number)
+}
+
+fn has_location(response: &Value) -> bool {
+    let headers = response.get("headers").and_then(Value::as_object);
+    headers
+        .into_iter()
+        .flatten()
+        .any(|(name, _)| name.eq_ignore_ascii_case("location"))
+}
+
+fn of_content(status: u16, response: &Value) -> Result<Reply, Stop> {
+    let content = response.get("content").and_then(Value::as_object);
+    let Some(content) = content.filter(|content| !content.is_empty()) else {
+        // Many documents say nothing of the body of a 200.
+        return Ok(match status {
+            200 | 204 => Reply::Usual,
+            _ => Reply::Empty(status),
+        });
+    };
+    if content.keys().any(|kind| is_json(kind)) {
+        return Ok(match status {
+            200 => Reply::Usual,
+            _ => Reply::Json(status),
+        });
+    }
+    if content
+        .keys()
+        .any(|kind| kind.to_ascii_lowercase().starts_with("text/plain"))
+    {
+        return Ok(Reply::Text(status));
+    }
+    let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
+    Err(Stop::left_out(format!(
+        "its answer is {}; only JSON and text/plain are translated, other answers pass through",
+        shown(&kinds.join(", "))
+    )))
+}

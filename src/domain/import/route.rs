@@ -1,0 +1,398 @@
+//! One route: the keys that say it, from a pair of operations or from one operation alone.
+//!
+//! The short form is taken wherever it says all there is; only what it cannot say is spelled out.
+
+use super::bind;
+use super::hole;
+use super::model::{Body, Call, Reply, RestOperation, RpcOperation, Segment};
+use super::pair::{Decided, Pair};
+use super::refs::shown;
+use super::schema::Others;
+use super::table::Taken;
+use super::values::{AtRest, AtRpc, Bindings, Bound};
+use super::words;
+use crate::domain::percent::{self, Keep};
+
+/// A pattern of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Text(String),
+    Object(Vec<(String, Pattern)>),
+    List(Vec<Pattern>),
+}
+
+/// A route, as its keys say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Drafted {
+    pub(super) name: String,
+    pub(super) rest: String,
+    pub(super) rpc: String,
+    pub(super) effect: Option<&'static str>,
+    pub(super) headers: Vec<(String, Pattern)>,
+    pub(super) params: Option<Pattern>,
+    pub(super) body: Option<Pattern>,
+    pub(super) outcome: Option<[String; 2]>,
+    pub(super) comments: Vec<String>,
+    /// Why it is a comment itself.
+    pub(super) refused: Option<String>,
+}
+
+/// By what a route is told from others.
+#[derive(Debug)]
+pub(super) struct Keys {
+    /// The operations, for people.
+    pub(super) title: String,
+    pub(super) origin: Origin,
+    pub(super) rest: String,
+    pub(super) rpc: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Pair,
+    Rest,
+    Rpc,
+}
+
+pub(super) fn of_pair(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    pair: &Pair,
+    bindings: Bindings,
+) -> (Drafted, Keys) {
+    let decided = match pair.decided {
+        Decided::ByRule => "",
+        Decided::ByParameters => "; the names of the parameters decided",
+    };
+    let mut comments = notes(&rest.notes, &rpc.notes);
+    comments.push(format!("paired: {}{decided}", pair.rule.reason()));
+    let mut drafted = assemble(rest, rpc, &bindings);
+    comments.extend(bindings.notes);
+    match rpc.call {
+        Call::ByName | Call::ByPosition => {
+            drafted.outcome = outcome(rest.reply, &bindings.bounds);
+        }
+        Call::Tool => comments.push(tool_outcome(rest.reply)),
+    }
+    drafted.comments = comments;
+    let keys = keys(rest, rpc, Origin::Pair);
+    (drafted, keys)
+}
+
+fn notes(rest: &[String], rpc: &[String]) -> Vec<String> {
+    let mut notes = rest.to_vec();
+    notes.extend(rpc.iter().filter(|note| !rest.contains(note)).cloned());
+    notes
+}
+
+fn tool_outcome(reply: Reply) -> String {
+    let status = match reply {
+        Reply::Usual => 200,
+        Reply::Json(status) | Reply::Empty(status) | Reply::Text(status) => status,
+    };
+    format!(
+        "look: a tool answers with `structuredContent` or `content`; say where the body of the {status} lies \
+         in an outcome"
+    )
+}
+
+fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: Origin) -> Keys {
+    let title = match origin {
+        Origin::Pair => format!("{} and {}", rest.title(), rpc.title()),
+        Origin::Rest => rest.title(),
+        Origin::Rpc => rpc.title(),
+    };
+    Keys {
+        title: shown(&title),
+        origin,
+        rest: rest_key(rest),
+        rpc: rpc_key(rpc),
+    }
+}
+
+/// A route without the names of its holes.
+fn rest_key(rest: &RestOperation) -> String {
+    let mut key = format!("{} ", rest.method);
+    for segment in &rest.segments {
+        key.push('/');
+        match segment {
+            Segment::Literal(text) => key.push_str(&percent::normalise(text)),
+            Segment::Hole { verb, .. } => {
+                key.push_str("{}");
+                if let Some(verb) = verb {
+                    key.push(':');
+                    key.push_str(&percent::normalise(verb));
+                }
+            }
+        }
+    }
+    if rest.segments.is_empty() {
+        key.push('/');
+    }
+    key
+}
+
+pub(super) fn rpc_key(rpc: &RpcOperation) -> String {
+    match rpc.call {
+        Call::ByName | Call::ByPosition => rpc.name.clone(),
+        Call::Tool => format!("tools/call {}", rpc.name),
+    }
+}
+
+pub(super) fn rest_alone(rest: &RestOperation, taken: &Taken) -> (Drafted, Keys) {
+    let bindings = bind::rest_alone(rest);
+    let invented = words::invented(rest);
+    let names = rest.id.iter().chain([&invented]);
+    let name = names
+        .clone()
+        .find(|name| taken.is_free_rpc(name))
+        .or(rest.id.as_ref());
+    let rpc = RpcOperation {
+        name: name.unwrap_or(&invented).clone(),
+        call: Call::ByName,
+        params: Vec::new(),
+        others: Others::None,
+        effect: None,
+        notes: Vec::new(),
+    };
+    let mut drafted = assemble(rest, &rpc, &bindings);
+    drafted.outcome = outcome(rest.reply, &bindings.bounds);
+    drafted.comments.clone_from(&rest.notes);
+    drafted.comments.push(
+        "unpaired: no RPC operation is known for it; look at the name of the method".to_owned(),
+    );
+    drafted.comments.extend(bindings.notes);
+    let keys = keys(rest, &rpc, Origin::Rest);
+    (drafted, keys)
+}
+
+pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
+    let bindings = bind::rpc_alone(rpc);
+    let segments = path_of_name(&rpc.name);
+    let prefix = match rpc.call {
+        Call::Tool => Some("tools"),
+        Call::ByName | Call::ByPosition => None,
+    };
+    let with = |prefix: Option<&str>| {
+        let first = prefix.map(|prefix| Segment::Literal(prefix.to_owned()));
+        let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
+        let literals = segments.iter().filter_map(|segment| match segment {
+            Segment::Literal(text) => Some(text.as_str()),
+            Segment::Hole { .. } => None,
+        });
+        RestOperation {
+            method: "POST".to_owned(),
+            path: format!("/{}", literals.collect::<Vec<_>>().join("/")),
+            segments,
+            id: None,
+            parameters: Vec::new(),
+            body: Body::None,
+            reply: Reply::Usual,
+            notes: Vec::new(),
+        }
+    };
+    let mut rest = with(prefix);
+    let key = rest_key(&rest);
+    if !taken.is_free_rest(&key) {
+        rest = with(Some("calls"));
+    }
+    let mut drafted = assemble(&rest, rpc, &bindings);
+    drafted.effect = rpc.effect;
+    drafted.comments.clone_from(&rpc.notes);
+    if rpc.effect.is_some() {
+        let note = "look: `effect` is what the tool says of itself";
+        drafted.comments.push(note.to_owned());
+    }
+    drafted
+        .comments
+        .push("unpaired: no REST operation is known for it; look at method and path".to_owned());
+    drafted.comments.extend(bindings.notes);
+    let keys = keys(&rest, rpc, Origin::Rpc);
+    (drafted, keys)
+}
+
+/// `pets.findById` → `pets`, `findById`
+fn path_of_name(name: &str) -> Vec<Segment> {
+    let parts = name.split(['.', '/', ':', '#', '\\', ' ']);
+    let tidy = |part: &str| -> String {
+        let kept = part.chars().map(|letter| {
+            if letter.is_alphanumeric() || letter == '_' || letter == '-' {
+                letter
+            } else {
+                '-'
+            }
+        });
+        kept.collect()
+    };
+    let mut segments: Vec<Segment> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| Segment::Literal(tidy(part)))
+        .collect();
+    if segments.is_empty() {
+        segments.push(Segment::Literal("method".to_owned()));
+    }
+    segments
+}
+
+/// The keys of a route, from the values of its call.
+fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
+    let short = bindings.is_short(rpc.call);
+    let method = match rpc.call {
+        Call::ByName | Call::ByPosition => literal(&rpc.name),
+        Call::Tool => "tools/call".to_owned(),
+    };
+    let others =
+        (bindings.others == Others::Allowed).then(|| hole::unique("others", &bindings.names()));
+    let name = if rpc.name.is_empty() {
+        rest.title()
+    } else {
+        rpc.name.clone()
+    };
+    let headers = bindings
+        .bounds
+        .iter()
+        .filter_map(|bound| match &bound.rest {
+            AtRest::Header(name) => Some((name.clone(), Pattern::Text(bound.declared()))),
+            AtRest::Path(_) | AtRest::Query(_) | AtRest::Member(_) | AtRest::Body => None,
+        });
+    Drafted {
+        name: route_name(&name),
+        rest: format!("{} {}", rest.method, url(rest, bindings)),
+        rpc: method,
+        effect: None,
+        headers: headers.collect(),
+        params: (!short).then(|| params(rpc, bindings, others.as_deref())),
+        body: if short {
+            None
+        } else {
+            body(bindings, others.as_deref())
+        },
+        outcome: None,
+        comments: Vec::new(),
+        refused: None,
+    }
+}
+
+fn url(rest: &RestOperation, bindings: &Bindings) -> String {
+    let mut url = String::new();
+    for segment in &rest.segments {
+        url.push('/');
+        match segment {
+            Segment::Literal(text) => url.push_str(text),
+            Segment::Hole { name, verb } => {
+                let of = AtRest::Path(name.clone());
+                let bound = bindings.bounds.iter().find(|bound| bound.rest == of);
+                url.push_str(&bound.map(Bound::declared).unwrap_or_default());
+                if let Some(verb) = verb {
+                    url.push(':');
+                    url.push_str(verb);
+                }
+            }
+        }
+    }
+    if url.is_empty() {
+        url.push('/');
+    }
+    let mut sign = '?';
+    for bound in &bindings.bounds {
+        if let AtRest::Query(key) = &bound.rest {
+            url.push(sign);
+            percent::encode(key, Keep::Nothing, &mut url);
+            url.push('=');
+            url.push_str(&bound.declared());
+            sign = '&';
+        }
+    }
+    url
+}
+
+fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
+    let mut members = Vec::new();
+    for bound in &bindings.bounds {
+        match &bound.rest {
+            AtRest::Body => return Some(Pattern::Text(bound.declared())),
+            AtRest::Member(name) => {
+                members.push((name.clone(), Pattern::Text(bound.declared())));
+            }
+            AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_) => {}
+        }
+    }
+    members.extend(others.map(rest_of));
+    (!members.is_empty()).then_some(Pattern::Object(members))
+}
+
+/// The members that nobody names.
+fn rest_of(hole: &str) -> (String, Pattern) {
+    ("...".to_owned(), Pattern::Text(format!("{{{hole}}}")))
+}
+
+fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Pattern {
+    let mut positions: Vec<(usize, Pattern)> = Vec::new();
+    let mut members = Vec::new();
+    for bound in &bindings.bounds {
+        let hole = Pattern::Text(bound.named());
+        match &bound.rpc {
+            AtRpc::Named(name) => members.push((name.clone(), hole)),
+            AtRpc::Position(at) => positions.push((*at, hole)),
+            AtRpc::Twin => {}
+        }
+    }
+    members.extend(others.map(rest_of));
+    match rpc.call {
+        Call::ByName => Pattern::Object(members),
+        Call::ByPosition => {
+            positions.sort_by_key(|(at, _)| *at);
+            Pattern::List(positions.into_iter().map(|(_, hole)| hole).collect())
+        }
+        Call::Tool => Pattern::Object(vec![
+            ("name".to_owned(), Pattern::Text(literal(&rpc.name))),
+            ("arguments".to_owned(), Pattern::Object(members)),
+        ]),
+    }
+}
+
+/// A text that has no holes.
+fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+/// The row that differs from the built-in table.
+fn outcome(reply: Reply, bounds: &[Bound]) -> Option<[String; 2]> {
+    let taken: Vec<String> = bounds.iter().map(|bound| bound.hole.clone()).collect();
+    let hole = hole::unique("reply", &taken);
+    match reply {
+        Reply::Usual => None,
+        Reply::Json(status) => Some([
+            format!("{{ status = {status}, body = \"{{{hole}}}\" }}"),
+            format!("{{ result = \"{{{hole}}}\" }}"),
+        ]),
+        Reply::Empty(status) => Some([
+            format!("{{ status = {status} }}"),
+            "{ result = \"{_:null}\" }".to_owned(),
+        ]),
+        Reply::Text(status) => Some([
+            format!("{{ status = {status}, text = \"{{{hole}:string}}\" }}"),
+            format!("{{ result = \"{{{hole}}}\" }}"),
+        ]),
+    }
+}
+
+/// `tools/call` → `tools.call`
+fn route_name(name: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut found = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_alphanumeric() || letter == '_' || letter == '-' {
+            found.push(letter);
+        } else if !found.is_empty() && !found.ends_with('.') {
+            found.push('.');
+        }
+    }
+    found.truncate(LONGEST);
+    let found = found.trim_end_matches('.');
+    if found.is_empty() {
+        "route".to_owned()
+    } else {
+        found.to_owned()
+    }
+}

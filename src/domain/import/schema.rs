@@ -1,0 +1,336 @@
+//! What a JSON Schema says of a value, as far as a hole can say it.
+//!
+//! Only types, enumerations and the members of an object are read; a route never refuses more than the server
+//! behind it. Laws: what is not understood is [`Type::Any`], and a schema that refers to itself ends.
+
+use serde_json::{Map, Value};
+
+use super::refs::{Fault, Refs};
+
+/// `allOf` inside `allOf`, at most.
+const DEEPEST: usize = 16;
+
+/// The type of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Type {
+    #[default]
+    Any,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Object,
+    Array,
+    Enum(Vec<String>),
+}
+
+/// Whether a call without it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Need {
+    Required,
+    #[default]
+    Optional,
+}
+
+impl Need {
+    /// Of a member that may be named as required.
+    pub(super) fn of(required: Option<&Value>) -> Need {
+        match required.and_then(Value::as_bool) {
+            Some(true) => Need::Required,
+            Some(false) | None => Need::Optional,
+        }
+    }
+}
+
+/// Whether an object has members that the schema does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Others {
+    Allowed,
+    #[default]
+    None,
+}
+
+/// A value with a name: a parameter, or a member of an object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) kind: Type,
+    pub(super) need: Need,
+    pub(super) default: Option<Value>,
+}
+
+/// What a schema says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Schema {
+    pub(super) kind: Type,
+    /// What null is taken for.
+    nullable: Nullable,
+    /// Of an array, the type of each element.
+    pub(super) items: Option<Type>,
+    pub(super) default: Option<Value>,
+    pub(super) members: Vec<Named>,
+    pub(super) others: Others,
+    /// `additionalProperties`, where it says something.
+    additional: Option<Others>,
+    required: Vec<String>,
+    access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Nullable {
+    Yes,
+    #[default]
+    No,
+}
+
+/// Who may send a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Access {
+    #[default]
+    Both,
+    /// `readOnly`: only the server.
+    Server,
+}
+
+impl Schema {
+    /// The type of the value where it is JSON: what may be null as well has no type of a hole.
+    pub(super) fn json_type(&self) -> Type {
+        match self.nullable {
+            Nullable::Yes => Type::Any,
+            Nullable::No => self.kind.clone(),
+        }
+    }
+
+    /// Whether it is an object whose members can be named one by one.
+    pub(super) fn is_open_object(&self) -> bool {
+        self.kind == Type::Object && self.nullable == Nullable::No
+    }
+}
+
+/// Reads a schema.
+pub(super) fn read<'v>(refs: &Refs<'v>, schema: Option<&'v Value>) -> Result<Schema, Fault> {
+    let mut found = Schema::default();
+    if let Some(schema) = schema {
+        merge(refs, schema, DEEPEST, &mut found)?;
+    }
+    if found.kind == Type::Any && !found.members.is_empty() {
+        found.kind = Type::Object;
+    }
+    found.others = match found.additional {
+        Some(others) => others,
+        // What names no member at all says nothing of its members.
+        None if found.members.is_empty() => Others::Allowed,
+        None => Others::None,
+    };
+    for member in &mut found.members {
+        if found.required.contains(&member.name) {
+            member.need = Need::Required;
+        }
+    }
+    Ok(found)
+}
+
+/// Adds what one schema says to what its siblings in `allOf` have said.
+fn merge<'v>(
+    refs: &Refs<'v>,
+    schema: &'v Value,
+    depth: usize,
+    found: &mut Schema,
+) -> Result<(), Fault> {
+    // OpenAPI 3.1 allows members beside `$ref`; those of the one that refers come last.
+    let target = refs.follow(schema)?;
+    if depth == 0 {
+        return Err(Fault::AllOf(DEEPEST));
+    }
+    let Some(members) = target.as_object() else {
+        return Ok(());
+    };
+    for part in list(members, "allOf") {
+        merge(refs, part, depth - 1, found)?;
+    }
+    read_type(members, found);
+    one_of(refs, members, found)?;
+    if let Some(default) = schema.get("default").or_else(|| members.get("default")) {
+        found.default = Some(default.clone());
+    }
+    if members.get("readOnly") == Some(&Value::Bool(true)) {
+        found.access = Access::Server;
+    }
+    if let Some(items) = members.get("items") {
+        found.items = Some(brief(refs, items)?.kind);
+    }
+    match members.get("additionalProperties") {
+        Some(Value::Bool(true) | Value::Object(_)) => found.additional = Some(Others::Allowed),
+        Some(Value::Bool(false)) => found.additional = Some(Others::None),
+        Some(_) | None => {}
+    }
+    let names = list(members, "required").filter_map(Value::as_str);
+    found.required.extend(names.map(str::to_owned));
+    if let Some(properties) = members.get("properties").and_then(Value::as_object) {
+        read_members(refs, properties, found)?;
+    }
+    Ok(())
+}
+
+fn read_members<'v>(
+    refs: &Refs<'v>,
+    properties: &'v Map<String, Value>,
+    found: &mut Schema,
+) -> Result<(), Fault> {
+    for (name, schema) in properties {
+        let brief = brief(refs, schema)?;
+        let known = found.members.iter().any(|member| member.name == *name);
+        // In a pattern `...` means the members that are not named.
+        if !known && brief.access == Access::Both && name != "..." {
+            found.members.push(Named {
+                name: name.clone(),
+                kind: brief.json_type(),
+                need: Need::Optional,
+                default: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The type of a schema, without its members: where a schema that refers to itself ends.
+fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, Fault> {
+    let mut found = Schema::default();
+    let Some(members) = refs.follow(schema)?.as_object() else {
+        return Ok(found);
+    };
+    read_type(members, &mut found);
+    one_of(refs, members, &mut found)?;
+    if found.kind == Type::Any {
+        // One level is enough for the usual `allOf: [{ $ref }]` around a reference.
+        for part in list(members, "allOf") {
+            if let Some(members) = refs.follow(part)?.as_object() {
+                read_type(members, &mut found);
+            }
+        }
+    }
+    if members.get("readOnly") == Some(&Value::Bool(true)) {
+        found.access = Access::Server;
+    }
+    Ok(found)
+}
+
+fn list<'v>(members: &'v Map<String, Value>, name: &str) -> impl Iterator<Item = &'v Value> {
+    let list = members.get(name).and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
+/// `type`, `nullable`, `enum`, `const` and what their absence tells.
+fn read_type(members: &Map<String, Value>, found: &mut Schema) {
+    if members.get("nullable") == Some(&Value::Bool(true)) {
+        found.nullable = Nullable::Yes;
+    }
+    let kind = match members.get("type") {
+        Some(Value::String(word)) => type_of(word),
+        Some(Value::Array(words)) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            if words.contains(&"null") {
+                found.nullable = Nullable::Yes;
+            }
+            let others: Vec<&&str> = words.iter().filter(|word| **word != "null").collect();
+            match others[..] {
+                [one] => type_of(one),
+                _ => Type::Any,
+            }
+        }
+        Some(_) | None if members.contains_key("properties") => Type::Object,
+        Some(_) | None => Type::Any,
+    };
+    if kind != Type::Any {
+        found.kind = kind;
+    }
+    let allowed = match members.get("const") {
+        Some(only) => Some(std::slice::from_ref(only)),
+        None => members
+            .get("enum")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice),
+    };
+    if let Some(allowed) = allowed
+        && matches!(found.kind, Type::Any | Type::String)
+    {
+        found.kind = enumeration(allowed, found);
+    }
+}
+
+fn type_of(word: &str) -> Type {
+    match word {
+        "string" => Type::String,
+        "integer" => Type::Integer,
+        "number" => Type::Number,
+        "boolean" => Type::Boolean,
+        "object" => Type::Object,
+        "array" => Type::Array,
+        _ => Type::Any,
+    }
+}
+
+/// Words that a hole can name; anything else is what it was.
+fn enumeration(allowed: &[Value], found: &mut Schema) -> Type {
+    if allowed.contains(&Value::Null) {
+        found.nullable = Nullable::Yes;
+    }
+    let spellable = |word: &str| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+        !word.is_empty() && word.chars().all(plain)
+    };
+    let mut words = Vec::new();
+    for value in allowed.iter().filter(|value| !value.is_null()) {
+        match value.as_str() {
+            Some(word) if spellable(word) => {
+                if !words.iter().any(|known| known == word) {
+                    words.push(word.to_owned());
+                }
+            }
+            Some(_) => return Type::String,
+            None => return found.kind.clone(),
+        }
+    }
+    if words.is_empty() {
+        found.kind.clone()
+    } else {
+        Type::Enum(words)
+    }
+}
+
+/// `oneOf` and `anyOf`: the type that all of them have, null aside.
+fn one_of<'v>(
+    refs: &Refs<'v>,
+    members: &'v Map<String, Value>,
+    found: &mut Schema,
+) -> Result<(), Fault> {
+    let mut common: Option<Type> = None;
+    for part in list(members, "oneOf").chain(list(members, "anyOf")) {
+        let mut choice = Schema::default();
+        if let Some(members) = refs.follow(part)?.as_object() {
+            if members.get("type").and_then(Value::as_str) == Some("null") {
+                found.nullable = Nullable::Yes;
+                continue;
+            }
+            read_type(members, &mut choice);
+        }
+        if choice.nullable == Nullable::Yes {
+            found.nullable = Nullable::Yes;
+        }
+        common = match common {
+            None => Some(choice.kind),
+            Some(kind) if kind == choice.kind => Some(kind),
+            Some(_) => Some(Type::Any),
+        };
+    }
+    if let Some(kind) = common {
+        if kind == Type::Object {
+            // Each of the choices may have members of its own.
+            found.additional = Some(Others::Allowed);
+        }
+        if found.kind == Type::Any {
+            found.kind = kind;
+        }
+    }
+    Ok(())
+}

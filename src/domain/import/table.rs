@@ -1,0 +1,224 @@
+//! All routes: one from each pair, and one from each operation that has no twin.
+//!
+//! Law: of two drafts that one call could mean, the first stands and the second is a comment, so that the table
+//! can be loaded.
+
+use std::collections::BTreeSet;
+
+use super::bind;
+use super::model::{Operations, RpcOperation};
+use super::pair::{self, Pairs};
+use super::refs::shown;
+use super::route::{self, Drafted, Keys, Origin};
+use super::{LeftOut, Report};
+
+/// Paths whose POST is JSON-RPC unless the configuration says otherwise.
+const RPC_PATHS: &[&str] = &["/", "/rpc", "/jsonrpc", "/mcp"];
+
+/// All routes, and what is none.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) routes: Vec<Drafted>,
+    pub(super) notes: Vec<String>,
+    pub(super) report: Report,
+}
+
+/// Drafts all routes.
+pub(super) fn table(found: Operations) -> Table {
+    let mut pairs = pair::pair(&found.rest, &found.rpc);
+    let mut drafts: Vec<(usize, Drafted, Keys)> = Vec::new();
+    let mut taken = Taken::default();
+    let mut refusals: Vec<(usize, usize, String)> = Vec::new();
+    let mut proposed = std::mem::take(&mut pairs.pairs);
+    proposed.sort_by_key(|pair| pair.rest);
+    for pair in proposed {
+        let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
+        let drafted = bind::pair(rest, rpc).and_then(|bindings| {
+            let (mut drafted, keys) = route::of_pair(rest, rpc, &pair, bindings);
+            taken.claim(&mut drafted, &keys);
+            // What cannot be one route may be two: the sides are tried alone.
+            match drafted.refused.take() {
+                None => Ok((pair.rest, drafted, keys)),
+                Some(why) => Err(why),
+            }
+        });
+        match drafted {
+            Ok(drafted) => {
+                drafts.push(drafted);
+                pairs.pairs.push(pair);
+            }
+            Err(why) => refusals.push((pair.rest, pair.rpc, why)),
+        }
+    }
+    // A name that an RPC operation has is not free for one that only REST has.
+    taken.reserve(&found.rpc);
+    let doubts = Doubts {
+        found: &found,
+        pairs: &pairs,
+        refusals: &refusals,
+    };
+    add_alone(&found, &doubts, &mut taken, &mut drafts);
+    drafts.sort_by_key(|(at, _, _)| *at);
+    finish(found.left_out, found.notes, drafts)
+}
+
+fn add_alone(
+    found: &Operations,
+    doubts: &Doubts<'_>,
+    taken: &mut Taken,
+    drafts: &mut Vec<(usize, Drafted, Keys)>,
+) {
+    let paired_rest: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rest).collect();
+    let paired_rpc: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rpc).collect();
+    for (at, rest) in found.rest.iter().enumerate() {
+        if !paired_rest.contains(&at) {
+            let (mut drafted, keys) = route::rest_alone(rest, taken);
+            drafted.comments.extend(doubts.of_rest(at));
+            taken.claim(&mut drafted, &keys);
+            drafts.push((at, drafted, keys));
+        }
+    }
+    for (at, rpc) in found.rpc.iter().enumerate() {
+        if !paired_rpc.contains(&at) {
+            let (mut drafted, keys) = route::rpc_alone(rpc, taken);
+            drafted.comments.extend(doubts.of_rpc(at));
+            taken.claim(&mut drafted, &keys);
+            drafts.push((found.rest.len() + at, drafted, keys));
+        }
+    }
+}
+
+/// Names the routes and counts them.
+fn finish(
+    left_out: Vec<LeftOut>,
+    notes: Vec<String>,
+    drafts: Vec<(usize, Drafted, Keys)>,
+) -> Table {
+    let mut table = Table {
+        notes,
+        report: Report {
+            left_out,
+            ..Report::default()
+        },
+        ..Table::default()
+    };
+    let mut names = BTreeSet::new();
+    for (_, mut drafted, keys) in drafts {
+        drafted.name = unique_name(&drafted.name, &mut names);
+        if let Some(why) = &drafted.refused {
+            table.report.left_out.push(LeftOut {
+                what: keys.title,
+                why: why.clone(),
+            });
+        } else {
+            match keys.origin {
+                Origin::Pair => table.report.paired += 1,
+                Origin::Rest => table.report.rest_alone += 1,
+                Origin::Rpc => table.report.rpc_alone += 1,
+            }
+        }
+        table.routes.push(drafted);
+    }
+    table
+}
+
+/// What routes have taken so far.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    rest: BTreeSet<String>,
+    rpc: BTreeSet<String>,
+    reserved: BTreeSet<String>,
+}
+
+impl Taken {
+    /// Takes both sides for a route, or refuses the route.
+    fn claim(&mut self, drafted: &mut Drafted, keys: &Keys) {
+        if is_rpc_path(&keys.rest) {
+            drafted.refused = Some(format!(
+                "`{}` is an RPC path of the default configuration; change `rpc.paths` or the route",
+                drafted.rest
+            ));
+        } else if self.rest.contains(&keys.rest) {
+            drafted.refused = Some(format!(
+                "`{}` is the REST side of another route already",
+                shown(&keys.rest)
+            ));
+        } else if self.rpc.contains(&keys.rpc) {
+            drafted.refused = Some(format!(
+                "`{}` is the RPC side of another route already",
+                shown(&keys.rpc)
+            ));
+        } else {
+            self.rest.insert(keys.rest.clone());
+            self.rpc.insert(keys.rpc.clone());
+        }
+    }
+
+    /// Whether an invented method may have this name.
+    pub(super) fn is_free_rpc(&self, key: &str) -> bool {
+        !self.rpc.contains(key) && !self.reserved.contains(key)
+    }
+
+    /// Whether an invented REST side may be this one.
+    pub(super) fn is_free_rest(&self, key: &str) -> bool {
+        !self.rest.contains(key) && !is_rpc_path(key)
+    }
+
+    fn reserve(&mut self, rpc: &[RpcOperation]) {
+        self.reserved = rpc.iter().map(route::rpc_key).collect();
+    }
+}
+
+fn is_rpc_path(key: &str) -> bool {
+    key.strip_prefix("POST ")
+        .is_some_and(|path| RPC_PATHS.contains(&path))
+}
+
+/// Why operations are alone.
+struct Doubts<'d> {
+    found: &'d Operations,
+    pairs: &'d Pairs,
+    refusals: &'d [(usize, usize, String)],
+}
+
+impl Doubts<'_> {
+    fn of_rest(&self, at: usize) -> Option<String> {
+        let refused = self.refusals.iter().find(|(rest, _, _)| *rest == at);
+        if let Some((_, rpc, why)) = refused {
+            let title = shown(&self.found.rpc[*rpc].title());
+            return Some(format!("look: it seems to be `{title}`, but {why}"));
+        }
+        let titles = self.pairs.rest_doubts[at].iter();
+        ambiguous(titles.map(|rpc| self.found.rpc[*rpc].title()))
+    }
+
+    fn of_rpc(&self, at: usize) -> Option<String> {
+        let refused = self.refusals.iter().find(|(_, rpc, _)| *rpc == at);
+        if let Some((rest, _, why)) = refused {
+            let title = shown(&self.found.rest[*rest].title());
+            return Some(format!("look: it seems to be `{title}`, but {why}"));
+        }
+        let titles = self.pairs.rpc_doubts[at].iter();
+        ambiguous(titles.map(|rest| self.found.rest[*rest].title()))
+    }
+}
+
+fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
+    let titles: Vec<String> = titles.map(|title| format!("`{}`", shown(&title))).collect();
+    (!titles.is_empty()).then(|| {
+        format!(
+            "look: it may be any of {}, and nothing tells which",
+            titles.join(", ")
+        )
+    })
+}
+
+fn unique_name(wanted: &str, names: &mut BTreeSet<String>) -> String {
+    let mut found = wanted.to_owned();
+    let mut number = 2;
+    while !names.insert(found.clone()) {
+        found = format!("{wanted}-{number}");
+        number += 1;
+    }
+    found
+}

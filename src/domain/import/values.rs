@@ -1,0 +1,115 @@
+//! The values of one call, once it is known where each of them lies on either side.
+
+use super::hole::{self, Absence};
+use super::model::{Call, List, RpcOperation};
+use super::refs::shown;
+use super::schema::{Others, Type};
+
+/// Where a value lies in a REST call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AtRest {
+    Path(String),
+    Query(String),
+    Header(String),
+    Member(String),
+    /// The body is the value.
+    Body,
+}
+
+/// Where a value lies in an RPC call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AtRpc {
+    Named(String),
+    Position(usize),
+    /// It is the same as another value, which is there.
+    Twin,
+}
+
+/// One value of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) hole: String,
+    pub(super) kind: Type,
+    pub(super) list: Option<List>,
+    pub(super) absence: Absence,
+    pub(super) rest: AtRest,
+    pub(super) rpc: AtRpc,
+}
+
+impl Bound {
+    /// The hole with its type, where it is named first.
+    pub(super) fn declared(&self) -> String {
+        match self.rpc {
+            AtRpc::Twin => self.named(),
+            AtRpc::Named(_) | AtRpc::Position(_) => {
+                hole::spell(&self.hole, &self.kind, self.list, &self.absence)
+            }
+        }
+    }
+
+    /// The hole by its name alone.
+    pub(super) fn named(&self) -> String {
+        format!("{{{}}}", self.hole)
+    }
+}
+
+/// All values of a call.
+#[derive(Debug, Default)]
+pub(super) struct Bindings {
+    pub(super) bounds: Vec<Bound>,
+    /// Whether members that nobody names go along.
+    pub(super) others: Others,
+    pub(super) notes: Vec<String>,
+}
+
+impl Bindings {
+    /// The names that are in use.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.bounds.iter().map(|bound| bound.hole.clone()).collect()
+    }
+
+    /// Whether holes by name and members of the body are all there is to say.
+    pub(super) fn is_short(&self, call: Call) -> bool {
+        let plain = |bound: &Bound| match (&bound.rest, &bound.rpc) {
+            (AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_), AtRpc::Named(name)) => {
+                *name == bound.hole
+            }
+            (AtRest::Member(member), AtRpc::Named(name)) => member == name,
+            (_, _) => false,
+        };
+        call == Call::ByName && self.bounds.iter().all(plain)
+    }
+
+    /// Tells what somebody should look at.
+    pub(super) fn note(&mut self, text: String) {
+        self.notes.push(format!("look: {text}"));
+    }
+
+    /// In an array only the last element may be absent.
+    pub(super) fn fix_positions(&mut self, rpc: &RpcOperation) {
+        let positions = self.bounds.iter().filter_map(|bound| match bound.rpc {
+            AtRpc::Position(at) => Some(at),
+            AtRpc::Named(_) | AtRpc::Twin => None,
+        });
+        let last = positions.max();
+        let mut notes = Vec::new();
+        for bound in &mut self.bounds {
+            let AtRpc::Position(at) = bound.rpc else {
+                continue;
+            };
+            if bound.absence != Absence::Kept || Some(at) == last {
+                continue;
+            }
+            let default = rpc.params[at].default.as_ref();
+            let default = default.and_then(|value| hole::default(&bound.kind, bound.list, value));
+            bound.absence = default.map_or(Absence::Refused, Absence::Filled);
+            if bound.absence == Absence::Refused {
+                notes.push(format!(
+                    "`{}` may be absent, which an array can say of its last element only; it is required here",
+                    shown(&rpc.params[at].name)
+                ));
+            }
+        }
+        notes.into_iter().for_each(|note| self.note(note));
+    }
+}

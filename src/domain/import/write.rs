@@ -1,0 +1,176 @@
+//! The table as TOML 1.1.
+//!
+//! Law: whatever the documents say, the text is TOML, and what they say stands in texts and comments only.
+
+use super::refs::shown;
+use super::route::{Drafted, Pattern};
+use super::table::Table;
+
+/// A line, at most; what is longer spans several.
+const WIDEST: usize = 110;
+
+/// Writes a whole route file.
+pub(super) fn write(names: &[&str], table: &Table) -> String {
+    let mut text = String::new();
+    let mut line = |words: &str| comment(words, &mut text);
+    line("A draft of a route table, made by `dualgauge import` from");
+    for name in names {
+        line(&format!("  {}", shown(name)));
+    }
+    line("");
+    line(
+        "What to do next: read each `look:` and each `unpaired:`, change or delete the route, then name this file",
+    );
+    line("in `include` of the main configuration and run `dualgauge check --config FILE`.");
+    for note in &table.notes {
+        line(&format!("look: {note}"));
+    }
+    for route in &table.routes {
+        text.push('\n');
+        write_route(route, &mut text);
+    }
+    if !table.report.left_out.is_empty() {
+        text.push_str("\n# No route:\n");
+        for left_out in &table.report.left_out {
+            comment(&format!("  {}: {}", left_out.what, left_out.why), &mut text);
+        }
+    }
+    text
+}
+
+/// One line of a comment, whatever the words are.
+fn comment(words: &str, text: &mut String) {
+    text.push('#');
+    if !words.is_empty() {
+        text.push(' ');
+    }
+    let tidy = words
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter });
+    text.extend(tidy);
+    text.push('\n');
+}
+
+fn write_route(route: &Drafted, text: &mut String) {
+    for words in &route.comments {
+        comment(words, text);
+    }
+    if let Some(why) = &route.refused {
+        comment(&format!("commented out: {why}"), text);
+    }
+    let mut lines = String::from("[[route]]\n");
+    let mut key = |name: &str, value: &str| {
+        lines.push_str(&format!("{name} = {value}\n"));
+    };
+    key("name", &quoted(&route.name));
+    key("rest", &quoted(&route.rest));
+    key("rpc", &quoted(&route.rpc));
+    if let Some(effect) = route.effect {
+        key("effect", &quoted(effect));
+    }
+    if !route.headers.is_empty() {
+        key(
+            "headers",
+            &pattern("headers", &Pattern::Object(route.headers.clone())),
+        );
+    }
+    if let Some(body) = &route.body {
+        key("body", &pattern("body", body));
+    }
+    if let Some(params) = &route.params {
+        key("params", &pattern("params", params));
+    }
+    if let Some([rest, rpc]) = &route.outcome {
+        lines.push_str(&format!("[[route.outcome]]\nrest = {rest}\nrpc = {rpc}\n"));
+    }
+    if route.refused.is_some() {
+        for line in lines.lines() {
+            comment(line, text);
+        }
+    } else {
+        text.push_str(&lines);
+    }
+}
+
+/// A pattern on one line where it fits, else on several.
+fn pattern(key: &str, pattern: &Pattern) -> String {
+    let line = one_line(pattern);
+    if line.chars().count() + key.len() + 3 <= WIDEST {
+        line
+    } else {
+        let mut text = String::new();
+        spread(pattern, 0, &mut text);
+        text
+    }
+}
+
+fn one_line(pattern: &Pattern) -> String {
+    match pattern {
+        Pattern::Text(text) => quoted(text),
+        Pattern::Object(members) if members.is_empty() => "{}".to_owned(),
+        Pattern::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(name, pattern)| format!("{} = {}", bare(name), one_line(pattern)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        Pattern::List(elements) => {
+            let elements: Vec<String> = elements.iter().map(one_line).collect();
+            format!("[{}]", elements.join(", "))
+        }
+    }
+}
+
+fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
+    let indent = "  ".repeat(depth + 1);
+    match pattern {
+        Pattern::Object(members) if !members.is_empty() => {
+            text.push_str("{\n");
+            for (name, pattern) in members {
+                text.push_str(&format!("{indent}{} = ", bare(name)));
+                spread(pattern, depth + 1, text);
+                text.push_str(",\n");
+            }
+            text.push_str(&format!("{}}}", "  ".repeat(depth)));
+        }
+        Pattern::List(elements) if !elements.is_empty() => {
+            text.push_str("[\n");
+            for element in elements {
+                text.push_str(&indent);
+                spread(element, depth + 1, text);
+                text.push_str(",\n");
+            }
+            text.push_str(&format!("{}]", "  ".repeat(depth)));
+        }
+        Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) => {
+            text.push_str(&one_line(pattern));
+        }
+    }
+}
+
+/// A key, in quotes where it needs them.
+fn bare(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+/// A basic string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            letter if letter.is_control() => {
+                quoted.push_str(&format!("\\u{:04X}", u32::from(letter)));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,308 @@
+//! `dualgauge import` on documents in files: whole drafts, that `check` passes them, and what is refused.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a program that cannot be started fails the test"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// What a run of the program left behind.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the program in a folder, so that paths are short.
+fn run_in(folder: &Path, arguments: &[&str]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .output()
+        .unwrap();
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn documents() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
+}
+
+/// The draft and the report of documents in `tests/import`.
+fn import(arguments: &[&str]) -> (String, String) {
+    let run = run_in(&documents(), &[&["import"], arguments].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    (run.stdout, run.stderr)
+}
+
+/// What `import` says of a document that it refuses.
+fn refused(name: &str, text: &str, option: &str) -> String {
+    let folder = folder(&[(name, text)]);
+    let run = run_in(folder.path(), &["import", option, name]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    run.stderr
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+const MAIN: &str = r#"
+include = ["routes.toml"]
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001"
+[upstream.new]
+side = "rpc"
+url = "http://127.0.0.1:9002/rpc"
+"#;
+
+/// `check` has nothing against a draft.
+fn assert_passes_check(draft: &str) {
+    let folder = folder(&[("dualgauge.toml", MAIN), ("routes.toml", draft)]);
+    let run = run_in(folder.path(), &["check", "--config", "dualgauge.toml"]);
+    assert_eq!(run.code, Some(0), "{}\nof\n{draft}", run.stderr);
+}
+
+const PETSTORE: [&str; 4] = [
+    "--openapi",
+    "petstore.yaml",
+    "--openrpc",
+    "petstore-rpc.json",
+];
+const PETSTORE_REST: [&str; 2] = ["--openapi", "petstore.yaml"];
+const PETSTORE_RPC: [&str; 2] = ["--openrpc", "petstore-rpc.json"];
+const COACHES: [&str; 2] = ["--openapi", "coaches.json"];
+const BY_POSITION: [&str; 2] = ["--openrpc", "by-position.json"];
+const ALL: [&str; 8] = [
+    "--openapi",
+    "petstore.yaml",
+    "--openapi",
+    "coaches.json",
+    "--openrpc",
+    "petstore-rpc.json",
+    "--openrpc",
+    "by-position.json",
+];
+
+fn golden(name: &str, arguments: &[&str]) {
+    let (draft, report) = import(arguments);
+    insta::assert_snapshot!(name, format!("{draft}\n==== standard error\n{report}"));
+}
+
+#[test]
+fn both_sides_of_a_pet_shop() {
+    golden("import_pair", &PETSTORE);
+}
+
+#[test]
+fn openapi_3_0_alone() {
+    golden("import_openapi_3_0", &PETSTORE_REST);
+}
+
+#[test]
+fn openapi_3_1_alone() {
+    golden("import_openapi_3_1", &COACHES);
+}
+
+#[test]
+fn openrpc_by_name_alone() {
+    golden("import_openrpc", &PETSTORE_RPC);
+}
+
+#[test]
+fn openrpc_by_position_alone() {
+    golden("import_by_position", &BY_POSITION);
+}
+
+#[test]
+fn check_passes_the_draft_of_both_sides() {
+    assert_passes_check(&import(&PETSTORE).0);
+}
+
+#[test]
+fn check_passes_the_draft_of_openapi_alone() {
+    assert_passes_check(&import(&PETSTORE_REST).0);
+    assert_passes_check(&import(&COACHES).0);
+}
+
+#[test]
+fn check_passes_the_draft_of_openrpc_alone() {
+    assert_passes_check(&import(&PETSTORE_RPC).0);
+    assert_passes_check(&import(&BY_POSITION).0);
+}
+
+#[test]
+fn check_passes_the_draft_of_everything_together() {
+    assert_passes_check(&import(&ALL).0);
+}
+
+#[test]
+fn check_passes_a_draft_in_the_short_form() {
+    let api = r#"{"openapi":"3.0.0","paths":{"/pets/{id}":{"get":{"parameters":[
+        {"name":"id","in":"path","required":true,"schema":{"type":"integer"}},
+        {"name":"page[size]","in":"query","schema":{"type":"integer","default":5}}
+    ]},"delete":{}},"/pets":{"post":{"requestBody":{"content":{"application/json":{}}}}}}}"#;
+    let folder = folder(&[("api.json", api)]);
+    let run = run_in(folder.path(), &["import", "--openapi", "api.json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let routes = run.stdout.lines().filter(|line| *line == "[[route]]");
+    assert_eq!(routes.count(), 3, "{}", run.stdout);
+    assert_passes_check(&run.stdout);
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_by_force() {
+    let api = fs::read_to_string(documents().join("coaches.json")).unwrap();
+    let folder = folder(&[("api.json", &api), ("routes.toml", "# mine\n")]);
+    let routes = || fs::read_to_string(folder.path().join("routes.toml")).unwrap();
+    let arguments = ["import", "--openapi", "api.json", "--output", "routes.toml"];
+    let run = run_in(folder.path(), &arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("`--force`"), "{}", run.stderr);
+    assert_eq!(routes(), "# mine\n");
+    let run = run_in(folder.path(), &[&arguments[..], &["--force"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
+    assert!(routes().contains("[[route]]"));
+}
+
+#[test]
+fn a_document_of_another_kind_is_refused() {
+    let swagger = "swagger: '2.0'\npaths: {}\n";
+    let openapi = r#"{"openapi": "3.1.0", "paths": {"/a": {}}}"#;
+    let openrpc = r#"{"openrpc": "1.3.0", "methods": []}"#;
+    let cases = [
+        ("a.yaml", swagger, "--openapi"),
+        ("a.json", openapi, "--openrpc"),
+        ("a.json", openrpc, "--openapi"),
+        ("a.json", openrpc, "--openrpc"),
+        ("a.json", r#"{"openapi": "3.0.1"}"#, "--openapi"),
+        ("a.yaml", "openapi: 4.0\npaths: {/a: {}}\n", "--openapi"),
+        ("a.json", "[]", "--openapi"),
+    ];
+    let said = cases.map(|(name, text, option)| refused(name, text, option));
+    insta::assert_snapshot!("import_kinds", said.concat());
+}
+
+#[test]
+fn text_that_is_no_document_is_refused_with_its_line() {
+    let cases = [
+        ("a.json", "{\n  \"openapi\": \"3.0.0\",\n  oops\n}"),
+        ("a.yaml", "openapi: 3.0.0\npaths:\n  /a: [\n"),
+        ("a.yaml", "openapi: 3.0.0\nopenapi: 3.0.1\n"),
+    ];
+    let said = cases.map(|(name, text)| refused(name, text, "--openapi"));
+    insta::assert_snapshot!("import_no_document", said.concat());
+}
+
+#[test]
+fn references_that_leave_the_document_are_refused() {
+    for reference in ["https://example.com/pet.json", "pet.yaml#/Pet", "//h/x", ""] {
+        let text = format!("openapi: 3.0.0\npaths:\n  /a:\n    $ref: '{reference}'\n");
+        let said = refused("a.yaml", &text, "--openapi");
+        let expected =
+            format!("error: a.yaml: #/paths/~1a: `$ref: {reference}` leaves the document");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let run = run_in(&documents(), &["import", "--openapi", "none.json"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr
+            .starts_with("error: `none.json` cannot be read\n"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn something_must_be_given() {
+    for arguments in [
+        &["import"][..],
+        &["import", "--output", "routes.toml"],
+        &[
+            "import",
+            "--method",
+            "tools/list",
+            "--openapi",
+            "coaches.json",
+        ],
+        &["import", "--openapi", "coaches.json", "--force"],
+    ] {
+        let run = run_in(&documents(), arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_is_named() {
+    let said = |url: &str| run_in(&documents(), &["import", "--from", url]).stderr;
+    let said = [
+        said("https://example.com/rpc"),
+        said("http://me:secret@example.com/rpc"),
+        said("example.com"),
+        run_in(
+            &documents(),
+            &[
+                "import",
+                "--from",
+                "http://h",
+                "--header",
+                "X-A\u{1}: secret",
+            ],
+        )
+        .stderr,
+    ];
+    assert!(said.iter().all(|said| !said.contains("secret")), "{said:?}");
+    insta::assert_snapshot!("import_from", said.concat());
+}
+
+#[test]
+fn documents_that_are_made_to_hurt_are_refused() {
+    let deep = format!("{{\"openapi\": {}", "[".repeat(10_000));
+    let deep_yaml = format!("openapi: {}", "[".repeat(10_000));
+    let indented: String = (0..5_000)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
+    let mut laughs = String::from("a0: &a0 [x, x]\n");
+    for level in 1..30 {
+        let below = level - 1;
+        laughs.push_str(&format!("a{level}: &a{level} [*a{below}, *a{below}]\n"));
+    }
+    for (name, text) in [
+        ("a.json", deep),
+        ("a.yaml", deep_yaml),
+        ("a.yaml", indented),
+        ("a.yaml", laughs),
+    ] {
+        let said = refused(name, &text, "--openapi");
+        let first = format!("error: `{name}`");
+        assert!(said.starts_with(&first) && said.len() < 500, "{said}");
+    }
+}
+
+#[test]
+fn a_file_beyond_any_document_is_refused_before_it_is_understood() {
+    let folder = folder(&[]);
+    let file = fs::File::create(folder.path().join("a.json")).unwrap();
+    file.set_len(32 * 1024 * 1024 + 1).unwrap();
+    let run = run_in(folder.path(), &["import", "--openapi", "a.json"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.stderr, "error: `a.json` is larger than 32 MiB\n");
+}
