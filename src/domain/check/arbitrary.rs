@@ -20,12 +20,8 @@ pub(super) struct Dice {
 
 /// Dice of any throws.
 pub(super) fn dice() -> impl Strategy<Value = Dice> {
-    let throws = proptest::collection::vec(any::<u8>(), 0..160);
-    throws.prop_map(|throws| Dice {
-        throws,
-        next: 0,
-        holes: 0,
-    })
+    let throws = proptest::collection::vec(any::<u8>(), 0..400);
+    throws.prop_map(Dice::of)
 }
 
 fn text(text: impl Into<String>) -> Tree {
@@ -40,6 +36,14 @@ fn literal(text: &'static str) -> Tree {
 type Both = (Tree, Tree);
 
 impl Dice {
+    pub(super) fn of(throws: Vec<u8>) -> Dice {
+        Dice {
+            throws,
+            next: 0,
+            holes: 0,
+        }
+    }
+
     pub(super) fn below(&mut self, sides: usize) -> usize {
         let throw = self.throws.get(self.next).copied().unwrap_or(0);
         self.next += 1;
@@ -286,5 +290,36 @@ impl Dice {
             rpc,
             lossy: None,
         }
+    }
+}
+
+/// Values that a hole may be given, or be refused for.
+const VALUES: [&str; 20] = [
+    "null",
+    "true",
+    "false",
+    "0",
+    "-1",
+    "7",
+    "1.10",
+    "1e3",
+    "123456789012345678901234567890",
+    "\"\"",
+    "\" \"",
+    "\"a-b\"",
+    "\"p\"",
+    "\"d\"",
+    "5",
+    "[]",
+    "[\"d\"]",
+    "{}",
+    "{\"k\": [1, {}]}",
+    "\"{\\\"a\\\" : 1}\"",
+];
+
+impl Dice {
+    /// Any value of JSON.
+    pub(super) fn json(&mut self) -> Json {
+        Json::literal(self.pick(&VALUES))
     }
 }
