@@ -7,7 +7,11 @@ use super::{
     Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar,
     Shape, Slot, TextPattern, Words,
 };
-use crate::domain::json::{Json, encode};
+use crate::domain::json::Json;
+
+mod values;
+
+pub(in crate::domain) use values::{texts, value};
 
 /// Throws that are known beforehand; when they are used up, each is zero.
 #[derive(Debug, Clone)]
@@ -301,22 +305,7 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
             hole.null = Null::Value;
             Pattern::Hole(hole)
         }
-        Pattern::Text(text) => {
-            let mut text = text.clone();
-            if text.parts.len() > 2 {
-                match dice.below(4) {
-                    0 => drop(text.parts.remove(0)),
-                    1 => drop(text.parts.pop()),
-                    _ => {}
-                }
-            }
-            for part in &mut text.parts {
-                if let (Part::Text(text), 0) = (part, dice.below(4)) {
-                    text.truncate(1);
-                }
-            }
-            Pattern::Text(text)
-        }
+        Pattern::Text(text) => Pattern::Text(loosened_text(text, dice)),
         Pattern::Object(object) => {
             let mut near = object.clone();
             near.members.retain(|_| dice.below(5) > 0);
@@ -346,141 +335,21 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
     }
 }
 
-/// A value that mostly fits a pattern.
-pub(in crate::domain) fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
-    if dice.below(24) == 23 {
-        return json(LITERALS[dice.below(LITERALS.len())]);
-    }
-    match pattern {
-        Pattern::Literal(value) => value.clone(),
-        Pattern::Hole(slot) => slot_value(slot, dice),
-        Pattern::Text(text) => Json::string(&spelled(text, dice)),
-        Pattern::Object(object) => {
-            let mut members: Vec<(&str, Json)> = Vec::new();
-            for (name, member) in &object.members {
-                if !member.may_be_absent() || dice.below(2) == 0 {
-                    members.push((name, value(member, dice)));
-                }
-            }
-            for _ in 0..dice.below(6).saturating_sub(3) {
-                let name = dice.pick(&["a", "b", "c", "A", "1", "d"]);
-                if !members.iter().any(|(known, _)| *known == name) {
-                    members.push((name, any_value(dice)));
-                }
-            }
-            object_of(&members)
-        }
-        Pattern::List(list) => {
-            let mut items: Vec<Json> = list.items.iter().map(|item| value(item, dice)).collect();
-            items.truncate(
-                items.len()
-                    - dice
-                        .below(items.len() + 2)
-                        .saturating_sub(2)
-                        .min(items.len()),
-            );
-            if list.rest.is_some() {
-                items.extend((0..dice.below(3)).map(|_| any_value(dice)));
-            }
-            array_of(&items)
-        }
-        Pattern::Each(each) => {
-            let items: Vec<Json> = (0..dice.below(3))
-                .map(|_| value(&each.item, dice))
-                .collect();
-            array_of(&items)
+fn loosened_text(text: &TextPattern, dice: &mut Dice) -> TextPattern {
+    let mut text = text.clone();
+    if text.parts.len() > 2 {
+        match dice.below(4) {
+            0 => drop(text.parts.remove(0)),
+            1 => drop(text.parts.pop()),
+            _ => {}
         }
     }
-}
-
-fn any_value(dice: &mut Dice) -> Json {
-    match dice.below(3) {
-        0 => json("{}"),
-        1 => json("[1]"),
-        _ => json(LITERALS[dice.below(LITERALS.len())]),
-    }
-}
-
-fn word(scalar: &Scalar, dice: &mut Dice) -> String {
-    match scalar {
-        Scalar::String => {
-            let pieces = (0..dice.below(4)).map(|_| dice.pick(TEXTS));
-            pieces.collect()
+    for part in &mut text.parts {
+        if let (Part::Text(text), 0) = (part, dice.below(4)) {
+            text.truncate(1);
         }
-        Scalar::Integer => dice.pick(&["1", "-2", "0", "10"]).to_owned(),
-        Scalar::Number => dice.pick(&["1", "1.5", "-2e9"]).to_owned(),
-        Scalar::Boolean => dice.pick(&["true", "false"]).to_owned(),
-        Scalar::Enum(words) => words[dice.below(words.len())].clone(),
     }
-}
-
-fn scalar_value(scalar: &Scalar, dice: &mut Dice) -> Json {
-    let word = word(scalar, dice);
-    match scalar {
-        Scalar::String | Scalar::Enum(_) => Json::string(&word),
-        Scalar::Integer | Scalar::Number | Scalar::Boolean => Json::written(word.into_bytes()),
-    }
-}
-
-fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
-    if dice.below(8) == 7 {
-        return json("null");
-    }
-    let value = match &slot.shape {
-        Shape::Any => any_value(dice),
-        Shape::One(scalar) => scalar_value(scalar, dice),
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
-            let items: Vec<Json> = (0..dice.below(3))
-                .map(|_| scalar_value(scalar, dice))
-                .collect();
-            array_of(&items)
-        }
-        Shape::Object => json("{\"a\":1}"),
-        Shape::Array => json("[1,\"x\"]"),
-        Shape::Null => json("null"),
-    };
-    match slot.codec {
-        Codec::Plain => value,
-        Codec::Json => Json::string(&String::from_utf8_lossy(value.as_bytes())),
-    }
-}
-
-/// A text that mostly fits a pattern.
-pub(in crate::domain) fn spelled(text: &TextPattern, dice: &mut Dice) -> String {
-    let parts = text.parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Hole(slot) => slot
-            .shape
-            .scalar()
-            .map_or(String::new(), |scalar| word(scalar, dice)),
-    });
-    parts.collect()
-}
-
-fn object_of(members: &[(&str, Json)]) -> Json {
-    let mut text = vec![b'{'];
-    for (index, (name, value)) in members.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        encode(name, &mut text);
-        text.push(b':');
-        text.extend_from_slice(value.as_bytes());
-    }
-    text.push(b'}');
-    Json::written(text)
-}
-
-fn array_of(items: &[Json]) -> Json {
-    let mut text = vec![b'['];
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        text.extend_from_slice(item.as_bytes());
-    }
-    text.push(b']');
-    Json::written(text)
+    text
 }
 
 /// Small words.
@@ -497,30 +366,12 @@ pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
             slot.codec = Codec::Plain;
             Words::Hole(slot)
         }
-        _ => match numbered(Pattern::Text(text(dice)), Holes::Twice, dice) {
-            Pattern::Text(text) => Words::Mixed(text),
-            _ => Words::Literal(String::new()),
-        },
-    }
-}
-
-/// Texts that mostly fit: none, one, several.
-pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
-    let one = |dice: &mut Dice| match words {
-        Words::Literal(text) => text.clone(),
-        Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
-            (_, 0) => String::new(),
-            (Shape::Separated(scalar), _) => {
-                let words: Vec<String> =
-                    (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
-                words.join(",")
+        _ => {
+            let mixed = numbered(Pattern::Text(text(dice)), Holes::Twice, dice);
+            if let Pattern::Text(text) = mixed {
+                return Words::Mixed(text);
             }
-            (shape, _) => shape
-                .scalar()
-                .map_or(String::new(), |scalar| word(scalar, dice)),
-        },
-        Words::Mixed(text) => spelled(text, dice),
-    };
-    let count = [1, 1, 1, 0, 2][dice.below(5)];
-    (0..count).map(|_| one(dice)).collect()
+            Words::Literal(String::new())
+        }
+    }
 }

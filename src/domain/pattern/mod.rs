@@ -18,7 +18,8 @@ mod write;
 
 pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
 pub use compare::{
-    World, meeting, place_meeting, place_within, sample, within, words_meeting, words_within,
+    Comparison, World, meeting, place_meeting, place_within, sample, within, words_meeting,
+    words_within,
 };
 pub use mention::{Codec, Mention, PatternError, Said, Token, Way, as_key, parse_mention, tokens};
 pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};

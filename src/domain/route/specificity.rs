@@ -6,24 +6,28 @@
 
 use super::{HeaderItem, PlacedHole, QueryItem, Route};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Pattern, Words, World, meeting, within, words_meeting, words_within};
+use crate::domain::pattern::{Comparison, Pattern, Words, World, meeting, words_meeting};
 use crate::domain::side::Side;
 
 /// Whether every call that fits `one` fits `other`.
 pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
-    match side {
+    let mut compared = Comparison::new(World::Closed);
+    let each = match side {
         Side::Rpc => {
-            words_within(&one.rpc_call.method, &other.rpc_call.method)
-                && within(&one.rpc_call.params, &other.rpc_call.params, World::Closed)
+            let (one, other) = (&one.rpc_call, &other.rpc_call);
+            compared.words(Some(&one.method), &other.method)
+                && compared.place(Some(&one.params), Some(&other.params))
         }
         Side::Rest => {
             let (one, other) = (&one.rest_call, &other.rest_call);
-            path(&one.path.holes, &other.path.holes, words_within)
-                && query_within(&one.query, &other.query)
-                && headers_within(&one.headers, &other.headers)
-                && body_within(one.body.as_ref(), other.body.as_ref())
+            path_within(&one.path.holes, &other.path.holes, &mut compared)
+                && query_within(&one.query, &other.query, &mut compared)
+                && headers_within(&one.headers, &other.headers, &mut compared)
+                && compared.place(one.body.as_ref(), other.body.as_ref())
         }
-    }
+    };
+    // A hole may stand in the path and in the body: then both have the same value.
+    each && compared.agrees()
 }
 
 /// Whether some call fits both.
@@ -75,24 +79,45 @@ fn path(one: &[PlacedHole], other: &[PlacedHole], by: impl Fn(&Words, &Words) ->
     })
 }
 
-fn query_within(one: &[QueryItem], other: &[QueryItem]) -> bool {
+/// The same, of all texts. A hole that lies across those of the other route must take any text.
+fn path_within<'r>(
+    one: &'r [PlacedHole],
+    other: &'r [PlacedHole],
+    compared: &mut Comparison<'r>,
+) -> bool {
+    other.iter().all(|placed| {
+        let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+        let twin = one.iter().find(place).map(|twin| &twin.slot);
+        compared.slots(twin, &placed.slot)
+    })
+}
+
+fn query_within<'r>(
+    one: &'r [QueryItem],
+    other: &'r [QueryItem],
+    compared: &mut Comparison<'r>,
+) -> bool {
     let known = one.iter().all(|item| {
         let twin = other.iter().find(|twin| twin.key == item.key);
-        twin.is_some_and(|twin| words_within(&item.words, &twin.words))
+        twin.is_some_and(|twin| compared.words(Some(&item.words), &twin.words))
     });
     let missing = |item: &&QueryItem| one.iter().all(|twin| twin.key != item.key);
     known
         && other
             .iter()
             .filter(missing)
-            .all(|item| item.words.may_be_absent())
+            .all(|item| compared.words(None, &item.words))
 }
 
 /// Headers that a pattern does not name do not matter.
-fn headers_within(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
+fn headers_within<'r>(
+    one: &'r [HeaderItem],
+    other: &'r [HeaderItem],
+    compared: &mut Comparison<'r>,
+) -> bool {
     other.iter().all(|item| {
         let twin = one.iter().find(|twin| twin.name == item.name);
-        twin.is_some_and(|twin| words_within(&twin.words, &item.words))
+        twin.is_some_and(|twin| compared.words(Some(&twin.words), &item.words))
     })
 }
 
@@ -101,15 +126,6 @@ fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
         let twin = other.iter().find(|twin| twin.name == item.name);
         twin.is_none_or(|twin| words_meeting(&item.words, &twin.words).is_some())
     })
-}
-
-fn body_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => within(one, other, World::Closed),
-        (None, Some(other)) => other.may_be_absent(),
-        (None, None) => true,
-        (Some(_), None) => false,
-    }
 }
 
 /// A value at a place of the params that tells routes apart: the same place is a literal in many of them.

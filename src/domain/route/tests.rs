@@ -401,6 +401,15 @@ fn any_route() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn a_hole_that_stands_in_two_places_of_a_call_is_more_specific_than_two_holes() {
+    let twice = parse_route(source("a", "GET /p/{x}?y={x}", "m")).unwrap();
+    let apart = parse_route(source("b", "GET /p/{x}?y={y}", "n")).unwrap();
+    assert!(specificity::refines(&twice, &twice, Side::Rest));
+    assert!(specificity::refines(&twice, &apart, Side::Rest));
+    assert!(!specificity::refines(&apart, &twice, Side::Rest));
+}
+
 proptest! {
     #[test]
     fn selection_does_not_depend_on_the_order_of_declaration(

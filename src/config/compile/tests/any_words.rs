@@ -75,6 +75,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         timeout: None,
         successor: None,
         lossy: None,
+        upstreams: Vec::new(),
         rows: Vec::new(),
         sets: Vec::new(),
         examples: Vec::new(),
@@ -131,6 +132,8 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         connections: located(1, "upstream.u.connections"),
         credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
         forward: Vec::new(),
+        envelope: None,
+        usual: None,
     })
 }
 

@@ -282,7 +282,7 @@ fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
 }
 
 /// Values that a hole takes: all that make a difference.
-fn values_of(slot: &Slot) -> Vec<Json> {
+pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
     let mut values = shape_values(&slot.shape);
     if slot.codec == Codec::Json {
         for value in &mut values {
@@ -330,7 +330,7 @@ fn scalar_values(scalar: &Scalar) -> Vec<Json> {
     }
 }
 
-fn array(items: &[Json]) -> Json {
+pub(in crate::domain::pattern) fn array(items: &[Json]) -> Json {
     let mut text = vec![b'['];
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -342,7 +342,7 @@ fn array(items: &[Json]) -> Json {
     Json::written(text)
 }
 
-pub(super) fn object(members: &[(&str, Json)]) -> Json {
+pub(in crate::domain::pattern) fn object(members: &[(&str, Json)]) -> Json {
     let mut text = vec![b'{'];
     for (index, (name, value)) in members.iter().enumerate() {
         if index > 0 {

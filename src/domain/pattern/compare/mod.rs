@@ -23,7 +23,10 @@ use crate::domain::json::{Json, same_ignoring_case};
 use grammar::{Fit, Grammar};
 use texts::Texts;
 
+#[cfg(test)]
+pub(in crate::domain::pattern) use meeting::{array, object};
 pub use meeting::{meeting, place_meeting, sample};
+pub use within::Comparison;
 pub use words::{words_meeting, words_within};
 
 /// Whether members that a pattern does not name are fine.
@@ -62,15 +65,15 @@ impl World {
 /// Whether every value that fits `one` fits `other`; `false` where that cannot be told.
 #[must_use]
 pub fn within(one: &Pattern, other: &Pattern, world: World) -> bool {
-    within::Within::new(world).alone(one, other)
+    Comparison::new(world).alone(one, other)
 }
 
 /// The same where there may be nothing at all, as for a member of an object: nothing counts as a value.
 /// `None` is a place that a pattern does not name.
 #[must_use]
 pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: World) -> bool {
-    let mut within = within::Within::new(world);
-    within.place(one, other) && within.links.agree()
+    let mut comparison = Comparison::new(world);
+    comparison.place(one, other) && comparison.agrees()
 }
 
 /// The nesting of JSON inside of strings that is compared.

@@ -45,6 +45,16 @@ impl Split {
         found
     }
 
+    /// A place that a hole has.
+    fn slot(&self, hole: usize) -> Option<&Slot> {
+        let mut found = None;
+        self.pattern.slots(&mut |slot| {
+            let was = slot.binds().and_then(|now| self.was.get(now));
+            found = found.or((was == Some(&hole)).then_some(slot));
+        });
+        found
+    }
+
     /// What a value has in the places of a hole.
     fn values(&self, hole: usize, value: &Json) -> Vec<Bound> {
         let mut reading = reading(&self.pattern, World::Open);
@@ -128,11 +138,12 @@ pub(super) fn pins(
         }
     }
     values.extend(one.0.values(hole, nearest));
-    literals(other.1, &mut |value| {
-        for (slot, _) in found.iter().take(1) {
-            values.extend(slot.read_json(Some(value), super::DEPTH));
-        }
-    });
+    if let Some(slot) = one.0.slot(hole) {
+        let mut add = |value: &Json| values.extend(slot.read_json(Some(value), super::DEPTH));
+        literals(other.1, &mut add);
+        add(&Json::literal("\"\""));
+        super::meeting::values_of(slot).iter().for_each(&mut add);
+    }
     let mut apart: Vec<Bound> = Vec::new();
     for value in values {
         if apart.len() < MOST && !apart.iter().any(|known| known.same(&value)) {
@@ -216,14 +227,7 @@ impl Pin {
             Pattern::Hole(_) => pattern.clone(),
             Pattern::Text(text) => self.text(text, value),
             Pattern::Object(object) => Pattern::Object(self.object(object, value)),
-            Pattern::List(list) => Pattern::List(ListPattern {
-                items: list
-                    .items
-                    .iter()
-                    .map(|item| self.pinned(item, value))
-                    .collect(),
-                rest: list.rest.clone(),
-            }),
+            Pattern::List(list) => Pattern::List(self.list(list, value)),
             Pattern::Each(each) => Pattern::Each(EachPattern {
                 item: Box::new(self.pinned(&each.item, value)),
                 holes: each.holes.clone(),
@@ -251,6 +255,22 @@ impl Pin {
             return Pattern::Text(text.clone());
         }
         Pattern::Text(TextPattern { parts })
+    }
+
+    fn list(self, list: &ListPattern, value: &Bound) -> ListPattern {
+        let items = list.items.iter();
+        let mut pinned = ListPattern {
+            items: items.map(|item| self.pinned(item, value)).collect(),
+            rest: list.rest.clone(),
+        };
+        let behind = pinned.rest.take_if(|rest| rest.binds() == Some(self.0));
+        if let (Some(_), Bound::Value(array)) = (behind, value) {
+            let elements = array
+                .elements()
+                .map(|place| Pattern::Literal(array.piece(place)));
+            pinned.items.extend(elements);
+        }
+        pinned
     }
 
     fn object(self, object: &ObjectPattern, value: &Bound) -> ObjectPattern {

@@ -4,7 +4,8 @@ use super::*;
 use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
-use crate::domain::pattern::{Part, TextPattern, Words};
+use crate::domain::pattern::{Facts, Part, Place, Resolver, TextPattern, Tree, Words};
+use crate::domain::side::Side;
 
 const WORLDS: [World; 2] = [World::Open, World::Closed];
 
@@ -125,10 +126,6 @@ fn laws_of_two(one: &Pattern, other: &Pattern, dice: &mut Dice) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(512)
-    ))]
-
     #[test]
     fn every_pattern_is_within_itself(mut dice in dice()) {
         let one = pattern(&mut dice);
@@ -185,4 +182,308 @@ proptest! {
             prop_assert!(!(first && second && met.is_none()), "{} and {} share {given:?}", shown_words(&one), shown_words(&other));
         }
     }
+}
+
+fn tree(value: &serde_json::Value) -> Tree {
+    match value {
+        serde_json::Value::String(text) => Tree::Text(text.clone()),
+        serde_json::Value::Array(items) => Tree::List(items.iter().map(tree).collect()),
+        serde_json::Value::Object(members) => {
+            let members = members.iter();
+            Tree::Table(
+                members
+                    .map(|(name, member)| (name.clone(), tree(member)))
+                    .collect(),
+            )
+        }
+        other @ (serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)) => {
+            Tree::Literal(Json::written(other.to_string().into_bytes()))
+        }
+    }
+}
+
+/// The pattern that a route table spells, in JSON.
+fn spelled(text: &str) -> Pattern {
+    let mentioned = tree(&serde_json::from_str(text).unwrap())
+        .pattern()
+        .unwrap();
+    let mut resolver = Resolver::default();
+    resolver.pattern(Side::Rest, &mentioned).unwrap();
+    resolver.pattern(Side::Rpc, &mentioned).unwrap();
+    let facts = resolver.finish(&Facts::default()).unwrap();
+    facts.resolve(Side::Rpc, &mentioned).unwrap()
+}
+
+fn spelled_words(text: &str) -> Words {
+    let mentioned = Words::parse(text).unwrap();
+    let mut resolver = Resolver::default();
+    resolver
+        .words(Side::Rest, &mentioned, Place::Words)
+        .unwrap();
+    resolver.words(Side::Rpc, &mentioned, Place::Words).unwrap();
+    let facts = resolver.finish(&Facts::default()).unwrap();
+    facts.words(Side::Rpc, &mentioned, Place::Words).unwrap()
+}
+
+/// The narrower pattern, the wider one, and where this holds.
+const NARROWER: &[(&str, &str, &[World])] = &[
+    (r#"1"#, r#""{x:integer}""#, &WORLDS),
+    (r#"null"#, r#""{x}""#, &WORLDS),
+    (r#""{x:integer}""#, r#""{x:number}""#, &WORLDS),
+    (r#""{x:enum(a|b)}""#, r#""{x:string}""#, &WORLDS),
+    (r#""{x:enum(a|b)}""#, r#""{x:enum(a|b|c)}""#, &WORLDS),
+    (r#""{x:string[]}""#, r#""{x:array}""#, &WORLDS),
+    (r#""{x:json}""#, r#""{x:string}""#, &WORLDS),
+    (r#""session not found: {s}""#, r#""{m:string}""#, &WORLDS),
+    (r#""session not found: {s}""#, r#""session {x}""#, &WORLDS),
+    (
+        r#""session not found: {s}""#,
+        r#""{x} not found: {y}""#,
+        &WORLDS,
+    ),
+    (r#""session not found: {s}""#, r#""{x}: {y}""#, &WORLDS),
+    (r#""session not found""#, r#""{x} not {y}""#, &WORLDS),
+    (
+        r#""row {n:integer} of {m:integer}""#,
+        r#""row {n:number} of {m}""#,
+        &WORLDS,
+    ),
+    (
+        r#"{"kind": "a", "x": "{x}"}"#,
+        r#"{"kind": "{k}", "x": "{x}"}"#,
+        &WORLDS,
+    ),
+    (
+        r#"{"kind": "a", "x": "{x}"}"#,
+        r#"{"x": "{x}"}"#,
+        &[World::Open],
+    ),
+    (
+        r#"{"x": "{x}", "z": 1}"#,
+        r#"{"x": "{x}", "...": "{more}"}"#,
+        &WORLDS,
+    ),
+    (r#"{}"#, r#"{"x": "{x?}"}"#, &WORLDS),
+    (r#"{"x": "{x}"}"#, r#""{o:object}""#, &WORLDS),
+    (
+        r#"["{a}", "{b:integer}"]"#,
+        r#"["{a}", "{b:number}", "{c?}"]"#,
+        &WORLDS,
+    ),
+    (r#"["{a}", "{b}"]"#, r#"["{a}", "{rest...}"]"#, &WORLDS),
+    (
+        r#"[{"type": "text", "text": "{t}"}]"#,
+        r#"["*", {"type": "{y}", "text": "{t}"}]"#,
+        &WORLDS,
+    ),
+    (
+        r#"["*", {"id": "{i:integer}"}]"#,
+        r#"["*", {"id": "{i}"}]"#,
+        &WORLDS,
+    ),
+    (r#"["*", "{i:integer}"]"#, r#""{x:number[]}""#, &WORLDS),
+    (
+        r#"{"a": "{x}", "b": "{x}"}"#,
+        r#"{"a": "{x}", "b": "{y}"}"#,
+        &WORLDS,
+    ),
+];
+
+#[test]
+fn what_tables_say_more_closely_is_within_what_they_say_less_closely() {
+    for (one, other, worlds) in NARROWER {
+        let (narrow, wide) = (spelled(one), spelled(other));
+        for world in WORLDS {
+            assert_eq!(
+                within(&narrow, &wide, world),
+                worlds.contains(&world),
+                "{one} {other} {world:?}"
+            );
+            let back = worlds.contains(&world) && within(&wide, &narrow, world);
+            assert!(!back, "{other} {one} {world:?}");
+            let met = meeting(&narrow, &wide, world);
+            assert!(
+                met.is_some() || !worlds.contains(&world),
+                "{one} {other} {world:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_no_value_fits_does_not_meet() {
+    let apart = [
+        (r#"1"#, r#"2"#),
+        (r#""1""#, r#""{x:integer}""#),
+        (r#""{x:enum(a|b)}""#, r#""{x:enum(c|d)}""#),
+        (r#""{x:object}""#, r#"["{rest...}"]"#),
+        (r#""a {x}""#, r#""b {x}""#),
+        (r#""{x}: a""#, r#""{x}: b""#),
+        // A hole ends where the text after it first occurs.
+        (r#""{x}.json""#, r#""a.json.json""#),
+        (r#""Error: {m}""#, r#""{x:json}""#),
+        (r#""n {n:integer}""#, r#""n {e:enum(a|b)}""#),
+        (r#"{"kind": "a"}"#, r#"{"kind": "b"}"#),
+        (r#"["{a}"]"#, r#"["{a}", "{b}"]"#),
+        (r#"{"a": "{x}", "b": "{x}"}"#, r#"{"a": 1, "b": 2}"#),
+    ];
+    for (one, other) in apart {
+        for world in WORLDS {
+            assert_eq!(
+                meeting(&spelled(one), &spelled(other), world),
+                None,
+                "{one} {other}"
+            );
+        }
+    }
+    let (none, more) = (
+        spelled(r#"{"x": "{x}"}"#),
+        spelled(r#"{"x": "{x}", "...": "{m}"}"#),
+    );
+    assert!(within(&none, &more, World::Closed) && !within(&more, &none, World::Closed));
+    // In replies any value, or none, is what a member that is not named has as well.
+    let (none, any) = (
+        spelled(r#"{"x": "{x}"}"#),
+        spelled(r#"{"x": "{x}", "y": "{y?}"}"#),
+    );
+    assert!(within(&none, &any, World::Closed) && !within(&any, &none, World::Closed));
+    assert!(within(&none, &any, World::Open) && within(&any, &none, World::Open));
+    let (a, b) = (spelled(r#"{"a": "{x}"}"#), spelled(r#"{"b": "{x}"}"#));
+    assert_eq!(meeting(&a, &b, World::Closed), None);
+    assert!(meeting(&a, &b, World::Open).is_some());
+    let (empty, any) = (spelled("{}"), spelled(r#"{"a": "{x}"}"#));
+    assert_eq!(meeting(&empty, &any, World::Open), None);
+}
+
+#[test]
+fn a_meeting_is_a_value_that_people_can_read() {
+    let rows = [
+        (
+            r#""session not found: {s}""#,
+            r#""session {x} y""#,
+            r#""session not found: y""#,
+        ),
+        (
+            r#"{"a": "{x}", "b": "{x}"}"#,
+            r#"{"a": "{y:enum(p|q)}", "b": "{z:enum(q|r)}"}"#,
+            r#"{"a":"q","b":"q"}"#,
+        ),
+        (
+            r#"{"a": "{x}", "b": "<{x}>"}"#,
+            r#"{"b": "<k{y}"}"#,
+            r#"{"a":"k","b":"<k>"}"#,
+        ),
+        (
+            r#"{"a": "{x:json}", "b": "{x}"}"#,
+            r#"{"b": [1]}"#,
+            r#"{"a":"[1]","b":[1]}"#,
+        ),
+        (r#"["{a}", 2, "{c?}"]"#, r#"["*", "{n:integer}"]"#, "[1,2]"),
+    ];
+    for (one, other, met) in rows {
+        let found = meeting(&spelled(one), &spelled(other), World::Open);
+        let found = found.map(|found| String::from_utf8(found.as_bytes().to_vec()).unwrap());
+        assert_eq!(found.as_deref(), Some(met), "{one} {other}");
+    }
+    assert_eq!(
+        sample(&spelled(r#"{"id": "{i:integer}", "n": "{n?}"}"#)),
+        Json::literal(r#"{"id":1}"#)
+    );
+}
+
+#[test]
+fn a_place_that_may_be_empty_counts_that_as_a_value() {
+    let (may, must) = (spelled(r#"{"x": "{x?}"}"#), spelled(r#"{"x": "{x}"}"#));
+    for world in WORLDS {
+        assert!(within(&must, &may, world) && !within(&may, &must, world));
+    }
+    let (may, must) = (spelled(r#""{x?}""#), spelled(r#""{x}""#));
+    assert!(place_within(Some(&must), Some(&may), World::Closed));
+    assert!(!place_within(Some(&may), Some(&must), World::Closed));
+    assert!(!place_within(Some(&must), None, World::Closed));
+    assert!(place_within(Some(&must), None, World::Open));
+    assert!(place_within(None, Some(&may), World::Closed));
+    assert_eq!(place_meeting(Some(&may), None, World::Closed), Some(None));
+    assert_eq!(place_meeting(Some(&must), None, World::Closed), None);
+    assert!(matches!(
+        place_meeting(Some(&must), Some(&may), World::Closed),
+        Some(Some(_))
+    ));
+}
+
+#[test]
+fn in_a_url_all_values_are_texts() {
+    let narrower = [
+        ("7", "{x:integer}"),
+        ("{x:integer}", "{x:string}"),
+        ("{x:boolean}", "{x:enum(true|false|maybe)}"),
+        ("{x}", "{x?}"),
+        ("{x:integer}", "{x:integer[]}"),
+        ("{x:integer[]}", "{x:string[]}"),
+        ("{x:integer[,]}", "{x:string[,]}"),
+        ("{x:integer[,]}", "{x}"),
+        ("Bearer {token}", "{x}"),
+        ("{x}", "{_}"),
+    ];
+    for (one, other) in narrower {
+        let (narrow, wide) = (spelled_words(one), spelled_words(other));
+        assert!(words_within(&narrow, &wide), "{one} {other}");
+        assert!(!words_within(&wide, &narrow), "{other} {one}");
+        assert!(words_meeting(&narrow, &wide).is_some(), "{one} {other}");
+    }
+    for (one, other) in [
+        ("a", "b"),
+        ("x", "{x:integer}"),
+        ("Bearer {t}", "Basic {t}"),
+        ("", "{x}"),
+    ] {
+        assert_eq!(
+            words_meeting(&spelled_words(one), &spelled_words(other)),
+            None,
+            "{one} {other}"
+        );
+    }
+    let both = words_meeting(
+        &spelled_words("{x:integer?}"),
+        &spelled_words("{x:enum(a|b)?}"),
+    );
+    assert_eq!(both, Some(Vec::new()));
+}
+
+#[test]
+fn large_patterns_cost_no_more_than_their_size() {
+    let members: Vec<String> = (0..30)
+        .map(|index| format!(r#""m{index}": "a{{x{index}}}b{{y{index}?}}""#))
+        .collect();
+    let wide = spelled(&format!(
+        "{{{}}}",
+        members.join(",").replace("b{", "b {").replace("?}", "}")
+    ));
+    assert!(within(&wide, &wide, World::Closed) && meeting(&wide, &wide, World::Open).is_some());
+    let parts: Vec<String> = (0..20)
+        .map(|index| format!("aaaaaaaab{{x{index}}}"))
+        .collect();
+    let text = spelled(&format!("\"{}\"", parts.concat()));
+    let other = spelled(&format!("\"{}\"", parts.concat().replace("b{", "bb{")));
+    for world in WORLDS {
+        assert!(within(&text, &text, world) && !within(&text, &other, world));
+        assert!(within(&other, &text, world) && meeting(&text, &other, world).is_some());
+    }
+    // Many holes, each of them twice, none of which can be equal in both places.
+    let holes = |range: std::ops::Range<usize>, name: &str| {
+        let members = range.map(|index| format!(r#""{name}{index}": "{{x{index}}}""#));
+        members.collect::<Vec<_>>().join(",")
+    };
+    let twice = spelled(&format!("{{{},{}}}", holes(0..15, "p"), holes(0..15, "q")));
+    let numbers = |name: &str, add: usize| {
+        let members = (0..15).map(|index| format!(r#""{name}{index}": {}"#, index + add));
+        members.collect::<Vec<_>>().join(",")
+    };
+    let apart = spelled(&format!("{{{},{}}}", numbers("p", 0), numbers("q", 1)));
+    let equal = spelled(&format!("{{{},{}}}", numbers("p", 0), numbers("q", 0)));
+    assert_eq!(meeting(&twice, &apart, World::Open), None);
+    assert!(meeting(&twice, &equal, World::Open).is_some());
+    assert!(within(&equal, &twice, World::Open) && !within(&apart, &twice, World::Open));
 }

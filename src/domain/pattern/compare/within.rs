@@ -3,30 +3,35 @@
 
 use super::grammar::Fit;
 use super::links::{Link, Links};
-use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of};
+use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of, words_within};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot, TextPattern,
+    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot,
+    TextPattern, Words,
 };
 
-/// A comparison in progress.
+/// A comparison of several places at once, over which the same holes may stand: each step tells whether
+/// its place alone is within, and [`Comparison::agrees`] whether what holes demand of each other is met.
 #[derive(Debug)]
-pub(super) struct Within<'p> {
+pub struct Comparison<'p> {
     world: World,
     /// What the holes of the wider pattern stand for.
     pub(super) links: Links<'p>,
 }
 
-impl<'p> Within<'p> {
-    pub(super) fn new(world: World) -> Within<'p> {
-        Within {
+impl<'p> Comparison<'p> {
+    /// Begins.
+    #[must_use]
+    pub fn new(world: World) -> Comparison<'p> {
+        Comparison {
             world,
             links: Links::default(),
         }
     }
 
     /// Every value, or nothing, that fits one place fits the other; `None` is a place that is not named.
-    pub(super) fn place(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
+    #[must_use]
+    pub fn place(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
         match (one, other) {
             (None, None) => true,
             (Some(_), None) => self.world == World::Open,
@@ -36,6 +41,58 @@ impl<'p> Within<'p> {
                 absent && self.present(one, other)
             }
         }
+    }
+
+    /// All texts that fit one place outside of JSON fit the other; `None` is where there is no text.
+    #[must_use]
+    pub fn words(&mut self, one: Option<&'p Words>, other: &'p Words) -> bool {
+        let Some(one) = one else {
+            for slot in other.slots() {
+                self.links.add(slot, Link::Nothing);
+            }
+            return other.may_be_absent();
+        };
+        match (one, other) {
+            (Words::Literal(text), _) => {
+                let mut reading = super::words::reading(other);
+                let _ = other.read(&[text], &mut reading);
+                for slot in other.slots() {
+                    let bound = slot.binds().map(|hole| reading.bindings.get(hole).clone());
+                    let link = bound.map_or(Link::Unknown, Link::Value);
+                    self.links.add(slot, link);
+                }
+            }
+            (Words::Hole(one), Words::Hole(other)) => self.links.add(other, Link::Hole(one)),
+            (Words::Mixed(one), Words::Mixed(other)) if aligned(one, other) => {
+                for (one, other) in one.slots().zip(other.slots()) {
+                    self.links.add(other, Link::Hole(one));
+                }
+            }
+            (Words::Hole(_) | Words::Mixed(_), _) => {
+                for slot in other.slots() {
+                    self.links.add(slot, Link::Unknown);
+                }
+            }
+        }
+        words_within(one, other)
+    }
+
+    /// All texts that fit one hole of a path fit the other; `None` is any text.
+    #[must_use]
+    pub fn slots(&mut self, one: Option<&'p Slot>, other: &'p Slot) -> bool {
+        let Some(one) = one else {
+            self.links.add(other, Link::Unknown);
+            let text = other.codec == Codec::Plain && other.shape == Shape::One(Scalar::String);
+            return text || other.binds().is_none();
+        };
+        self.links.add(other, Link::Hole(one));
+        words_within(&Words::Hole(one.clone()), &Words::Hole(other.clone()))
+    }
+
+    /// Whether the holes that stand in several places have equal values in all of them.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.links.agree()
     }
 
     /// Nothing is what fits.
@@ -144,7 +201,7 @@ impl<'p> Within<'p> {
                 other.items.is_empty() && other.rest.is_some()
             }
             (Pattern::Each(other), shape, Codec::Plain) => match element(one, shape) {
-                Some(element) => Within::new(self.world).alone(&element, &other.item),
+                Some(element) => Comparison::new(self.world).alone(&element, &other.item),
                 None => false,
             },
             (
@@ -243,7 +300,7 @@ impl<'p> Within<'p> {
         let rest =
             one.rest.is_none() || matches!(&*other.item, Pattern::Hole(slot) if takes_all(slot));
         let mut items = one.items.iter();
-        rest && items.all(|item| Within::new(self.world).alone(item, &other.item))
+        rest && items.all(|item| Comparison::new(self.world).alone(item, &other.item))
     }
 
     fn list_in_hole(&mut self, one: &'p ListPattern, slot: &'p Slot) -> bool {
@@ -259,11 +316,11 @@ impl<'p> Within<'p> {
     /// Whether a value is one of the elements that a hole takes.
     fn in_elements(&self, item: &Pattern, slot: &Slot) -> bool {
         element(slot, &slot.shape)
-            .is_some_and(|element| Within::new(self.world).alone(item, &element))
+            .is_some_and(|element| Comparison::new(self.world).alone(item, &element))
     }
 
     fn each(&mut self, one: &'p EachPattern, other: &'p EachPattern) -> bool {
-        let mut inside = Within::new(self.world);
+        let mut inside = Comparison::new(self.world);
         let fits = inside.present(&one.item, &other.item) && inside.links.agree();
         self.links.add_lists(inside.links);
         fits
@@ -277,10 +334,9 @@ impl<'p> Within<'p> {
             return false;
         };
         self.links.add(rest, Link::Unknown);
-        other
-            .items
-            .iter()
-            .all(|wider| wider.may_be_absent() && Within::new(self.world).alone(&one.item, wider))
+        other.items.iter().all(|wider| {
+            wider.may_be_absent() && Comparison::new(self.world).alone(&one.item, wider)
+        })
     }
 }
 

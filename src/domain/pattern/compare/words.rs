@@ -5,7 +5,8 @@ use super::grammar::{Empty, Fit, Grammar};
 use super::texts::Texts;
 use super::{DEPTH, World, meeting, within};
 use crate::domain::pattern::{
-    Bindings, Codec, Part, Pattern, Reading, Scalar, Shape, Slot, Strangers, TextPattern, Words,
+    Bindings, Codec, Part, Pattern, Reading, Role, Scalar, Shape, Slot, Strangers, TextPattern,
+    Words,
 };
 
 /// Whether all texts that fit `one` fit `other`: none, one, several.
@@ -34,13 +35,11 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
         }
     }
     // A hole that stands in a text twice takes a search.
-    if let (Some(first), Some(second)) = (as_pattern(one), as_pattern(other)) {
-        let found = meeting(&first, &second, World::Closed);
-        if let Some(Ok(found)) = found.and_then(|found| found.text())
-            && both(&[&found])
-        {
-            return Some(vec![found]);
-        }
+    let found = meeting(&as_pattern(one), &as_pattern(other), World::Closed);
+    if let Some(Ok(found)) = found.and_then(|found| found.text())
+        && both(&[&found])
+    {
+        return Some(vec![found]);
     }
     if one.may_be_absent() && other.may_be_absent() {
         return Some(Vec::new());
@@ -50,16 +49,16 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
 }
 
 fn reads(words: &Words, texts: &[&str]) -> bool {
-    let slots = words.slots().into_iter();
-    let holes = slots
-        .filter_map(Slot::binds)
-        .max()
-        .map_or(0, |most| most + 1);
-    let mut reading = Reading {
-        bindings: Bindings::of(holes),
+    words.read(texts, &mut reading(words)).is_ok()
+}
+
+/// A reading of words.
+pub(super) fn reading(words: &Words) -> Reading {
+    let holes = words.slots().into_iter().filter_map(Slot::binds).max();
+    Reading {
+        bindings: Bindings::of(holes.map_or(0, |most| most + 1)),
         ..Reading::of(0, Strangers::Refused, DEPTH)
-    };
-    words.read(texts, &mut reading).is_ok()
+    }
 }
 
 /// Whether a single text that fits one always fits the other.
@@ -69,11 +68,8 @@ fn once_within(one: &Words, other: &Words) -> bool {
     {
         return within::shape_within(&one.shape, &other.shape);
     }
-    if let (Some(Pattern::Text(first)), Some(Pattern::Text(second))) =
-        (as_pattern(one), as_pattern(other))
-        && matches!((one, other), (Words::Mixed(_), Words::Mixed(_)))
-    {
-        return super::within(&Pattern::Text(first), &Pattern::Text(second), World::Closed);
+    if let (Words::Mixed(_), Words::Mixed(_)) = (one, other) {
+        return super::within(&as_pattern(one), &as_pattern(other), World::Closed);
     }
     once(one, Fit::Above).within(&once(other, Fit::Below)) && !repeats(other)
 }
@@ -142,13 +138,18 @@ fn several(words: &Words) -> Option<Grammar> {
     }
 }
 
-/// The same as a string of JSON.
-fn as_pattern(words: &Words) -> Option<Pattern> {
-    match words {
-        Words::Literal(text) => Some(Pattern::Text(TextPattern {
-            parts: vec![Part::Text(text.clone())],
-        })),
-        Words::Mixed(text) => Some(Pattern::Text(text.clone())),
-        Words::Hole(_) => None,
-    }
+/// The single texts that fit, or more, as strings of JSON.
+fn as_pattern(words: &Words) -> Pattern {
+    let parts = match words {
+        Words::Literal(text) => vec![Part::Text(text.clone())],
+        Words::Mixed(text) => text.parts.clone(),
+        Words::Hole(slot) => {
+            let mut slot = slot.clone();
+            if matches!(slot.shape, Shape::Separated(_)) {
+                slot.role = Role::Forgotten(None);
+            }
+            vec![Part::Hole(slot)]
+        }
+    };
+    Pattern::Text(TextPattern { parts })
 }
