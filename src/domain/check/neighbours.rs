@@ -59,18 +59,9 @@ impl Neighbours {
     }
 
     /// Plain calls of other routes, on one side, that this route might write.
-    pub(super) fn of_route(
-        &self,
-        table: &RouteTable,
-        place: usize,
-        side: Side,
-    ) -> Vec<(String, Message)> {
+    pub(super) fn of_route(&self, table: &RouteTable, place: usize, side: Side) -> Vec<Message> {
         let route = table.route(place);
         let calls = &self.calls[usize::from(side == Side::Rpc)];
-        let named = |other: usize| {
-            let call = calls.get(other)?.clone()?;
-            Some((table.route(other).name.clone(), call))
-        };
         let others: Vec<usize> = match side {
             Side::Rest => self.rest.get(&route.method).cloned().unwrap_or_default(),
             Side::Rpc => match &route.rpc_call.method {
@@ -93,16 +84,15 @@ impl Neighbours {
             .into_iter()
             .filter(|other| *other != place && !apart(other));
         let both = near.take(MOST).flat_map(|other| {
-            let call = named(other);
-            let met = call.as_ref().and_then(|(name, call)| {
+            let call = calls.get(other).cloned().flatten();
+            let met = call.as_ref().and_then(|call| {
                 let Message::RpcCall { method, .. } = call else {
                     return None;
                 };
-                let call = Message::RpcCall {
+                Some(Message::RpcCall {
                     method: method.clone(),
                     params: Some(common::params(route, table.route(other))?),
-                };
-                Some((name.clone(), call))
+                })
             });
             call.into_iter().chain(met)
         });

@@ -13,9 +13,6 @@ use crate::domain::pattern::Pattern;
 use crate::domain::route::{Extra, Route, RouteTable, Waits};
 use crate::domain::side::Side;
 
-/// How many made-up messages of one direction are sent there and back.
-const MOST: usize = 160;
-
 /// Finds out what survives on every route of a table.
 #[must_use]
 pub fn check(table: &RouteTable) -> Vec<RouteReport> {
@@ -86,26 +83,17 @@ fn directions(
 }
 
 /// What the rows write that are tried before this one.
-fn earlier(
-    route: &Route,
-    row: usize,
-    (side, written): (Side, &[Option<Message>]),
-) -> Vec<(String, Message)> {
+fn earlier(route: &Route, row: usize, (side, written): (Side, &[Option<Message>])) -> Vec<Message> {
     let order = route.outcomes.order(side).iter();
     let earlier = order.take_while(|place| **place != row);
     let rows = route.outcomes.rows();
     let own = written.get(row).and_then(Option::as_ref);
-    let named = earlier.flat_map(|place| {
+    let messages = earlier.flat_map(|place| {
         let met = own.and_then(|own| common::reply(own, (&rows[row], &rows[*place])));
-        let both = written
-            .get(*place)
-            .cloned()
-            .flatten()
-            .into_iter()
-            .chain(met);
-        both.map(|message| (rows[*place].key.clone(), message))
+        let written = written.get(*place).cloned().flatten();
+        written.into_iter().chain(met)
     });
-    named.collect()
+    messages.collect()
 }
 
 fn never(subject: &Subject<'_>, why: Never) -> Direction {
@@ -158,7 +146,7 @@ fn carries(row: &Row, from: Side) -> bool {
 }
 
 /// Lets the rules look at a subject, then looks whether what they do not name survives.
-fn prove(subject: &Subject<'_>, near: &[(String, Message)], rules: &[RuleFn]) -> Direction {
+fn prove(subject: &Subject<'_>, near: &[Message], rules: &[RuleFn]) -> Direction {
     let mut direction = blank(subject);
     for rule in rules {
         for suspicion in rule(subject, near) {
@@ -242,7 +230,7 @@ fn is_stable(subject: &Subject<'_>, trip: &Trip, sense: Sense) -> bool {
 
 /// What no rule names survives; here it is seen to.
 fn cross_check(subject: &Subject<'_>, direction: &mut Direction) {
-    for sent in made_up(subject) {
+    for sent in subject.made_up() {
         let Some(trip) = subject.trip(&sent) else {
             continue;
         };
@@ -258,26 +246,4 @@ fn cross_check(subject: &Subject<'_>, direction: &mut Direction) {
             });
         }
     }
-}
-
-/// Each hole with each of its values, the others plain; lists of no, one and two elements.
-fn made_up(subject: &Subject<'_>) -> Vec<Message> {
-    let mut messages = Vec::new();
-    for elements in [1, 0, 2] {
-        messages.extend(subject.sized(None, (&[], elements)));
-    }
-    let mut all_absent = Vec::new();
-    for (hole, samples) in subject.samples.iter().enumerate() {
-        for value in samples.all() {
-            if messages.len() >= MOST {
-                break;
-            }
-            if value.is_none() {
-                all_absent.push((hole, None));
-            }
-            messages.extend(subject.sized(None, (&[(hole, value)], 2)));
-        }
-    }
-    messages.extend(subject.message(None, &all_absent));
-    messages
 }

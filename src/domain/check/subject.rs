@@ -35,6 +35,9 @@ fn noon() -> String {
     "2026-01-01T12:00:00Z".to_owned()
 }
 
+/// How many made-up messages of one subject are sent there and back.
+const MOST: usize = 160;
+
 /// The calls, or the replies of one row, that come from one side.
 #[derive(Debug)]
 pub(super) struct Subject<'t> {
@@ -185,6 +188,28 @@ impl<'t> Subject<'t> {
             Some(row) => self.reply(row, twist, bindings),
         };
         written.ok()
+    }
+
+    /// Each hole with each of its values, the others plain; lists of no, one and two elements.
+    pub(super) fn made_up(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for elements in [1, 0, 2] {
+            messages.extend(self.sized(None, (&[], elements)));
+        }
+        let mut all_absent = Vec::new();
+        for (hole, samples) in self.samples.iter().enumerate() {
+            for value in samples.all() {
+                if messages.len() >= MOST {
+                    break;
+                }
+                if value.is_none() {
+                    all_absent.push((hole, None));
+                }
+                messages.extend(self.sized(None, (&[(hole, value)], 2)));
+            }
+        }
+        messages.extend(self.message(None, &all_absent));
+        messages
     }
 
     fn call(&self, twist: Option<&Twist<'_>>, bindings: &Bindings) -> Result<Message, Misfit> {

@@ -13,6 +13,18 @@ pub(super) struct Trip {
     pub(super) there: Message,
     /// What comes back, or why nothing does.
     pub(super) back: Result<Message, String>,
+    /// Which route or row read the way back; none for the built-in table.
+    pub(super) by: Option<usize>,
+}
+
+impl Trip {
+    fn of(there: Message, back: Result<Leg, String>) -> Trip {
+        Trip {
+            there,
+            by: back.as_ref().ok().and_then(|leg| leg.by),
+            back: back.map(|leg| leg.message),
+        }
+    }
 }
 
 /// One translation: what it made, and which route or row did it.
@@ -34,11 +46,8 @@ impl Subject<'_> {
         }
         // The other side of a one-way route is entered by others, so the way back is its own.
         let way = (self.row.is_none() && !enters).then_some(self.place);
-        let back = self.leg(&there.message, way).map(|leg| leg.message);
-        Some(Trip {
-            there: there.message,
-            back,
-        })
+        let back = self.leg(&there.message, way);
+        Some(Trip::of(there.message, back))
     }
 
     /// Sends an answer there and back that no row fits; with the key of the row that took what was written.
@@ -49,12 +58,9 @@ impl Subject<'_> {
         }
         let back = self.leg(&there.message, None);
         let rows = self.route.outcomes.rows();
-        let taken = back.as_ref().ok().and_then(|leg| leg.by);
-        let trip = Trip {
-            there: there.message,
-            back: back.map(|leg| leg.message),
-        };
-        Some((trip, taken.and_then(|row| Some(rows.get(row)?.key.clone()))))
+        let trip = Trip::of(there.message, back);
+        let taken = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
+        Some((trip, taken))
     }
 
     /// Translates one message, by the table unless the route is told.

@@ -12,7 +12,7 @@ use crate::domain::pattern::{
 };
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [(String, Message)];
+type Near<'n> = &'n [Message];
 
 /// What no pattern would write by itself.
 const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];

@@ -148,7 +148,7 @@ pub(super) struct Suspicion {
 }
 
 /// A rule: looks at a subject, and at what other routes or rows write that might read the way back.
-pub(super) type RuleFn = fn(&Subject<'_>, &[(String, Message)]) -> Vec<Suspicion>;
+pub(super) type RuleFn = fn(&Subject<'_>, &[Message]) -> Vec<Suspicion>;
 
 /// All rules that can be taken away one by one.
 pub(super) const RULES: &[RuleFn] = &[

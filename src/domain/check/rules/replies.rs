@@ -16,7 +16,7 @@ use crate::domain::outcome::{BodyPattern, NumberPattern, Row, RpcReplyPattern, T
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [(String, Message)];
+type Near<'n> = &'n [Message];
 
 /// How many numbers of a list or a class are tried.
 const NUMBERS: usize = 4;

@@ -13,24 +13,30 @@ use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::outcome::RestReply;
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [(String, Message)];
+type Near<'n> = &'n [Message];
 
 /// What a row writes may fit a row that is tried earlier, which writes back what it makes of it. Complete
 /// up to the values tried: rows that are tried later never see it, and an earlier one that sees something
-/// sees what it would write itself, or what both patterns have in common.
+/// sees what it would write itself, what both patterns have in common, or what has one of its holes absent
+/// or odd.
 pub(in crate::domain::check) fn another_row(
     subject: &Subject<'_>,
     near: Near<'_>,
 ) -> Vec<Suspicion> {
-    if subject.row.is_none() {
+    let Some(own) = subject.row else {
         return Vec::new();
-    }
-    taken(subject, near, (Rule::AnotherRow, Weight::Loss))
+    };
+    let rows = subject.route.outcomes.rows();
+    let name = |row: usize| Some(rows.get(row)?.key.clone());
+    taken(subject, near, (own, &name))
+        .map(|(at, message)| suspicion(Rule::AnotherRow, Weight::Loss, (at, message)))
+        .collect()
 }
 
-/// What a route writes may be the call of another route. A REST call that is another route's is another
-/// operation; an RPC call that is another route's is the same call, whose other spelling comes back.
-/// Complete up to the values tried: every route that no literal of path or params tells apart is asked.
+/// What a route writes may be the call of another route. A REST call that would be another route's is
+/// refused when it is written, but for aliases; an RPC call that is another route's is the same call, whose
+/// other spelling comes back. Complete up to the values tried: every route that no literal of path or params
+/// tells apart is asked.
 pub(in crate::domain::check) fn another_route(
     subject: &Subject<'_>,
     near: Near<'_>,
@@ -42,19 +48,33 @@ pub(in crate::domain::check) fn another_route(
         Side::Rest => Weight::Norm,
         Side::Rpc => Weight::Loss,
     };
-    taken(subject, near, (Rule::AnotherRoute, weight))
+    let name = |route: usize| Some(subject.table.route(route).name.clone());
+    taken(subject, near, (subject.place, &name))
+        .map(|(at, message)| suspicion(Rule::AnotherRoute, weight, (at, message)))
+        .collect()
 }
 
-fn taken(subject: &Subject<'_>, near: Near<'_>, (rule, weight): (Rule, Weight)) -> Vec<Suspicion> {
-    let found = near.iter().filter_map(|(name, there)| {
-        Some(Suspicion {
-            rule,
-            weight,
-            at: name.clone(),
-            messages: vec![subject.source_of(there)?],
-        })
-    });
-    found.collect()
+/// The messages whose way back another route or row reads, with its name.
+fn taken<'s>(
+    subject: &'s Subject<'_>,
+    near: Near<'s>,
+    (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
+) -> impl Iterator<Item = (String, Message)> + 's {
+    let sources = near.iter().filter_map(|there| subject.source_of(there));
+    let messages = sources.chain(subject.made_up());
+    messages.filter_map(move |message| {
+        let by = subject.trip(&message)?.by.filter(|by| *by != own)?;
+        Some((name(by)?, message))
+    })
+}
+
+fn suspicion(rule: Rule, weight: Weight, (at, message): (String, Message)) -> Suspicion {
+    Suspicion {
+        rule,
+        weight,
+        at,
+        messages: vec![message],
+    }
 }
 
 /// The built-in table, which is the same for every route, and what the rows of this route do to it.
