@@ -134,7 +134,7 @@ fn challenge(
         passed += 1;
         let back = trip.back.as_ref();
         let survives = back.is_ok_and(|back| back.same(&sent));
-        let route = (&subject.route.rest, subject.pair());
+        let route = (&subject.route.rest, &subject.here, subject.pair());
         match direction.verdict() {
             Verdict::Lossless => {
                 prop_assert!(

@@ -2,7 +2,7 @@
 //!
 //! It changes patterns only; what becomes of the message is for others to see.
 
-use crate::domain::json::Json;
+use crate::domain::json::{Json, Kind};
 use crate::domain::pattern::{
     Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Shape,
     Slot, TextPattern, Words,
@@ -123,6 +123,12 @@ impl Twist<'_> {
         match words {
             Words::Hole(slot) if self.hits(slot) => match &self.raw {
                 Raw::Absent => Words::Hole(gone()),
+                // A list has a text for each element, or one that is cut at commas.
+                Raw::Value(list) if list.kind() == Kind::Array => Words::Hole(Slot {
+                    role: Role::Forgotten(Some(list.clone())),
+                    absence: Absence::Kept,
+                    ..slot.clone()
+                }),
                 Raw::Value(value) => Words::Literal(text_of(value)),
             },
             Words::Mixed(text)
