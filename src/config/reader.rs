@@ -221,7 +221,12 @@ impl<'t> Table<'t> {
         by: impl Fn(&mut Table<'_>) -> Option<T>,
     ) -> Vec<T> {
         let Some(items) = self.ask(name).and_then(|value| {
-            self.array(value, name, &format!("list of tables; write `[[{name}]]`"))
+            let header = join(&without_indexes(&self.key), name);
+            self.array(
+                value,
+                name,
+                &format!("list of tables; write `[[{header}]]`"),
+            )
         }) else {
             return Vec::new();
         };
@@ -361,6 +366,16 @@ impl<'t> Table<'t> {
             self.report(name, wrong);
         }
     }
+}
+
+/// A key as a header of TOML says it: `route[3].reply` is `route.reply`.
+fn without_indexes(key: &str) -> String {
+    let pieces = key.split('[');
+    let kept = pieces.map(|piece| match piece.split_once(']') {
+        Some((index, rest)) if index.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        Some(_) | None => piece,
+    });
+    kept.collect()
 }
 
 /// What stands under a key.

@@ -11,6 +11,7 @@ use crate::config::raw::{
 };
 use crate::domain::side::Side;
 
+mod any_route;
 mod any_text;
 mod flags;
 mod kind;

@@ -28,7 +28,8 @@ pub struct Schema {
 pub struct Violation {
     /// Where in the value: a JSON pointer (RFC 6901), empty for the value as a whole.
     pub pointer: String,
-    /// What is wrong there; further faults follow, each with its pointer. It quotes the schema, never the value.
+    /// What is wrong there; further faults follow, each with its pointer. Of the value
+    /// it says names of members only.
     pub what: String,
 }
 
@@ -78,12 +79,12 @@ fn masked(fault: &ValidationError<'_>) -> String {
 
 fn refusal(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
-        return match error {
-            ReferencingError::Unretrievable { uri, .. } => format!(
+        if let ReferencingError::Unretrievable { uri, .. } = error {
+            return format!(
                 "`$ref` leads to `{uri}`, out of the schema; write what it names under `$defs`, and `#/$defs/NAME`"
-            ),
-            other => format!("the schema cannot be resolved: {other}"),
-        };
+            );
+        }
+        return format!("the schema cannot be resolved: {error}");
     }
     let place = error.instance_path();
     format!("is no JSON Schema: at `{place}`, {error}")
@@ -109,7 +110,7 @@ fn open(value: &Json, pointer: &mut String) -> Result<Value, Violation> {
         },
         Kind::Array => {
             let mut items = Vec::new();
-            for (index, item) in value.elements().into_iter().enumerate() {
+            for (index, item) in value.elements().enumerate() {
                 let item = below(pointer, &index.to_string(), |pointer| {
                     open(&value.piece(item), pointer)
                 });

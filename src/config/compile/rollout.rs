@@ -4,8 +4,8 @@ use crate::config::compile::upstreams;
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawClient, RawConfig, RawFlag, RawMatch, StageWord};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Flag, FlagFault, Glob, Matcher, OTHER, Percent, Rollout, Stage,
-    StageFault,
+    Client, Clients, Defaults, Flag, FlagFault, Glob, Matcher, OTHER, Percent, Rollout, RouteEntry,
+    Stage, StageFault,
 };
 use crate::domain::side::Side;
 
@@ -17,7 +17,10 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         routes: raw
             .routes
             .iter()
-            .map(|route| route.name.value.as_str())
+            .map(|route| RouteEntry {
+                name: &route.name.value,
+                from: route.from.as_ref().map(|from| from.value),
+            })
             .collect(),
         names: raw
             .clients
@@ -73,7 +76,7 @@ fn client(raw: &RawClient) -> Client {
 
 /// What flags and defaults stand on.
 struct Ground<'g> {
-    routes: Vec<&'g str>,
+    routes: Vec<RouteEntry<'g>>,
     names: Vec<&'g str>,
     clients: &'g Clients,
     upstreams: &'g [Side],
@@ -103,7 +106,16 @@ impl Ground<'_> {
                 (raw.client.problem(message), did_you_mean(glob, &self.names))
             }
             FlagFault::NoRoute(glob) => {
-                (raw.route.problem(message), did_you_mean(glob, &self.routes))
+                let names: Vec<&str> = self.routes.iter().map(|route| route.name).collect();
+                (raw.route.problem(message), did_you_mean(glob, &names))
+            }
+            FlagFault::NotEntered(side) => {
+                let said = raw.side.as_ref().map(|side| side.problem(&*message));
+                let hint = format!("write `side = \"{}\"`, or name another route", side.other());
+                (
+                    said.unwrap_or_else(|| raw.name.problem(message)),
+                    Some(hint),
+                )
             }
             FlagFault::Stage(fault) => {
                 let way_out = match flag.side {
@@ -137,7 +149,8 @@ impl Ground<'_> {
         };
         let stage: Stage = said.value.into();
         // Only calls of a route are ever translated.
-        let never = stage == Stage::Translate && self.routes.is_empty();
+        let entered = self.routes.iter().any(|route| route.enters_from(side));
+        let never = stage == Stage::Translate && !entered;
         if let Some(fault) = stage.fault(side, self.upstreams).filter(|_| !never) {
             let hint = format!("{}, or choose another stage", add_upstream(fault));
             problems.push(said.problem(fault.to_string()).hint(hint));

@@ -221,12 +221,20 @@ fn without_any_upstream_that_alone_is_said() {
 }
 
 #[test]
-fn a_side_has_one_upstream_the_first_in_the_file() {
-    let main = format!("{BOTH}[upstream.a]\nside = 'rpc'\nurl = 'http://h/'\n");
+fn of_several_upstreams_of_a_side_one_says_that_it_takes_what_no_route_sends_elsewhere() {
+    let more = "[upstream.a]\nside = 'rpc'\nurl = 'http://h/'\n";
     assert_eq!(
-        problems_of(&Fixture::new(&main)),
-        "dualgauge.toml:7: upstream.a: the `rpc` side has its upstream, `new` at dualgauge.toml:4; \
-         more than one is not supported in this version"
+        problems_of(&Fixture::new(&format!("{BOTH}{more}"))),
+        "dualgauge.toml:4: upstream.new: the `rpc` side has several upstreams, and none of them says \
+         that it takes the calls whose route names none\n  hint: write `default = true` in one of them"
+    );
+    let wrong = "[[route]]\nname = 'r'\nrest = 'GET /r'\nrpc = 'r'\nupstream = { rest = 'a', rpc = 'ab' }\n";
+    assert_eq!(
+        problems_of(&Fixture::new(&format!(
+            "{BOTH}{more}default = true\n{wrong}"
+        ))),
+        "dualgauge.toml:15: route[0].upstream.rest: the upstream `a` is of the `rpc` side\n\
+         dualgauge.toml:15: route[0].upstream.rpc: there is no upstream `ab`"
     );
 }
 

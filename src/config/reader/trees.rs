@@ -64,7 +64,7 @@ impl Walk<'_> {
         match value {
             Value::String(_, text) => {
                 if self.tree.kind(key) == SaidKind::Date {
-                    let message = "a date is no JSON value; write it as a string";
+                    let message = "a date or a time is no JSON value; write it as a string";
                     self.report(key.to_owned(), Wrong::new(message));
                     return None;
                 }
@@ -96,14 +96,12 @@ impl Walk<'_> {
     }
 
     fn literal(&mut self, value: &Value, key: &str) -> Option<Tree> {
-        let text = match value {
+        let text = if let Value::Num(_, Num::F64(float)) = value {
             // Its `Debug` keeps the point of `2.0`, and an exponent where there would be many zeros.
-            Value::Num(_, Num::F64(float)) if float.is_finite() => Some(format!("{float:?}")),
-            Value::Num(_, Num::F64(_)) => None,
-            number => {
-                let truth = number.to_bool().map(|truth| truth.to_string());
-                truth.or_else(|| number.to_i128().map(|number| number.to_string()))
-            }
+            float.is_finite().then(|| format!("{float:?}"))
+        } else {
+            let truth = value.to_bool().map(|truth| truth.to_string());
+            truth.or_else(|| value.to_i128().map(|number| number.to_string()))
         };
         let json = text.and_then(|text| Json::parse(text.into(), 1).ok());
         if json.is_none() {

@@ -69,3 +69,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nesting_is_bounded_by_the_parser() {
+    let dotted = format!("{}a = 1", "a.".repeat(50_000));
+    let inline = format!("a = {}1{}", "{a = ".repeat(50_000), "}".repeat(50_000));
+    let list = format!("a = {}{}", "[".repeat(50_000), "]".repeat(50_000));
+    for text in [dotted, inline, list] {
+        let fixture = Fixture::new(&format!("[[route]]\nparams.{text}"));
+        assert!(fixture.load().is_err());
+    }
+}

@@ -222,3 +222,208 @@ fn an_example_holds_values_and_a_single_set_needs_no_list() {
     let route = self::route(one);
     assert_eq!(route.sets[0].key, "route[0].outcomes");
 }
+
+const WRONG: &str = r#"
+[[route]]
+name = "a"
+rest = "GET /"
+rpc = "a"
+params = { at = 1979-05-27, far = [1, inf], no = { x = nan } }
+query = ["q"]
+headers = 3
+extra = "kary"
+from = "frame"
+notify = "yes"
+lossy = true
+outcomes = []
+schema = { params = 3, reslt = {} }
+example = {}
+frame = {}
+silence = "1s"
+event = 1
+affinity = 1
+deprecated = {}
+bodi = {}
+[[route.outcome]]
+rest = { headers = 1, text = 2, stat = 200 }
+rpc = { result = 1, error = { code = 1 } }
+[[route.outcome]]
+rest = "200"
+rpc = { error = { message = 07:32:00 } }
+frame = {}
+lossi = ""
+[[route.outcome]]
+rest.status = 200
+rpc = {}
+
+[[route]]
+name = "b"
+rest = "GET /b"
+rpc = "b"
+from = "rst"
+outcomes = 3
+[[route.example]]
+way = "all"
+rest = { call = "", headers = { a = 1 }, body = { "a b" = ["{x}"] } }
+rpc = { methd = "a", params = "{" }
+reply = {
+  rest = { status = 99, text = "", body = {} },
+  rpc = {
+    error = { code = "1", message = 2 }, result = {} },
+}
+[[route.example]]
+rest.call = "GET /b"
+rpc.method = "b"
+reply = { rest = { status = 600 }, rpc = { error = {} } }
+
+[outcomes]
+one = 1
+two = {}
+three = ["row"]
+[[outcomes.four]]
+"#;
+
+const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON value; write it as a string
+6: route[0].params.far[1]: JSON has no infinite number and no `nan`; write a finite one
+6: route[0].params.no.x: JSON has no infinite number and no `nan`; write a finite one
+7: route[0].query: a list is no table
+8: route[0].headers: the number `3` is no table
+9: route[0].extra: `kary` is not allowed here; write `drop`, `reject` or `carry`
+10: route[0].from: `frame` is not supported in this version; write `rest` or `rpc`
+11: route[0].notify: the string `yes` is no boolean; write `true` or `false`
+12: route[0].lossy: the boolean `true` is no string
+13: route[0].outcomes: the list is empty; write at least one
+14: route[0].schema.params: the number `3` is no schema; write a table, or the name of a file
+14: route[0].schema.reslt: unknown key
+  hint: did you mean `result`?
+15: route[0].example: a table is no list of tables; write `[[route.example]]`
+16: route[0].frame: `frame` is not supported in this version
+17: route[0].silence: `silence` is not supported in this version
+18: route[0].event: unknown key
+19: route[0].affinity: `affinity` is not supported in this version
+20: route[0].deprecated: `deprecated` is not supported in this version
+21: route[0].bodi: unknown key
+  hint: did you mean `body`?
+23: route[0].outcome[0].rest: `status` is missing
+23: route[0].outcome[0].rest.headers: the number `1` is no table
+23: route[0].outcome[0].rest.stat: unknown key
+23: route[0].outcome[0].rest.text: the number `2` is no string
+24: route[0].outcome[0].rpc: `result` and `error` exclude each other; write one
+26: route[0].outcome[1].rest: the string `200` is no table
+27: route[0].outcome[1].rpc.error: `code` is missing
+27: route[0].outcome[1].rpc.error.message: a date or a time is no JSON value; write it as a string
+28: route[0].outcome[1].frame: `frame` is not supported in this version
+29: route[0].outcome[1].lossi: unknown key
+  hint: did you mean `lossy`?
+32: route[0].outcome[2].rpc: `result` or `error` is missing
+38: route[1].from: `rst` is not allowed here; write `rest` or `rpc`
+  hint: did you mean `rest`?
+39: route[1].outcomes: the number `3` is no string
+41: route[1].example[0].way: `all` is not allowed here; write `both`, `rest` or `rpc`
+42: route[1].example[0].rest.body."a b"[0]: a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null
+42: route[1].example[0].rest.call: the string is empty; write at least one character
+42: route[1].example[0].rest.headers: the header `a` of an example is no string
+43: route[1].example[0].rpc: `method` is missing
+43: route[1].example[0].rpc.methd: unknown key
+  hint: did you mean `method`?
+43: route[1].example[0].rpc.params: `{` has no closing brace; write `{{` for a literal one
+45: route[1].example[0].reply.rest: `body` is JSON and `text` is none; write one of them
+45: route[1].example[0].reply.rest.status: the number `99` is no whole number from 200 to 599
+46: route[1].example[0].reply.rpc: `result` and `error` exclude each other; write one
+47: route[1].example[0].reply.rpc.error.code: the string `1` is no whole number from -9223372036854775808 to 9223372036854775807
+47: route[1].example[0].reply.rpc.error.message: the message of an error is a string
+52: route[1].example[1].reply.rest.status: the number `600` is no whole number from 200 to 599
+52: route[1].example[1].reply.rpc.error: `code` is missing
+52: route[1].example[1].reply.rpc.error: `message` is missing
+55: outcomes.one: the number `1` is no list of tables; write `[[outcomes.one]]`
+56: outcomes.two: a table is no list of tables; write `[[outcomes.two]]`
+57: outcomes.three[0]: the string `row` is no table
+58: outcomes.four[0]: `rest` is missing
+58: outcomes.four[0]: `rpc` is missing"#;
+
+#[test]
+fn every_wrong_value_is_told_at_its_line() {
+    assert_eq!(
+        Fixture::new(WRONG)
+            .problems()
+            .replace("dualgauge.toml:", ""),
+        EVERY_WRONG
+    );
+}
+
+#[test]
+fn a_set_is_of_one_file() {
+    let set = "[[outcomes.common]]\nrest.status = 200\nrpc.result = 1\n";
+    let fixture = Fixture::new("include = ['a.toml', 'b.toml']\n[outcomes]\nother = []\n")
+        .file("a.toml", set)
+        .file(
+            "b.toml",
+            format!("\n{set}{}", set.replace("common", "other")),
+        );
+    assert_eq!(
+        fixture.problems(),
+        "b.toml:2: outcomes.common: the set is written at a.toml:1 as well; write all its rows in one file, or give it another name\n\
+         b.toml:5: outcomes.other: the set is written at dualgauge.toml:3 as well; write all its rows in one file, or give it another name"
+    );
+}
+
+#[test]
+fn a_set_of_an_included_file_keeps_its_lines() {
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /'\nrpc = 'a'\noutcomes = 'common'\n";
+    let fixture = Fixture::new(&format!("include = ['r.toml']\n{route}")).file(
+        "r.toml",
+        "\n[[outcomes.common]]\nrest.status = 200\nrpc.result = 1\n",
+    );
+    let config = fixture.config();
+    let [set] = config.sets.as_slice() else {
+        panic!("one set");
+    };
+    let place = |key: &str| {
+        let place = config.places.nearest(key).to_string();
+        place.replace(&format!("{}/", fixture.path("").display()), "")
+    };
+    assert!(set.name.place.to_string().ends_with("r.toml:2"));
+    assert!(place("outcomes.common[0].rpc.result.deeper[3]").ends_with("r.toml:4"));
+}
+
+#[test]
+fn a_schema_may_lie_in_a_file_beside_the_one_that_names_it() {
+    let route = |name: &str, schema: &str| {
+        format!(
+            "[[route]]\nname = '{name}'\nrest = 'GET /{name}'\nrpc = '{name}'\nschema = {schema}\n"
+        )
+    };
+    let main = route(
+        "a",
+        "{ params = 'schemas/a.json', result = 'routes/b.json' }",
+    );
+    let fixture = Fixture::new(&format!("include = ['routes/*.toml']\n{main}"))
+        .file("routes/r.toml", route("b", "{ result = 'b.json' }"))
+        .file("schemas/a.json", r#"{"type":"object"}"#)
+        .file("routes/b.json", "true");
+    let config = fixture.config();
+    let [a, b] = config.routes.as_slice() else {
+        panic!("two routes");
+    };
+    let params = a.schema.params.as_ref().unwrap();
+    assert_eq!(params.value, RawSchema::Written(json!({"type": "object"})));
+    let of_b = b.schema.result.as_ref().unwrap();
+    assert_eq!(of_b.value, RawSchema::Written(json!(true)));
+    // A reload looks at all of them.
+    let files = [
+        "dualgauge.toml",
+        "routes/r.toml",
+        "routes/b.json",
+        "schemas/a.json",
+    ];
+    assert_eq!(config.files, files.map(|name| fixture.path(name)));
+
+    let main = route("a", "{ params = 'none.json', result = 'bad.json' }");
+    let fixture = Fixture::new(&main).file("bad.json", "{\n \"a\": }");
+    let folder = fixture.path("").display().to_string();
+    assert_eq!(
+        fixture.problems().replace(&folder, ""),
+        "dualgauge.toml:5: route[0].schema.params: `none.json` cannot be read: No such file or directory (os error 2)\n\
+         dualgauge.toml:5: route[0].schema.result: `bad.json` is no JSON: expected value at line 2 column 7"
+    );
+}

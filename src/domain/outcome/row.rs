@@ -7,10 +7,11 @@ use super::{RestAnswer, RestReply, RpcAnswer};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pattern::{
-    Bindings, Facts, Misfit, Pattern, Presence, Reading, Scope, Strangers, Words, Writing,
+    Bindings, Facts, Misfit, Pattern, Presence, Reading, Scope, Slot, Strangers, Words, Writing,
 };
 use crate::domain::pieces::{Pieces, PiecesWriter};
 use crate::domain::route::HeaderItem;
+use crate::domain::side::Side;
 use crate::domain::translate::{Terms, read_headers, write_headers};
 
 /// One outcome.
@@ -108,6 +109,32 @@ pub(in crate::domain) struct Written<A> {
 }
 
 impl Row {
+    /// How many places of a side bind a hole.
+    pub(super) fn binds(&self, side: Side) -> usize {
+        let mut count = 0;
+        let mut visit = |slot: &Slot| count += usize::from(slot.binds().is_some());
+        match side {
+            Side::Rest => {
+                let words = self.rest.headers.iter().map(|item| &item.words);
+                words.flat_map(Words::slots).for_each(&mut visit);
+                match &self.rest.body {
+                    BodyPattern::Json(pattern) => pattern.slots(&mut visit),
+                    BodyPattern::Text(words) => words.slots().into_iter().for_each(visit),
+                    BodyPattern::Nothing | BodyPattern::Anything => {}
+                }
+            }
+            Side::Rpc => match &self.rpc {
+                RpcReplyPattern::Result(pattern) => pattern.slots(&mut visit),
+                RpcReplyPattern::Error { message, data, .. } => {
+                    for pattern in message.iter().chain(data) {
+                        pattern.slots(&mut visit);
+                    }
+                }
+            },
+        }
+        count
+    }
+
     fn reading(&self, depth: u16) -> Reading {
         Reading::of(self.facts.holes.len(), Strangers::Open, depth)
     }

@@ -1,5 +1,7 @@
 //! All outcomes of a route: which row an answer fits, on each side.
 
+use std::cmp::Reverse;
+
 use super::builtin::{self, ReplyLimits};
 use super::draft::RowSource;
 use super::row::{Content, Row, Seen, ToolResult, Written};
@@ -59,7 +61,12 @@ impl Outcomes {
         let outcomes = Outcomes { rows, orders };
         for (place, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(place, side));
-            if let [Some(one), Some(_)] = never {
+            // That a route has its own row in place of one of a set is what the order is for.
+            let replaced = |other: usize| row.origin != outcomes.rows[other].origin;
+            if let [Some(one), Some(other)] = never
+                && !replaced(one)
+                && !replaced(other)
+            {
                 let what = format!(
                     "the row can never be used: {} fits whatever it fits, on both sides",
                     outcomes.rows[one].key
@@ -193,9 +200,12 @@ fn order(rows: &[Row], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize>
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|place| {
+        let row = &rows[*place];
+        // Of two that fit the same answers, the one that names more of them loses less.
         (
-            std::cmp::Reverse(refined[*place]),
-            rows[*place].origin,
+            Reverse(refined[*place]),
+            Reverse(row.binds(side)),
+            row.origin,
             *place,
         )
     });

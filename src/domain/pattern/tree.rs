@@ -49,13 +49,13 @@ impl Tree {
     fn write(&self, out: &mut Vec<u8>) -> Result<(), PatternError> {
         match self {
             Tree::Literal(json) => out.extend_from_slice(json.as_bytes()),
-            Tree::Text(text) => match parse_text(text)? {
-                Pattern::Literal(json) => out.extend_from_slice(json.as_bytes()),
-                _ => {
+            Tree::Text(text) => {
+                let Pattern::Literal(json) = parse_text(text)? else {
                     let what = "a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null";
                     return Err(PatternError::new(what));
-                }
-            },
+                };
+                out.extend_from_slice(json.as_bytes());
+            }
             Tree::Table(members) => {
                 out.push(b'{');
                 for (index, (name, member)) in members.iter().enumerate() {

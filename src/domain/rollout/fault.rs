@@ -31,6 +31,23 @@ impl Stage {
     }
 }
 
+/// What a flag needs to know of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteEntry<'r> {
+    /// Its name.
+    pub name: &'r str,
+    /// The only side that it is entered from, if there is one.
+    pub from: Option<Side>,
+}
+
+impl RouteEntry<'_> {
+    /// Whether a call may enter the route from a side.
+    #[must_use]
+    pub fn enters_from(&self, side: Side) -> bool {
+        self.from.is_none_or(|only| only == side)
+    }
+}
+
 /// What is wrong with a flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagFault {
@@ -40,6 +57,11 @@ pub enum FlagFault {
     /// It speaks of nothing.
     #[error("`{0}` fits no route")]
     NoRoute(String),
+    /// It speaks of calls that never come.
+    #[error(
+        "no call of the `{0}` side is of a route that the flag fits: each is entered from the other side only"
+    )]
+    NotEntered(Side),
     /// It gives a stage that cannot run.
     #[error(transparent)]
     Stage(#[from] StageFault),
@@ -62,6 +84,7 @@ impl FlagFault {
         match self {
             FlagFault::NoClient(_) => "client",
             FlagFault::NoRoute(_) => "route",
+            FlagFault::NotEntered(_) => "side",
             FlagFault::Stage(_) => "stage",
             FlagFault::NoKey { .. } => "percent",
         }
@@ -69,32 +92,46 @@ impl FlagFault {
 }
 
 impl Flag {
-    /// Everything that is wrong with the flag among these clients, names of routes and sides with an upstream.
+    /// Everything that is wrong with the flag among these clients, routes and sides with an upstream.
     ///
     /// A share needs a key. Where some of the clients that the flag covers have one and others have none, as with
     /// `*`, the flag says by `without_key` what becomes of the latter, and that is no fault. Where none has one, no
     /// caller ever has a bucket, and whatever the percentage says, the flag takes nobody or everybody: that is one,
     /// also with `without_key = "in"`. Zero per cent that takes nobody needs no key.
     #[must_use]
-    pub fn faults(&self, clients: &Clients, routes: &[&str], upstreams: &[Side]) -> Vec<FlagFault> {
+    pub fn faults(
+        &self,
+        clients: &Clients,
+        routes: &[RouteEntry<'_>],
+        upstreams: &[Side],
+    ) -> Vec<FlagFault> {
         let mut faults = Vec::new();
         let covered = self.covered(clients);
         if covered.is_empty() {
             faults.push(FlagFault::NoClient(self.client.as_str().to_owned()));
         }
-        if routes.iter().any(|route| self.route.fits(route)) {
-            let sides = Side::ALL.into_iter();
-            let sides = sides.filter(|side| self.side.is_none_or(|own| own == *side));
-            faults.extend(
-                sides
-                    .filter_map(|side| self.stage.fault(side, upstreams))
-                    .map(FlagFault::Stage),
-            );
-        } else {
-            faults.push(FlagFault::NoRoute(self.route.as_str().to_owned()));
-        }
+        faults.extend(self.idle(routes, upstreams));
         faults.extend(self.missing_key(&covered));
         faults
+    }
+
+    /// What keeps the flag from acting on any call, or on those of a side that its routes are entered from.
+    fn idle(&self, routes: &[RouteEntry<'_>], upstreams: &[Side]) -> Vec<FlagFault> {
+        let fitting = routes.iter().filter(|route| self.route.fits(route.name));
+        let fitting: Vec<_> = fitting.collect();
+        if fitting.is_empty() {
+            return vec![FlagFault::NoRoute(self.route.as_str().to_owned())];
+        }
+        let entered = |side: &Side| fitting.iter().any(|route| route.enters_from(*side));
+        match self.side {
+            Some(side) if !entered(&side) => vec![FlagFault::NotEntered(side)],
+            own => {
+                let sides = Side::ALL.into_iter().filter(entered);
+                let sides = sides.filter(|side| own.is_none_or(|own| own == *side));
+                let faults = sides.filter_map(|side| self.stage.fault(side, upstreams));
+                faults.map(FlagFault::Stage).collect()
+            }
+        }
     }
 
     /// The clients that the flag speaks of, each with whether its callers can be told apart.

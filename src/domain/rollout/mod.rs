@@ -16,7 +16,7 @@ use super::side::Side;
 pub use bucket::{Bucket, bucket};
 pub use client::{Caller, Client, Clients, Digest, KeySource, Matcher, OTHER};
 pub use decide::{Decision, Defaults, Rollout, Why};
-pub use fault::{FlagFault, StageFault};
+pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Flag, Percent, WithoutKey};
 pub use glob::Glob;
 

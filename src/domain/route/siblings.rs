@@ -289,16 +289,42 @@ fn learn(foreign: &mut Vec<String>, new: Vec<String>) {
 
 /// Notes at each object the names that the other pattern has at the same place.
 fn mark(pattern: &mut Pattern, twin: &Pattern) {
-    let (Pattern::Object(object), Pattern::Object(twin)) = (pattern, twin) else {
-        return;
-    };
-    let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
-    let new = twin.members.iter().map(|(name, _)| name);
-    let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
-    learn(&mut object.foreign, new);
-    for (name, member) in &mut object.members {
-        if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {
-            mark(member, twin);
+    match (pattern, twin) {
+        (Pattern::Object(object), Pattern::Object(twin)) => {
+            let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
+            let new = twin.members.iter().map(|(name, _)| name);
+            let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
+            learn(&mut object.foreign, new);
+            for (name, member) in &mut object.members {
+                if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {
+                    mark(member, twin);
+                }
+            }
         }
+        (Pattern::List(list), Pattern::List(twin)) => {
+            for (item, twin) in list.items.iter_mut().zip(&twin.items) {
+                mark(item, twin);
+            }
+        }
+        (Pattern::Each(each), Pattern::Each(twin)) => mark(&mut each.item, &twin.item),
+        (Pattern::Each(each), Pattern::List(twin)) => {
+            for twin in &twin.items {
+                mark(&mut each.item, twin);
+            }
+        }
+        (Pattern::List(list), Pattern::Each(twin)) => {
+            for item in &mut list.items {
+                mark(item, &twin.item);
+            }
+        }
+        (
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::Object(_)
+            | Pattern::List(_)
+            | Pattern::Each(_),
+            _,
+        ) => {}
     }
 }

@@ -58,7 +58,9 @@ fn any_rest() -> impl Strategy<Value = String> {
 
 fn any_route() -> impl Strategy<Value = RawRoute> {
     let rpc = prop_oneof!["[ab]/[ab]", "\\PC{0,8}"];
-    ("[ab]{1,2}|\\PC{0,6}", any_rest(), rpc).prop_map(|(name, rest, rpc)| RawRoute {
+    let from = prop::option::of(any_side());
+    let name = "[ab]{1,2}|\\PC{0,6}";
+    (name, any_rest(), rpc, from).prop_map(|(name, rest, rpc, from)| RawRoute {
         place: Place::Default,
         key: "route[0]".to_owned(),
         name: located(name, "route[0].name"),
@@ -69,7 +71,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         query: Vec::new(),
         headers: Vec::new(),
         extra: None,
-        from: None,
+        from: from.map(|from| located(from, "route[0].from")),
         notify: None,
         effect: None,
         timeout: None,
@@ -80,6 +82,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         sets: Vec::new(),
         examples: Vec::new(),
         schema: RawSchemas::default(),
+        upstreams: Vec::new(),
     })
 }
 

@@ -153,3 +153,34 @@ fn problems_of_both_files_are_said_together() {
         "none.toml: cannot be read: No such file or directory (os error 2)"
     );
 }
+
+#[test]
+fn a_flag_of_one_side_needs_a_route_that_is_entered_from_it() {
+    let main = |from: &str| {
+        let routes = PEOPLE.replace(
+            "rpc = 'tools/list'",
+            &format!("rpc = 'tools/list'\nfrom = '{from}'"),
+        );
+        format!("rollout.flags = 'flags.toml'\n{OLD}{routes}")
+    };
+    let flag = |route: &str, side: &str, stage: &str| {
+        format!("[[flag]]\nname = 'f'\nroute = '{route}'\n{side}\nstage = '{stage}'\n")
+    };
+    let problems = |from: &str, flag: String| {
+        let fixture = Fixture::new(&main(from)).file("flags.toml", flag);
+        read(&fixture).err().map(|_| problems_of(&fixture))
+    };
+    assert_eq!(
+        problems("rest", flag("tools.*", "side = 'rpc'", "translate")).unwrap(),
+        "flags.toml:4: flag[0].side: no call of the `rpc` side is of a route that the flag fits: each is entered from the other side only\n  \
+         hint: write `side = \"rest\"`, or name another route"
+    );
+    // The other route is entered from both sides.
+    assert_eq!(
+        problems("rest", flag("*", "side = 'rpc'", "translate")),
+        None
+    );
+    // No call of the REST side can come, so it does not matter that there is no RPC upstream for it.
+    assert_eq!(problems("rpc", flag("tools.*", "", "translate")), None);
+    assert!(problems("rest", flag("tools.*", "", "translate")).is_some());
+}

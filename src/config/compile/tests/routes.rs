@@ -1,6 +1,7 @@
 //! Routes beyond the short form.
 
-use super::{BOTH, plan, problems};
+use super::{BOTH, NEW, plan, problems};
+use crate::domain::side::Side;
 
 #[test]
 fn a_route_of_every_kind_of_pattern_becomes_part_of_the_plan() {
@@ -129,4 +130,66 @@ fn every_fault_of_patterns_sets_and_schemas_is_told_at_its_line() {
     ];
     let text = format!("{BOTH}{EVERY_FAULT}");
     assert_eq!(problems(&text), expected.join("\n"));
+}
+
+const SHORT: &str = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+
+#[test]
+fn a_row_of_a_route_stands_in_place_of_one_of_a_set() {
+    let row = |code: i32| {
+        format!(
+            "rest = {{ status = 404, body = {{ code = '{{code}}' }} }}\nrpc = {{ error = {{ code = {code}, message = '{{code}}' }} }}\n"
+        )
+    };
+    let used = plan(&format!(
+        "{BOTH}{SHORT}outcomes = 'common'\n[[route.outcome]]\n{}[[outcomes.common]]\n{}",
+        row(-1),
+        row(-1)
+    ));
+    assert_eq!(used.routes.route(0).outcomes.order(Side::Rest), [0, 1]);
+    let twice = format!(
+        "{BOTH}{SHORT}[[route.outcome]]\n{}[[route.outcome]]\n{}",
+        row(-1),
+        row(-1)
+    );
+    assert_eq!(
+        problems(&twice),
+        "14: route[0].outcome[1]: the row can never be used: route[0].outcome[0] fits whatever it fits, on both sides"
+    );
+}
+
+#[test]
+fn rows_of_a_set_that_overlap_are_told_once_however_many_routes_use_it() {
+    let other = SHORT.replace("'a'", "'b'").replace("/a", "/b");
+    let main = format!(
+        "{BOTH}{SHORT}outcomes = 'common'\n{other}outcomes = 'common'\n\
+         [[outcomes.common]]\nrest = {{ status = 400, body = {{ a = '{{m}}' }} }}\nrpc.error = {{ code = 1, message = '{{m}}' }}\n\
+         [[outcomes.common]]\nrest = {{ status = 400, body = {{ b = '{{m}}' }} }}\nrpc.error = {{ code = 2, message = '{{m}}' }}\n"
+    );
+    assert_eq!(
+        problems(&main),
+        "20: outcomes.common[1]: it fits answers of rest servers that outcomes.common[0] fits as well, and neither is more specific; name a member or a text that tells them apart"
+    );
+}
+
+#[test]
+fn a_set_is_named_once() {
+    let main = format!(
+        "{BOTH}{SHORT}outcomes = [\n'common',\n'common']\n[[outcomes.common]]\nrest.status = 201\nrpc.result = 1\n"
+    );
+    assert_eq!(
+        problems(&main),
+        "13: route[0].outcomes[1]: the set `common` is named twice"
+    );
+}
+
+#[test]
+fn a_route_entered_from_one_side_needs_no_upstream_for_the_other() {
+    let main = format!("rollout.default.rpc = 'translate'\n{NEW}{SHORT}from = 'rest'\n");
+    assert_eq!(plan(&main).routes.route(0).from, Some(Side::Rest));
+    let entered = format!("rollout.default.rpc = 'translate'\n{NEW}{SHORT}from = 'rpc'\n");
+    assert!(
+        problems(&entered)
+            .starts_with("1: rollout.default.rpc: `translate` sends calls of the `rpc` side")
+    );
 }
