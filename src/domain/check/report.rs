@@ -54,8 +54,6 @@ pub enum Never {
     NotEntered,
     /// Another row, by its place, takes whatever this one fits.
     Hidden(usize),
-    /// The route sends notifications, which nobody answers.
-    NotAnswered,
 }
 
 /// What happens to members that no pattern names.
@@ -81,8 +79,8 @@ impl Strange {
     }
 }
 
-/// What is to be said of a direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is to be said of a direction, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Every message comes back as it was.
     Lossless,
