@@ -63,13 +63,17 @@ fn report(checked: &Checked<'_>) -> String {
         }
     }
     let [name, rest, rpc] = widths;
+    let effects = checked
+        .routes()
+        .map(|(route, _)| route.effect.as_str().len());
+    let widest = effects.max().unwrap_or(0);
     let mut text = String::new();
     for (route, report) in checked.routes() {
         let [one, two, three] = columns(route);
         let effect = route.effect.as_str();
         let verdicts = verdicts(report);
         text.push_str(&format!(
-            "{one:name$}  {two:rest$}  {three:rpc$}  {effect:10}  {verdicts}\n"
+            "{one:name$}  {two:rest$}  {three:rpc$}  {effect:widest$}  {verdicts}\n"
         ));
         below(route, report, &mut text);
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use crate::domain::json::{Json, encode};
+use crate::domain::json::{Json, Kind, encode};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::outcome::{RestAnswer, RestReply, RpcAnswer};
 use crate::domain::percent::{Plus, decode, normalise};
@@ -125,6 +125,73 @@ impl Message {
                 _,
             ) => false,
         }
+    }
+}
+
+impl Message {
+    /// Whether this is what an example shows: the same call, or a reply that says at least as much, for an
+    /// example need not repeat what is only written.
+    pub(super) fn shows(&self, example: &Message) -> bool {
+        match (self, example) {
+            (Message::RestReply(found), Message::RestReply(example)) => {
+                let named = |name: &HeaderName| {
+                    let values =
+                        |map: &HeaderMap| Vec::from_iter(map.get_all(name).iter().cloned());
+                    values(&found.headers) == values(&example.headers)
+                };
+                let parsed = |reply: &RestReply| Json::parse(reply.body.clone(), u16::MAX).ok();
+                let bodies = match (parsed(found), parsed(example)) {
+                    (Some(found), Some(example)) => holds(&found, &example),
+                    (_, _) => found.body == example.body,
+                };
+                found.status == example.status && example.headers.keys().all(named) && bodies
+            }
+            (
+                Message::RpcReply(Reply::Result(found)),
+                Message::RpcReply(Reply::Result(example)),
+            ) => holds(found, example),
+            (Message::RpcReply(Reply::Error(found)), Message::RpcReply(Reply::Error(example))) => {
+                let data = match (&found.data, &example.data) {
+                    (Some(found), Some(example)) => holds(found, example),
+                    (_, example) => example.is_none(),
+                };
+                found.code == example.code && found.message.same(&example.message) && data
+            }
+            (
+                Message::RestCall { .. }
+                | Message::RpcCall { .. }
+                | Message::RestReply(_)
+                | Message::RpcReply(_),
+                _,
+            ) => self.same(example),
+        }
+    }
+}
+
+/// Whether a value has every member that another one has, at every depth.
+fn holds(found: &Json, example: &Json) -> bool {
+    match (found.kind(), example.kind()) {
+        (Kind::Object, Kind::Object) => {
+            let names = example.open().unwrap_or_default();
+            names.iter().all(|member| {
+                let twin = found.member(&member.name);
+                let wanted = example.piece(member.value.clone());
+                twin.is_some_and(|twin| holds(&twin, &wanted))
+            })
+        }
+        (Kind::Array, Kind::Array) => {
+            let pieces = |list: &Json| -> Vec<Json> {
+                let places = list.elements().into_iter();
+                places.map(|place| list.piece(place)).collect()
+            };
+            let (found, example) = (pieces(found), pieces(example));
+            let mut pairs = found.iter().zip(&example);
+            found.len() == example.len() && pairs.all(|(found, example)| holds(found, example))
+        }
+        (
+            Kind::Object | Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null,
+            _,
+        ) => found.same(example),
     }
 }
 

@@ -77,7 +77,6 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         timeout: None,
         successor: None,
         lossy: None,
-        upstreams: Vec::new(),
         rows: Vec::new(),
         sets: Vec::new(),
         examples: Vec::new(),
