@@ -4,8 +4,12 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod check;
+pub mod claim;
+pub mod document;
 pub mod envelope;
+pub mod explain;
 pub mod failure;
+pub mod headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
@@ -14,6 +18,7 @@ pub mod pattern;
 pub mod percent;
 pub mod pieces;
 pub mod plan;
+pub mod refusal;
 pub mod rollout;
 pub mod route;
 pub mod schema;

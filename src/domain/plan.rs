@@ -33,7 +33,13 @@ impl Plan {
     /// The upstream of a side that takes what no route has sent elsewhere.
     #[must_use]
     pub fn upstream(&self, side: Side) -> Option<&UpstreamPlan> {
-        let place = self.upstreams.of(None, side)?;
+        self.upstream_for(None, side)
+    }
+
+    /// The upstream of a side for the calls of a route, or of no route.
+    #[must_use]
+    pub fn upstream_for(&self, route: Option<usize>, side: Side) -> Option<&UpstreamPlan> {
+        let place = self.upstreams.of(route, side)?;
         self.upstreams.all.get(place)
     }
 }

@@ -137,11 +137,16 @@ pub fn read_body(
             Some(body) => unexpected_body(route, body, reading),
         };
     };
-    // An empty body and none are alike, and none is written.
-    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
-    if body.is_none() && is_plain {
-        return Ok(());
-    }
+    // An absent body is the empty object, where the pattern is one.
+    let empty = Json::literal("{}");
+    let body = match pattern {
+        Pattern::Object(_) => body.or(Some(&empty)),
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => body,
+    };
     let read = pattern.read(body, reading);
     read.map_err(|misfit| misfit.within("body"))
 }

@@ -13,8 +13,6 @@ use crate::domain::pattern::PatternError;
 /// The sets, and what compiling routes with them has shown.
 pub(super) struct Sets<'r> {
     sets: &'r [RawSet],
-    /// The sets that some route names.
-    named: BTreeSet<&'r str>,
     /// By the key of a set: the routes whose rows were compiled with it.
     users: BTreeMap<&'r str, usize>,
     /// The routes that met an error in a row of a set.
@@ -25,7 +23,6 @@ impl<'r> Sets<'r> {
     pub(super) fn new(raw: &'r RawConfig) -> Self {
         Sets {
             sets: &raw.sets,
-            named: BTreeSet::new(),
             users: BTreeMap::new(),
             errors: BTreeMap::new(),
         }
@@ -58,7 +55,6 @@ impl<'r> Sets<'r> {
                 });
                 continue;
             };
-            self.named.insert(&set.name.value);
             rows.extend(set.rows.iter().map(|row| RowSource {
                 origin: place + 1,
                 ..row.clone()
@@ -97,14 +93,6 @@ impl<'r> Sets<'r> {
 
     /// Says what is wrong with the sets.
     pub(super) fn finish(self, places: &Places, problems: &mut Vec<Problem>) {
-        for set in self.sets {
-            if !self.named.contains(set.name.value.as_str()) {
-                problems.push(set.name.problem(format!(
-                    "no route names the set `{}`; name it by `outcomes`, or remove it",
-                    set.name.value
-                )));
-            }
-        }
         for ((key, what), routes) in self.errors {
             let set = self.sets.iter().find(|set| lies_in(set, &key));
             let users = set.and_then(|set| self.users.get(set.name.key.as_str()));

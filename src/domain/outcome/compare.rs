@@ -1,6 +1,6 @@
 //! Which of two rows is more specific, on the answers of one side's servers.
 
-use super::row::{BodyPattern, Row, RpcReplyPattern, ToolResult};
+use super::row::{BodyPattern, IS_ERROR, Row, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::{
     Pattern, Words, World, meeting, within as within_json, words_meeting, words_within,
 };
@@ -18,9 +18,10 @@ pub(super) fn within(one: &Row, other: &Row, side: Side) -> bool {
         }
         Side::Rpc => match (&one.rpc, &other.rpc) {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
-                let spares = (one.tool, other.tool);
-                spares != (ToolResult::Any, ToolResult::Succeeded)
-                    && within_json(first, second, World::Open)
+                let spared = other.tool == ToolResult::Any
+                    || one.tool == ToolResult::Succeeded
+                    || says(first) == Some(Says::Success);
+                spared && within_json(first, second, World::Open)
             }
             (
                 RpcReplyPattern::Error {
@@ -54,8 +55,13 @@ pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
                 && bodies_meet(&one.body, &other.body)
         }
         Side::Rpc => match (&one.rpc, &other.rpc) {
-            (RpcReplyPattern::Result(one), RpcReplyPattern::Result(other)) => {
-                meeting(one, other, World::Open).is_some()
+            (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
+                let spares = |row: &Row, pattern: &Pattern| {
+                    row.tool == ToolResult::Succeeded && says(pattern) == Some(Says::Failure)
+                };
+                !spares(one, second)
+                    && !spares(other, first)
+                    && meeting(first, second, World::Open).is_some()
             }
             (
                 RpcReplyPattern::Error {
@@ -76,6 +82,31 @@ pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
             (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
             | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
         },
+    }
+}
+
+/// What a pattern says of a tool's success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Success,
+    Failure,
+}
+
+/// What a pattern of a result says of success, if it does.
+fn says(pattern: &Pattern) -> Option<Says> {
+    let Pattern::Object(object) = pattern else {
+        return None;
+    };
+    let mut members = object.members.iter();
+    let (_, member) = members.find(|(name, _)| name == IS_ERROR)?;
+    match member {
+        Pattern::Literal(literal) if literal.as_bytes() == b"true" => Some(Says::Failure),
+        Pattern::Literal(_) => Some(Says::Success),
+        Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::Object(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => None,
     }
 }
 

@@ -89,6 +89,14 @@ pub struct RestCall {
     pub foreign: Vec<String>,
 }
 
+impl RestCall {
+    /// Whether a parameter of the query must be a certain text.
+    fn has_literal(&self) -> bool {
+        let mut items = self.query.iter();
+        items.any(|item| matches!(item.words, Words::Literal(_)))
+    }
+}
+
 /// The RPC side of a call.
 #[derive(Debug, Clone)]
 pub struct RpcCall {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::specificity::{heads_share, literals, refines, share};
+use super::table::holds_literal;
 use super::{Route, TableError};
 use crate::domain::json::Json;
 use crate::domain::pattern::Pattern;
@@ -52,16 +53,18 @@ impl Group {
         self.by_body == ByBody::Yes
     }
 
-    /// The siblings that a literal in params leaves; `None` where no literal tells them apart.
-    pub(super) fn told_by(&self, params: Option<&Json>) -> Option<&[usize]> {
-        let told = self.told.as_ref()?;
+    /// The siblings that a literal text in params leaves.
+    pub(super) fn told_by(&self, params: Option<&Json>) -> &[usize] {
+        let Some(told) = &self.told else {
+            return &self.routes;
+        };
         let mut value = params.cloned();
         for name in &told.path {
             value = value.and_then(|value| value.member(name));
         }
         let text = value.and_then(|value| value.text()?.ok());
         let found = text.and_then(|text| told.by_text.get(&text));
-        Some(found.map_or(&told.others, Vec::as_slice))
+        found.map_or(&told.others, Vec::as_slice)
     }
 }
 
@@ -88,6 +91,13 @@ pub(super) fn arrange(
     side: Side,
     errors: &mut Vec<TableError>,
 ) {
+    let has_literal = |route: &usize| {
+        let body = routes[*route].rest_call.body.as_ref();
+        body.is_some_and(holds_literal)
+    };
+    if side == Side::Rest && group.routes.iter().any(has_literal) {
+        group.by_body = ByBody::Yes;
+    }
     if group.routes.len() < 2 {
         return;
     }

@@ -9,7 +9,7 @@ use super::siblings::{Group, arrange, duplicate_names};
 use super::url::Query;
 use super::{BindError, PathError, Route, Segments};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Reading, Words};
+use crate::domain::pattern::{Pattern, Reading, Strangers, Words};
 use crate::domain::side::Side;
 use crate::domain::translate::{
     RestHead, Terms, ToRest, read_body, read_rest, read_rpc, rpc_to_rest,
@@ -155,27 +155,34 @@ impl RouteTable {
             };
         }
         match self.tree.find(segments, method) {
-            Found::Routes(group) => match group.routes() {
-                [route] => RestSelection::Route(*route),
-                _ if group.needs_body() => RestSelection::ByBody(group),
-                routes => {
-                    let head = RestHead {
-                        segments,
-                        query,
-                        headers,
-                    };
-                    RestSelection::Route(self.among_rest(routes, head))
-                }
-            },
+            Found::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
+            Found::Routes(group) => {
+                let head = RestHead {
+                    segments,
+                    query,
+                    headers,
+                };
+                let found = self.among_rest(group.routes(), head);
+                found.map_or(RestSelection::Unrouted, RestSelection::Route)
+            }
             Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
             Found::Nothing => RestSelection::Unrouted,
         }
     }
 
-    /// Finds the route of a REST call whose body decides.
+    /// Finds the route of a REST call whose body decides; none where no route has the literals that it has.
     #[must_use]
-    pub fn select_by_body(&self, group: &Group, head: RestHead<'_>, body: Option<&Json>) -> usize {
-        let routes = group.routes();
+    pub fn select_by_body(
+        &self,
+        group: &Group,
+        head: RestHead<'_>,
+        body: Option<&Json>,
+    ) -> Option<usize> {
+        let possible = |route: &&usize| {
+            let pattern = self.route(**route).rest_call.body.as_ref();
+            pattern.is_none_or(|pattern| has_literals(pattern, body))
+        };
+        let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
         let fits = |route: &&usize| {
             let route = self.route(**route);
             read_rest(route, head, TERMS)
@@ -183,27 +190,17 @@ impl RouteTable {
                 .is_ok()
         };
         let found = routes.iter().find(fits).copied();
-        found.unwrap_or_else(|| self.among_rest(routes, head))
+        found.or_else(|| self.among_rest(&routes, head))
     }
 
-    /// Finds the route of an RPC call; the nearest one where none fits.
+    /// Finds the route of an RPC call; the nearest one where none fits that has the literals of the call.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
+        let call = (method, params);
         match self.by_rpc.get(method) {
-            Some(group) => match group.routes() {
-                [route] => Some(*route),
-                _ => self.among_rpc(group, (method, params)),
-            },
+            Some(group) => self.first_rpc(group.told_by(params), call),
             None => {
-                let named = |route: &&usize| {
-                    let words = &self.route(**route).rpc_call.method;
-                    let mut reading = Reading::of(
-                        self.route(**route).facts.holes.len(),
-                        crate::domain::pattern::Strangers::Dropped,
-                        TERMS.depth,
-                    );
-                    words.read(&[method], &mut reading).is_ok()
-                };
+                let named = |route: &&usize| self.has_method(**route, method);
                 let named: Vec<usize> = self
                     .by_rpc_pattern
                     .routes()
@@ -211,9 +208,16 @@ impl RouteTable {
                     .filter(named)
                     .copied()
                     .collect();
-                self.first_rpc(&named, (method, params))
+                self.first_rpc(&named, call)
             }
         }
+    }
+
+    /// Whether a method fits the pattern of a route.
+    fn has_method(&self, route: usize, method: &str) -> bool {
+        let route = self.route(route);
+        let mut reading = Reading::of(route.facts.holes.len(), Strangers::Dropped, TERMS.depth);
+        route.rpc_call.method.read(&[method], &mut reading).is_ok()
     }
 
     /// Writes the REST call of an RPC call that belongs to a route.
@@ -270,40 +274,38 @@ impl RouteTable {
             && route.rest_call.path.verb == twin.rest_call.path.verb
     }
 
-    /// Among routes of one path and method: the most specific that fits, else the nearest.
-    fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> usize {
+    /// Among routes of one path and method, those whose literals the query has: the most specific that fits, else
+    /// the nearest.
+    fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> Option<usize> {
+        if let [route] = routes
+            && !self.route(*route).rest_call.has_literal()
+        {
+            return Some(*route);
+        }
         let Ok(query) = Query::parse(head.query) else {
-            return routes[0];
+            return routes.first().copied();
         };
+        let possible = |route: &&usize| query.has_literals(&self.route(**route).rest_call.query);
         let fits = |route: &&usize| read_rest(self.route(**route), head, TERMS).is_ok();
         let named = |route: &&usize| {
             let items = &self.route(**route).rest_call.query;
             items.iter().filter(|item| query.has(&item.key)).count()
         };
+        let possible = || routes.iter().filter(possible);
         // `max_by_key` takes the last of equals, and the first in the order of the group is wanted.
-        let nearest = || routes.iter().rev().max_by_key(named);
-        routes
-            .iter()
-            .find(fits)
-            .or_else(nearest)
-            .copied()
-            .unwrap_or(routes[0])
-    }
-
-    fn among_rpc(&self, group: &Group, call: (&str, Option<&Json>)) -> Option<usize> {
-        match group.told_by(call.1) {
-            Some([]) | None => self.first_rpc(group.routes(), call),
-            Some(routes) => self.first_rpc(routes, call),
-        }
+        let nearest = || possible().rev().max_by_key(named);
+        possible().find(fits).or_else(nearest).copied()
     }
 
     fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
-        if let [route] = routes {
-            return Some(*route);
+        let possible = |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.1);
+        let possible: Vec<usize> = routes.iter().filter(possible).copied().collect();
+        if let [route] = possible[..] {
+            return Some(route);
         }
         let fits = |route: &&usize| read_rpc(self.route(**route), call, TERMS).is_ok();
-        let found = routes.iter().find(fits).copied();
-        found.or_else(|| self.nearest_rpc(routes, call.1))
+        let found = possible.iter().find(fits).copied();
+        found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 
     /// The route that knows most of what the call names.
@@ -317,5 +319,29 @@ impl RouteTable {
             names.iter().filter(|name| known(name)).count()
         };
         routes.iter().rev().max_by_key(named).copied()
+    }
+}
+
+/// Whether a value has the literals of a pattern in their places: else it cannot be meant.
+fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
+    match pattern {
+        Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
+        Pattern::Object(object) => object.members.iter().all(|(name, member)| {
+            !holds_literal(member)
+                || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
+        }),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+    }
+}
+
+/// Whether there are literals in a pattern, but for those in lists.
+pub(super) fn holds_literal(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Literal(_) => true,
+        Pattern::Object(object) => object
+            .members
+            .iter()
+            .any(|(_, member)| holds_literal(member)),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
     }
 }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{BindError, Extra, PlacedHole, RestCall, Route, SegmentPattern, Segments, Template};
-use crate::domain::pattern::{Reading, Writing};
+use super::{
+    BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
+};
+use crate::domain::pattern::{Reading, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus};
 
 /// A query, cut into its pairs; values are decoded where they are read.
@@ -40,6 +42,17 @@ impl<'a> Query<'a> {
         self.pairs.iter().any(|(known, _)| known == name)
     }
 
+    /// Whether the query has the literals of a route.
+    pub(super) fn has_literals(&self, items: &[QueryItem]) -> bool {
+        items.iter().all(|item| match &item.words {
+            Words::Literal(text) => {
+                let values = self.values(&item.key);
+                values.is_ok_and(|values| values.iter().any(|value| value == text))
+            }
+            Words::Hole(_) | Words::Mixed(_) => true,
+        })
+    }
+
     fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
         let values = named.map(|(_, value)| percent::decode(value, Plus::Space));
@@ -48,8 +61,8 @@ impl<'a> Query<'a> {
             .map_err(|error| BindError::new(in_query(name), error))
     }
 
-    /// The pairs that bear none of the names that a route knows.
-    fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
+    /// The names of the pairs that bear none of those that a route knows.
+    pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
         let known = |name: &str| call.query.iter().any(|item| item.key == name);
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))

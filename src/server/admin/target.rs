@@ -3,6 +3,7 @@
 use http::Method;
 
 use crate::domain::percent::{Plus, decode};
+use crate::domain::side::Side;
 
 /// One thing that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(super) enum Target {
     Flip(String),
     Unflip(String),
     Plan,
+    /// The document of a side of the routes.
+    Document(Side),
 }
 
 /// Why nothing can be asked like that.
@@ -46,6 +49,8 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/metrics" => Target::Metrics,
         "/api/v1/flags" => Target::Flags,
         "/api/v1/plan" => Target::Plan,
+        "/api/v1/openapi.json" => Target::Document(Side::Rest),
+        "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return flag(method, path),
     };
     if reads(method) {
@@ -90,6 +95,21 @@ mod tests {
             (Method::HEAD, "/metrics", Ok(Target::Metrics)),
             (Method::GET, "/readyz", Ok(Target::Readiness)),
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
+            (
+                Method::GET,
+                "/api/v1/openapi.json",
+                Ok(Target::Document(Side::Rest)),
+            ),
+            (
+                Method::HEAD,
+                "/api/v1/openrpc.json",
+                Ok(Target::Document(Side::Rpc)),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/openapi.json",
+                Err(Lost::Method { allow: READ }),
+            ),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
             (
                 Method::GET,

@@ -126,7 +126,6 @@ fn every_fault_of_patterns_sets_and_schemas_is_told_at_its_line() {
         "42: route[2].schema.result: `$ref` leads to `x.json`, out of the schema; write what it names under `$defs`, and `#/$defs/NAME`",
         "45: outcomes.common[0].rest: `{>id}` writes what nothing reads: no hole `id` is shared by both sides, and the call has none (with the route `c`)",
         "51: outcomes.common[1].rest.status: 99 is no status of an answer; write one from 200 to 599",
-        "53: outcomes.never: no route names the set `never`; name it by `outcomes`, or remove it",
     ];
     let text = format!("{BOTH}{EVERY_FAULT}");
     assert_eq!(problems(&text), expected.join("\n"));
