@@ -333,7 +333,10 @@ pub fn rpc_to_rest(
 }
 
 /// A body that may be absent and has nothing to say is not sent.
-fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, BindError> {
+pub(in crate::domain) fn write_body(
+    pattern: &Pattern,
+    writing: &Writing<'_>,
+) -> Result<Option<Pieces>, BindError> {
     let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
