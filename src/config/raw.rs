@@ -7,12 +7,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{HeaderName, Uri};
+use http::{HeaderName, Method, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
+use crate::domain::cors::{HostName, Origin, WithCredentials};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::rollout::Glob;
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
@@ -43,6 +47,10 @@ pub struct RawConfig {
     pub routes: Vec<RawRoute>,
     /// `[[outcomes.NAME]]`, sorted by name.
     pub sets: Vec<RawSet>,
+    /// `[[local]]`: those of the main file, then those of the included files in order.
+    pub locals: Vec<RawLocal>,
+    /// `[cors]`
+    pub cors: Option<RawCors>,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -56,6 +64,8 @@ pub struct RawListen {
     pub address: Located<SocketAddr>,
     /// `workers`: one thread each; the number of cores unless said.
     pub workers: Located<usize>,
+    /// `hosts`: any where there are none.
+    pub hosts: Vec<Located<HostName>>,
 }
 
 /// `[upstream.NAME]`
@@ -397,4 +407,96 @@ impl LogLevelWord {
             LogLevelWord::Trace => "trace",
         }
     }
+}
+
+/// `[cors]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCors {
+    /// `origins`: at least one.
+    pub origins: Vec<Located<RawOrigin>>,
+    /// `headers`; those that are asked for where it is absent.
+    pub headers: Option<Vec<Located<HeaderName>>>,
+    /// `expose`
+    pub expose: Vec<Located<HeaderName>>,
+    /// `credentials`
+    pub credentials: Located<WithCredentials>,
+    /// `max_age`
+    pub max_age: Option<Located<Duration>>,
+}
+
+/// One of `origins`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawOrigin {
+    /// `*`
+    Any,
+    /// An origin.
+    One(Origin),
+}
+
+/// `[[local]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawLocal {
+    /// `rest` or `rpc`
+    pub call: RawLocalCall,
+    /// `answer`
+    pub answer: Located<RawAnswer>,
+}
+
+/// Which calls a `[[local]]` answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawLocalCall {
+    /// `rest`: a method and a path.
+    Rest(Located<(Method, String)>),
+    /// `rpc`: a method, or a glob of methods.
+    Rpc(Located<Glob>),
+}
+
+impl RawLocalCall {
+    /// The calls, as they are written.
+    #[must_use]
+    pub fn line(&self) -> Located<String> {
+        match self {
+            RawLocalCall::Rest(call) => call
+                .clone()
+                .map(|(method, path)| format!("{method} {path}")),
+            RawLocalCall::Rpc(method) => method.clone().map(|glob| glob.as_str().to_owned()),
+        }
+    }
+}
+
+/// What a `[[local]]` answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawAnswer {
+    /// A word.
+    Word(LocalWord),
+    /// `result`
+    Result(Json),
+    /// `error`
+    Error(ErrorObject),
+    /// `status`
+    Reply(RawReply),
+}
+
+/// The answer to a REST call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawReply {
+    /// `status`: 200 to 599.
+    pub status: Located<u16>,
+    /// `body`: not beside `text`.
+    pub body: Option<Json>,
+    /// `text`
+    pub text: Option<String>,
+    /// `headers`
+    pub headers: Vec<(Located<String>, Located<String>)>,
+}
+
+/// An answer that is made here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalWord {
+    /// The REST side of the routes.
+    OpenApi,
+    /// The RPC side of the routes.
+    OpenRpc,
+    /// Nothing: `null`, where an answer is due.
+    Nothing,
 }

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod claim;
+pub mod cors;
 pub mod document;
 pub mod envelope;
 pub mod explain;
@@ -13,6 +14,7 @@ pub mod headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
+pub mod local;
 pub mod outcome;
 pub mod pattern;
 pub mod percent;

@@ -6,6 +6,7 @@
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};
 
+use super::cors::Foreign;
 use super::failure::{Advice, Failure, Reason};
 use super::json::{Fault, Json};
 use super::jsonrpc::{MessageError, ResponseFault};
@@ -56,6 +57,27 @@ pub fn not_posted(method: &Method) -> Failure {
 pub fn irregular_rpc_path(why: PathError) -> Failure {
     let message = format!(
         "path: {why} is refused, because the path without it is an RPC path; send the path in its normal form"
+    );
+    Failure::new(Reason::MalformedTarget, message)
+}
+
+/// Another origin or host than those that the proxy itself answers.
+#[must_use]
+pub fn foreign(why: Foreign) -> Failure {
+    let message = match why {
+        Foreign::Origin => {
+            "a page of another origin is not answered here; the origin must be that of the host, or one of `[cors] origins`"
+        }
+        Foreign::Host => "this host is not answered here; the host must be one of `[listen] hosts`",
+    };
+    Failure::new(Reason::OriginRefused, message)
+}
+
+/// The path of a local answer, for a program that tidies up.
+#[must_use]
+pub fn irregular_local_path(why: PathError) -> Failure {
+    let message = format!(
+        "path: {why} is refused, because the proxy itself answers the path without it; send the path in its normal form"
     );
     Failure::new(Reason::MalformedTarget, message)
 }

@@ -3,6 +3,7 @@
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, Method};
 
+use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, strangers};
@@ -122,6 +123,9 @@ fn tell(
     (company, explanation): (Company, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
+    if own::rpc(case, call, explanation)? == Own::Told {
+        return Ok(());
+    }
     let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
     match (decision.stage, selected) {

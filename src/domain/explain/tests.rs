@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::json::Json;
+use crate::domain::local::Locals;
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
 use crate::domain::rollout::{Client, Clients, Defaults, KeySource, Matcher, Rollout, Stage};
@@ -70,6 +71,9 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         routes: RouteTable::build(routes.into()).unwrap(),
+        locals: Locals::default(),
+        cors: None,
+        hosts: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(
                 vec![Client {

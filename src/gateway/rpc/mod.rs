@@ -24,7 +24,7 @@ use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::{decide, identify};
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -267,6 +267,9 @@ impl Letter {
         if company.is_full() {
             // What could not be answered is not asked, either.
             return Err(full(plan));
+        }
+        if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
+            return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let decision = decide(record, plan, caller, selected);
