@@ -111,7 +111,9 @@ pub(in crate::domain) fn write_headers(
     for item in items {
         for text in item.words.write(writing)? {
             let trimmed = text.trim_matches([' ', '\t']) == text;
-            let value = HeaderValue::from_str(&text).ok().filter(|_| trimmed);
+            let fits =
+                trimmed && (!item.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
+            let value = HeaderValue::from_str(&text).ok().filter(|_| fits);
             let value = value.ok_or_else(|| {
                 let place = format!("header `{}`", item.name);
                 BindError::new(place, "its value cannot stand in a header (RFC 9110 §5.5)")
@@ -180,6 +182,7 @@ pub fn rest_to_rpc(
     terms: Terms,
 ) -> Result<ToRpc, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
+    refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
     let mut params = PiecesWriter::with_capacity(256);
@@ -202,6 +205,26 @@ pub fn rest_to_rpc(
         call: reading.bindings,
         dropped: reading.dropped,
     })
+}
+
+/// What a body carries to params must not be taken for the protocol's own member.
+fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
+    let carries =
+        matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
+    let Some(body) = body.filter(|body| carries && names_protocol(body)) else {
+        return Ok(());
+    };
+    match body.member(PROTOCOL_MEMBER) {
+        None => Ok(()),
+        Some(_) => {
+            let what = "a member of this name belongs to the protocol on the other side, and is not carried";
+            Err(BindError::new(format!("body/{PROTOCOL_MEMBER}"), what))
+        }
+    }
+}
+
+fn names_protocol(value: &Json) -> bool {
+    memmem::find(value.as_bytes(), b"\"_meta\"").is_some()
 }
 
 /// Checks a value against the schema of its route.
@@ -276,8 +299,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    let occurs = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
-    if names_it || !occurs || params.kind() != Kind::Object {
+    if names_it || !names_protocol(params) || params.kind() != Kind::Object {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());

@@ -214,7 +214,10 @@ pub(super) fn select_rest(table: &RouteTable, message: &Message) -> Option<usize
     match table.select_rest(method, &segments, query, headers) {
         RestSelection::Route(route) => Some(route),
         RestSelection::ByBody(group) => table.select_by_body(group, head, body.as_ref()),
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => None,
+        RestSelection::OtherMethods(_)
+        | RestSelection::OtherLiterals
+        | RestSelection::Unrouted
+        | RestSelection::Unsafe(_) => None,
     }
 }
 

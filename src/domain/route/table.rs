@@ -55,6 +55,8 @@ pub enum RestSelection<'t> {
     ByBody(&'t Group),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
+    /// Routes have this path and method, but each has a literal that the call has not.
+    OtherLiterals,
     /// No route has this path.
     Unrouted,
     /// The path names a route only after normalising.
@@ -163,7 +165,7 @@ impl RouteTable {
                     headers,
                 };
                 let found = self.among_rest(group.routes(), head);
-                found.map_or(RestSelection::Unrouted, RestSelection::Route)
+                found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
             Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
             Found::Nothing => RestSelection::Unrouted,
@@ -223,6 +225,13 @@ impl RouteTable {
         }
     }
 
+    /// Whether some route has this RPC method, whatever its params.
+    #[must_use]
+    pub fn knows_rpc(&self, method: &str) -> bool {
+        let mut patterns = self.by_rpc_pattern.routes().iter();
+        self.by_rpc.contains_key(method) || patterns.any(|route| self.has_method(*route, method))
+    }
+
     /// Whether a method fits the pattern of a route.
     fn has_method(&self, route: usize, method: &str) -> bool {
         let route = self.route(route);
@@ -259,9 +268,10 @@ impl RouteTable {
                 let own = group.routes().contains(&index).then_some(index);
                 own.or(group.routes().first().copied())
             }
-            RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => {
-                None
-            }
+            RestSelection::OtherMethods(_)
+            | RestSelection::OtherLiterals
+            | RestSelection::Unrouted
+            | RestSelection::Unsafe(_) => None,
         };
         match taken.filter(|taken| *taken != index) {
             // An alias that is entered from the other side only has a twin in its place.
