@@ -63,6 +63,16 @@ fn own_answers() -> Vec<Local> {
     vec![Local::Rest(here), Local::Rpc(ping)]
 }
 
+fn cors() -> Cors {
+    Cors {
+        origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
+        headers: RequestHeaders::Mirrored,
+        expose: Vec::new(),
+        credentials: WithCredentials::No,
+        max_age: None,
+    }
+}
+
 /// Everything is translated; the header `x-key` is the API key.
 fn plan() -> Plan {
     let params = |members: &[(&str, &str)]| {
@@ -91,13 +101,7 @@ fn plan() -> Plan {
     Plan {
         routes: RouteTable::build(routes.into()).unwrap(),
         locals: Locals::build(own_answers()).unwrap(),
-        cors: Some(Cors {
-            origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
-            headers: RequestHeaders::Mirrored,
-            expose: Vec::new(),
-            credentials: WithCredentials::No,
-            max_age: None,
-        }),
+        cors: Some(cors()),
         hosts: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(
