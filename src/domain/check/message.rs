@@ -181,7 +181,7 @@ fn holds(found: &Json, example: &Json) -> bool {
         }
         (Kind::Array, Kind::Array) => {
             let pieces = |list: &Json| -> Vec<Json> {
-                let places = list.elements().into_iter();
+                let places = list.elements();
                 places.map(|place| list.piece(place)).collect()
             };
             let (found, example) = (pieces(found), pieces(example));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::arbitrary::{Dice, dice};
 use super::check;
-use super::corpus::{corpus, said};
+use super::corpus::{corpus, route, said};
 use super::message::Message;
 use super::prove::check_by;
 use super::report::{Direction, Finding, Kind, Verdict};
@@ -234,4 +234,32 @@ fn random_tables_have_every_verdict() {
             "{verdict:?}: {seen:?}"
         );
     }
+}
+
+/// Trips grow with the routes, and not with their square: siblings of one method and one path are told apart by
+/// a literal.
+#[test]
+fn a_thousand_routes_are_checked_at_the_cost_of_each() {
+    let mut sources = Vec::new();
+    for index in 0..500 {
+        let text = format!(
+            "rest = 'GET /items/k{index}/{{id}}?limit={{limit:integer=50}}'\nrpc = 'tools/call'\n\
+             params = {{ name = 'tool{index}', arguments = {{ id = '{{id}}', limit = '{{limit}}' }} }}"
+        );
+        sources.push(text);
+        sources.push(format!(
+            "rest = 'PUT /things/{{id}}/t{index}'\nrpc = 'things/{index}'"
+        ));
+    }
+    let read =
+        |(index, text): (usize, &String)| route(&text.parse().unwrap(), &format!("r{index}"));
+    let tried = |routes: usize| {
+        let table = RouteTable::build(sources[..routes].iter().enumerate().map(read).collect());
+        let reports = check(&table.unwrap());
+        assert_eq!(reports.len(), routes);
+        let directions = reports.iter().flat_map(|report| &report.directions);
+        directions.map(|direction| direction.tried).sum::<usize>()
+    };
+    let (half, whole) = (tried(500), tried(1000));
+    assert!(whole <= half * 21 / 10, "{half} {whole}");
 }

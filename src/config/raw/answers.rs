@@ -1,4 +1,4 @@
-//! `[cors]` and `[[local]]`.
+//! What the proxy answers itself: `[cors]` and `[[local]]`.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use crate::domain::cors::{Origin, WithCredentials};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::rollout::Glob;
-
 /// `[cors]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCors {
