@@ -176,8 +176,61 @@ impl Dice {
         (Tree::Table(one), Tree::Table(other))
     }
 
-    /// A route that spells out its params, with its rows.
+    /// A route in its short form, whose method or path another one may share.
+    fn short(&mut self, index: usize) -> RouteSource {
+        const TYPES: [&str; 5] = ["", ":integer", ":boolean", ":string[]", ":enum(p|r)"];
+        let method = self.pick(&["GET", "POST", "PUT"]);
+        let path = self.pick(&["/s", "/s/{id}", "/s/{id}/all", "/s/{id=**}"]);
+        let mut rest = format!("{method} {path}");
+        if self.below(2) == 0 {
+            let (one, _) = self.spelled(&TYPES);
+            rest.push_str(&format!("?q={one}"));
+        }
+        let rpc = match self.below(3) {
+            0 => "tools/call".to_owned(),
+            1 if path.contains("{id}") => "s/{id}".to_owned(),
+            _ => format!("m{index}"),
+        };
+        RouteSource {
+            key: format!("route[{index}]"),
+            name: format!("r{index}"),
+            rest,
+            rpc,
+            rows: (0..self.below(3)).map(|row| self.row(row)).collect(),
+            ..RouteSource::default()
+        }
+    }
+
+    /// A route for one tool, beside generic ones with its method.
+    fn tool(&mut self, index: usize) -> RouteSource {
+        let (one, other) = self.object(1);
+        let tool = text(format!("tool{}", self.below(3)));
+        RouteSource {
+            key: format!("route[{index}]"),
+            name: format!("r{index}"),
+            rest: format!("POST /s/t{index}"),
+            rpc: "tools/call".to_owned(),
+            params: Some(Tree::Table(vec![
+                ("name".to_owned(), tool),
+                ("arguments".to_owned(), other),
+            ])),
+            body: Some(one),
+            rows: (0..self.below(3)).map(|row| self.row(row)).collect(),
+            ..RouteSource::default()
+        }
+    }
+
+    /// Any route, with its rows.
     pub(super) fn route(&mut self, index: usize) -> RouteSource {
+        match self.below(5) {
+            3 => self.short(index),
+            4 => self.tool(index),
+            _ => self.full(index),
+        }
+    }
+
+    /// A route that spells out its params.
+    fn full(&mut self, index: usize) -> RouteSource {
         let has_body = self.below(2) == 0;
         let mut rest = if has_body { "POST" } else { "GET" }.to_owned();
         rest.push_str(&format!(" /r{index}"));
@@ -264,6 +317,24 @@ impl Dice {
             (None, None) => literal("7"),
             (Some(_), _) => other,
         };
+        let (mut status, mut other, mut headers) = (status, other, Vec::new());
+        if let Tree::Table(members) = &mut other {
+            match self.below(6) {
+                0 => {
+                    status = text("{status:integer}");
+                    members.push(("status".to_owned(), text("{status}")));
+                }
+                1 => {
+                    headers.push(("location".to_owned(), text("/x/{loc}")));
+                    members.push(("loc".to_owned(), text("{loc}")));
+                }
+                2 => {
+                    headers.push(("content-type".to_owned(), text("{type=text/csv}")));
+                    members.push(("type".to_owned(), text("{type}")));
+                }
+                _ => {}
+            }
+        }
         let rpc = if is_error {
             let message = match self.below(3) {
                 0 => None,
@@ -283,7 +354,7 @@ impl Dice {
             origin: index,
             rest: RestReplySource {
                 status,
-                headers: Vec::new(),
+                headers,
                 body,
                 text: content,
             },

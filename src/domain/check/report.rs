@@ -137,6 +137,12 @@ pub struct Witness {
 }
 
 impl Direction {
+    /// Whether none of the made-up messages passed, although some should.
+    #[must_use]
+    pub fn is_untried(&self) -> bool {
+        self.never.is_none() && self.tried == 0 && self.kind != Kind::BuiltIn
+    }
+
     /// What is to be said of it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
