@@ -3,22 +3,28 @@
 //! Whatever a later step may find a fault in is [`Located`], so that its problem names file and line. No value
 //! here has been compared with another one, except that names are not given twice.
 
+mod answers;
+mod words;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{HeaderName, Method, Uri};
+use http::{HeaderName, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
-use crate::domain::cors::{HostName, Origin, WithCredentials};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::ErrorObject;
+use crate::domain::cors::HostName;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
-use crate::domain::rollout::Glob;
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
+
+pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use words::{
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, StageWord, UnroutedWord,
+    WithoutKeyWord,
+};
 
 /// The whole configuration, without the flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -320,183 +326,4 @@ pub struct RawFlag {
     pub without_key: Located<WithoutKeyWord>,
     /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.
     pub text_hash: String,
-}
-
-/// What happens to a REST call without a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnroutedWord {
-    /// It goes to the REST upstream.
-    Passthrough,
-    /// It is answered by the proxy.
-    Reject,
-}
-
-/// What an upstream gets of the caller's credentials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CredentialsWord {
-    /// All.
-    Forward,
-    /// None.
-    Drop,
-}
-
-/// A stage, by its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageWord {
-    /// `passthrough`
-    Passthrough,
-    /// `translate`
-    Translate,
-    /// `retired`
-    Retired,
-}
-
-/// What a call does to the server behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EffectWord {
-    /// Nothing.
-    Safe,
-    /// Twice is the same as once.
-    Idempotent,
-    /// Twice is not the same as once.
-    Unsafe,
-}
-
-/// What a percentage means for a caller without a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithoutKeyWord {
-    /// The flag does not apply.
-    Out,
-    /// The flag applies.
-    In,
-}
-
-/// How a line of the log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormatWord {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
-}
-
-/// The least important line that is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevelWord {
-    /// `error`
-    Error,
-    /// `warn`
-    Warn,
-    /// `info`
-    Info,
-    /// `debug`
-    Debug,
-    /// `trace`
-    Trace,
-}
-
-impl LogLevelWord {
-    /// The word itself.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LogLevelWord::Error => "error",
-            LogLevelWord::Warn => "warn",
-            LogLevelWord::Info => "info",
-            LogLevelWord::Debug => "debug",
-            LogLevelWord::Trace => "trace",
-        }
-    }
-}
-
-/// `[cors]`
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawCors {
-    /// `origins`: at least one.
-    pub origins: Vec<Located<RawOrigin>>,
-    /// `headers`; those that are asked for where it is absent.
-    pub headers: Option<Vec<Located<HeaderName>>>,
-    /// `expose`
-    pub expose: Vec<Located<HeaderName>>,
-    /// `credentials`
-    pub credentials: Located<WithCredentials>,
-    /// `max_age`
-    pub max_age: Option<Located<Duration>>,
-}
-
-/// One of `origins`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RawOrigin {
-    /// `*`
-    Any,
-    /// An origin.
-    One(Origin),
-}
-
-/// `[[local]]`
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawLocal {
-    /// `rest` or `rpc`
-    pub call: RawLocalCall,
-    /// `answer`
-    pub answer: Located<RawAnswer>,
-}
-
-/// Which calls a `[[local]]` answers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RawLocalCall {
-    /// `rest`: a method and a path.
-    Rest(Located<(Method, String)>),
-    /// `rpc`: a method, or a glob of methods.
-    Rpc(Located<Glob>),
-}
-
-impl RawLocalCall {
-    /// The calls, as they are written.
-    #[must_use]
-    pub fn line(&self) -> Located<String> {
-        match self {
-            RawLocalCall::Rest(call) => call
-                .clone()
-                .map(|(method, path)| format!("{method} {path}")),
-            RawLocalCall::Rpc(method) => method.clone().map(|glob| glob.as_str().to_owned()),
-        }
-    }
-}
-
-/// What a `[[local]]` answers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RawAnswer {
-    /// A word.
-    Word(LocalWord),
-    /// `result`
-    Result(Json),
-    /// `error`
-    Error(ErrorObject),
-    /// `status`
-    Reply(RawReply),
-}
-
-/// The answer to a REST call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawReply {
-    /// `status`: 200 to 599.
-    pub status: Located<u16>,
-    /// `body`: not beside `text`.
-    pub body: Option<Json>,
-    /// `text`
-    pub text: Option<String>,
-    /// `headers`
-    pub headers: Vec<(Located<String>, Located<String>)>,
-}
-
-/// An answer that is made here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocalWord {
-    /// The REST side of the routes.
-    OpenApi,
-    /// The RPC side of the routes.
-    OpenRpc,
-    /// Nothing: `null`, where an answer is due.
-    Nothing,
 }

@@ -347,8 +347,9 @@ pub(in crate::domain) fn write_body(
                 .iter()
                 .all(u8::is_ascii_whitespace)
     };
-    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
-    let may_be_absent = is_plain || pattern.may_be_absent();
+    // A hole whose value is the empty object has something to say.
+    let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
+        || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
     Ok(match written {
         Presence::Present if !says_nothing => Some(body),
