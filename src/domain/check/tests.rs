@@ -272,3 +272,12 @@ fn a_thousand_routes_are_checked_at_the_cost_of_each() {
     let (half, whole) = (tried(500), tried(1000));
     assert!(whole <= half * 21 / 10, "{half} {whole}");
 }
+
+#[test]
+fn the_docs_have_every_rule() {
+    let docs = include_str!("../../../docs/check.md");
+    for rule in Rule::ALL {
+        let line = format!("| `{}` | ", rule.as_str());
+        assert!(docs.contains(&line), "docs/check.md lacks the line `{line}…`");
+    }
+}
