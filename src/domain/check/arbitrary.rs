@@ -32,6 +32,13 @@ fn literal(text: &'static str) -> Tree {
     Tree::Literal(Json::literal(text))
 }
 
+/// Whether a row is about success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Succeeds {
+    No,
+    Yes,
+}
+
 /// A value as both sides spell it.
 type Both = (Tree, Tree);
 
@@ -285,6 +292,51 @@ impl Dice {
         }
     }
 
+    /// A status or a header that is a member of the other side.
+    fn beside_the_body(
+        &mut self,
+        mut status: Tree,
+        mut other: Tree,
+    ) -> (Tree, Tree, Vec<(String, Tree)>) {
+        let mut headers = Vec::new();
+        if let Tree::Table(members) = &mut other {
+            match self.below(6) {
+                0 => {
+                    status = text("{status:integer}");
+                    members.push(("status".to_owned(), text("{status}")));
+                }
+                1 => {
+                    headers.push(("location".to_owned(), text("/x/{loc}")));
+                    members.push(("loc".to_owned(), text("{loc}")));
+                }
+                2 => {
+                    headers.push(("content-type".to_owned(), text("{type=text/csv}")));
+                    members.push(("type".to_owned(), text("{type}")));
+                }
+                _ => {}
+            }
+        }
+        (status, other, headers)
+    }
+
+    /// The RPC side of a row.
+    fn rpc(&mut self, succeeds: Succeeds, other: Tree) -> RpcReplySource {
+        const CODES: [&str; 3] = ["-32601", "-32602", "-32000"];
+        if succeeds == Succeeds::No {
+            let message = match self.below(3) {
+                0 => None,
+                _ => Some(text("what went wrong")),
+            };
+            RpcReplySource::Error {
+                code: literal(CODES[self.below(3)]),
+                message,
+                data: Some(other),
+            }
+        } else {
+            RpcReplySource::Result(other)
+        }
+    }
+
     fn row(&mut self, index: usize) -> RowSource {
         let (one, other) = match self.below(3) {
             0 => self.leaf(),
@@ -305,7 +357,6 @@ impl Dice {
             ]
         };
         let status = statuses[self.below(3)].clone();
-        let codes = ["-32601", "-32602", "-32000"];
         let (body, content) = match self.below(6) {
             0 => (None, Some("text: {t}".to_owned())),
             1 => (None, Some("{t?}".to_owned())),
@@ -317,37 +368,15 @@ impl Dice {
             (None, None) => literal("7"),
             (Some(_), _) => other,
         };
-        let (mut status, mut other, mut headers) = (status, other, Vec::new());
-        if let Tree::Table(members) = &mut other {
-            match self.below(6) {
-                0 => {
-                    status = text("{status:integer}");
-                    members.push(("status".to_owned(), text("{status}")));
-                }
-                1 => {
-                    headers.push(("location".to_owned(), text("/x/{loc}")));
-                    members.push(("loc".to_owned(), text("{loc}")));
-                }
-                2 => {
-                    headers.push(("content-type".to_owned(), text("{type=text/csv}")));
-                    members.push(("type".to_owned(), text("{type}")));
-                }
-                _ => {}
-            }
-        }
-        let rpc = if is_error {
-            let message = match self.below(3) {
-                0 => None,
-                _ => Some(text("what went wrong")),
-            };
-            RpcReplySource::Error {
-                code: literal(codes[self.below(3)]),
-                message,
-                data: Some(other),
-            }
-        } else {
-            RpcReplySource::Result(other)
-        };
+        let (status, other, headers) = self.beside_the_body(status, other);
+        let rpc = self.rpc(
+            if is_error {
+                Succeeds::No
+            } else {
+                Succeeds::Yes
+            },
+            other,
+        );
         RowSource {
             key: format!("outcome[{index}]"),
             // Rows of different origins may overlap.
