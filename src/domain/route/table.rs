@@ -72,6 +72,19 @@ pub struct Unsafe {
     pub why: PathError,
 }
 
+/// The first route that fits and ignores nothing, else the first that fits.
+fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
+    let mut fitting = None;
+    for route in routes {
+        match dropped(route) {
+            Some(0) => return Some(*route),
+            Some(_) => fitting = fitting.or(Some(*route)),
+            None => {}
+        }
+    }
+    fitting
+}
+
 /// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
 const TERMS: Terms = Terms {
     depth: 128,
@@ -195,13 +208,13 @@ impl RouteTable {
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
         let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
-        let fits = |route: &&usize| {
-            let route = self.route(**route);
-            read_rest(route, head, TERMS)
-                .and_then(|mut reading| read_body(route, body, &mut reading))
-                .is_ok()
+        let dropped = |route: &usize| {
+            let route = self.route(*route);
+            let mut reading = read_rest(route, head, TERMS).ok()?;
+            read_body(route, body, &mut reading).ok()?;
+            Some(reading.dropped)
         };
-        let found = routes.iter().find(fits).copied();
+        let found = first_whole(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
     }
 
@@ -323,8 +336,11 @@ impl RouteTable {
         if let [route] = possible[..] {
             return Some(route);
         }
-        let fits = |route: &&usize| read_rpc(self.route(**route), call, TERMS).is_ok();
-        let found = possible.iter().find(fits).copied();
+        let dropped = |route: &usize| {
+            let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
+            Some(reading.dropped)
+        };
+        let found = first_whole(&possible, dropped);
         found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 
