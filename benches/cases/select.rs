@@ -28,7 +28,12 @@ fn operation(index: usize) -> (&'static str, String, &'static str, String) {
         0 => ("GET", base.clone(), "?limit={limit:integer=50}", base),
         1 => ("POST", base.clone(), "", base),
         2 => ("GET", format!("{base}/{{id}}"), "", format!("{base}/7")),
-        _ => ("POST", format!("{base}/{{id}}/runs"), "", format!("{base}/7/runs")),
+        _ => (
+            "POST",
+            format!("{base}/{{id}}/runs"),
+            "",
+            format!("{base}/7/runs"),
+        ),
     }
 }
 

@@ -16,56 +16,62 @@ pub(crate) enum Fill {
 }
 
 impl Fill {
-    /// The elements of an array, from `room` bytes that the rest of the body takes.
-    fn rows(self, room: usize) -> String {
+    /// A body around the elements of an array.
+    fn around(self, body: impl Fn(&str) -> String) -> String {
         const ROW: &str =
-            r#"{"name":"O'Brien","age":30,"tags":["a","b"],"note":"caf\u00e9 \"quoted\""}"#;
-        let count = match self {
-            Fill::Bytes(size) => size.saturating_sub(room + 2) / (ROW.len() + 1),
-            Fill::Count(count) => count,
+            r#"{"name":"O'Brien","age":30,"tags":["a","b"],"note":"caf\u00e9 \"quoted\""},"#;
+        let size = match self {
+            Fill::Bytes(size) => size,
+            Fill::Count(count) => return body(&format!("{}null", ROW.repeat(count))),
         };
-        vec![ROW; count].join(",")
+        let room = size.saturating_sub(body(r#""""#).len());
+        let rows = ROW.repeat(room / ROW.len());
+        // A text fills what is left.
+        let text = "x".repeat(room % ROW.len());
+        body(&format!(r#"{rows}"{text}""#))
     }
 
     /// Members that no route knows, each with its comma before it.
     fn strangers(self) -> String {
         match self {
             Fill::Bytes(_) => String::new(),
-            Fill::Count(count) => (0..count).map(|n| format!(r#","member_{n}":{n}"#)).collect(),
+            Fill::Count(count) => (0..count)
+                .map(|n| format!(r#","member_{n}":{n}"#))
+                .collect(),
         }
     }
 }
 
 /// The body of a call that is carried, or opened beside a hole in the path.
 pub(crate) fn plain_body(fill: Fill) -> String {
-    let (rows, strangers) = (fill.rows(73), fill.strangers());
-    format!(
+    let strangers = fill.strangers();
+    fill.around(|rows| format!(
         r#"{{"name":"insert_record","arguments":{{"table_name":"users","rows":[{rows}]}}{strangers}}}"#
-    )
+    ))
 }
 
 /// The target, the body and the params of one call of [`twelve`].
 pub(crate) fn twelve_call(fill: Fill) -> (&'static str, String, String) {
     let target = "/workspaces/acme/projects/42/tasks/t-9?notify=true&labels=a,b&limit=25";
-    let (rows, strangers) = (fill.rows(113), fill.strangers());
-    let body = format!(
+    let strangers = fill.strangers();
+    let body = fill.around(|rows| format!(
         r#"{{"title":"Review the plan","due":"2026-12-01","priority":2,"assignee":{{"id":"u-17"}},"done":false,"rows":[{rows}]{strangers}}}"#
-    );
-    let params = format!(
+    ));
+    let params = fill.around(|rows| format!(
         r#"{{"name":"update_task","arguments":{{"workspace_id":"acme","project":42,"task_id":"t-9","notify":true,"labels":["a","b"],"limit":25,"fields":{{"title":"Review the plan","due_date":"2026-12-01","priority":2,"assignee_id":"u-17","completed":false,"rows":[{rows}]}}}}{strangers}}}"#
-    );
+    ));
     (target, body, params)
 }
 
 /// The body and the result of one answer of [`twelve`].
 pub(crate) fn twelve_reply(fill: Fill) -> (String, String) {
-    let (rows, strangers) = (fill.rows(190), fill.strangers());
-    let body = format!(
+    let strangers = fill.strangers();
+    let body = fill.around(|rows| format!(
         r#"{{"id":"t-9","title":"Review the plan","state":"open","owner":{{"id":"u-17","mail":"a@b.example"}},"created":1764547200,"updated":1764550800,"comments":3,"locked":false,"tags":["a","b"],"project":42,"rows":[{rows}]{strangers}}}"#
-    );
-    let result = format!(
+    ));
+    let result = fill.around(|rows| format!(
         r#"{{"structuredContent":{{"task":{{"task_id":"t-9","name":"Review the plan","status":"open","owner_id":"u-17","owner_mail":"a@b.example","created_at":1764547200,"updated_at":1764550800,"comment_count":3,"is_locked":false,"labels":["a","b"],"project":42,"rows":[{rows}]}}}}{strangers}}}"#
-    );
+    ));
     (body, result)
 }
 

@@ -4,7 +4,7 @@
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::json::{Json, Kind};
 use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
@@ -182,13 +182,17 @@ pub fn rest_to_rpc(
     read_body(route, body.as_ref(), &mut reading)?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let mut params = PiecesWriter::with_capacity(256);
+    let small = body
+        .as_ref()
+        .map_or(0, |body| body.as_bytes().len().min(512));
+    let mut params = PiecesWriter::with_capacity(256 + small);
     let written = call.params.write(&writing, &mut params);
     written.map_err(|misfit| misfit.within("body"))?;
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
-            method.write(&writing)?.pop().unwrap_or_default()
+            let texts = method.write(&writing)?.pop();
+            texts.unwrap_or_default().into_owned()
         }
     };
     let params = params.finish();
@@ -202,6 +206,11 @@ pub fn rest_to_rpc(
         call: reading.bindings,
         dropped: reading.dropped,
     })
+}
+
+/// About as much as writing a value anew will copy, so that the buffer does not grow.
+fn room(value: Option<&Json>) -> usize {
+    256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
 /// Checks a value against the schema of its route.
@@ -276,8 +285,10 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    let occurs = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
-    if names_it || !occurs || params.kind() != Kind::Object {
+    // Few params have the member, and looking for its first letter costs next to nothing.
+    let text = params.as_bytes();
+    let occurs = || memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""));
+    if names_it || params.kind() != Kind::Object || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());
@@ -320,7 +331,10 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
+        Some(pattern) => {
+            let out = PiecesWriter::with_capacity(room(call.1));
+            write_body(pattern, &writing, out).map_err(in_params)?
+        }
         None => None,
     };
     Ok(ToRest {
@@ -333,8 +347,11 @@ pub fn rpc_to_rest(
 }
 
 /// A body that may be absent and has nothing to say is not sent.
-fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, BindError> {
-    let mut body = PiecesWriter::with_capacity(256);
+fn write_body(
+    pattern: &Pattern,
+    writing: &Writing<'_>,
+    mut body: PiecesWriter,
+) -> Result<Option<Pieces>, BindError> {
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
     let is_empty = |chunk: &bytes::Bytes| {
