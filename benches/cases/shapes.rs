@@ -9,7 +9,7 @@ use dualgauge::domain::route::{Extra, Route, RouteSource, parse_route};
 /// How a body of any size is filled.
 #[derive(Clone, Copy)]
 pub(crate) enum Fill {
-    /// With rows, up to this many bytes.
+    /// With rows, to about this many bytes.
     Bytes(usize),
     /// With this many rows, and as many members that no route knows.
     Count(usize),
@@ -20,15 +20,15 @@ impl Fill {
     fn around(self, body: impl Fn(&str) -> String) -> String {
         const ROW: &str =
             r#"{"name":"O'Brien","age":30,"tags":["a","b"],"note":"caf\u00e9 \"quoted\""},"#;
-        let size = match self {
-            Fill::Bytes(size) => size,
-            Fill::Count(count) => return body(&format!("{}null", ROW.repeat(count))),
+        let count = match self {
+            Fill::Count(count) => count,
+            // As many as come nearest to the size.
+            Fill::Bytes(size) => {
+                let room = size.saturating_sub(body("null").len());
+                (room + ROW.len() / 2) / ROW.len()
+            }
         };
-        let room = size.saturating_sub(body(r#""""#).len());
-        let rows = ROW.repeat(room / ROW.len());
-        // A text fills what is left.
-        let text = "x".repeat(room % ROW.len());
-        body(&format!(r#"{rows}"{text}""#))
+        body(&format!("{}null", ROW.repeat(count)))
     }
 
     /// Members that no route knows, each with its comma before it.

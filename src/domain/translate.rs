@@ -182,10 +182,7 @@ pub fn rest_to_rpc(
     read_body(route, body.as_ref(), &mut reading)?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let small = body
-        .as_ref()
-        .map_or(0, |body| body.as_bytes().len().min(512));
-    let mut params = PiecesWriter::with_capacity(256 + small);
+    let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
     let written = call.params.write(&writing, &mut params);
     written.map_err(|misfit| misfit.within("body"))?;
     let method = match &call.method {

@@ -26,7 +26,7 @@ enum Raw<'a> {
     Many(Vec<&'a str>),
 }
 
-const FEW: usize = 8;
+const FEW: usize = 6;
 
 impl<'a> Raw<'a> {
     const NONE: Raw<'static> = Raw::Few([""; FEW], 0);
