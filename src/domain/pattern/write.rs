@@ -176,21 +176,20 @@ fn is_blank(text: &[u8]) -> bool {
 
 /// What is bound to the members that are not named.
 fn members(bound: Cow<'_, Bound>) -> Result<Cow<'_, Members>, Misfit> {
-    let object = match bound {
-        Cow::Borrowed(Bound::Members(members)) => return Ok(Cow::Borrowed(members)),
-        Cow::Owned(Bound::Members(members)) => return Ok(Cow::Owned(members)),
-        other => match &*other {
-            Bound::Members(members) => return Ok(Cow::Owned(members.clone())),
-            Bound::Unbound | Bound::Absent => Json::literal("{}"),
-            Bound::Value(object) if object.kind() == Kind::Object => object.clone(),
-            Bound::Value(other) => {
-                return Err(Misfit::here(format!(
-                    "it must be an object, not {}",
-                    other.kind().described()
-                )));
-            }
-            Bound::Each(_) => return Err(Misfit::here("it has a value for each element")),
-        },
+    if let Cow::Borrowed(Bound::Members(members)) = bound {
+        return Ok(Cow::Borrowed(members));
+    }
+    let object = match bound.into_owned() {
+        Bound::Members(members) => return Ok(Cow::Owned(members)),
+        Bound::Unbound | Bound::Absent => Json::literal("{}"),
+        Bound::Value(object) if object.kind() == Kind::Object => object,
+        Bound::Value(other) => {
+            return Err(Misfit::here(format!(
+                "it must be an object, not {}",
+                other.kind().described()
+            )));
+        }
+        Bound::Each(_) => return Err(Misfit::here("it has a value for each element")),
     };
     Ok(Cow::Owned(Members {
         object,

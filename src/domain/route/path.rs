@@ -120,7 +120,7 @@ impl<'a> Segments<'a> {
             match &*normalise(segment) {
                 "" | "." => {}
                 ".." => raw.pop(),
-                _ => raw.push(*segment),
+                _ => raw.push(segment),
             }
         }
         Segments {
