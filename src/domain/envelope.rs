@@ -4,6 +4,8 @@
 //! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: a
 //! value that becomes a header and comes back is the value.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::json::{Json, Kind, same_ignoring_case};
@@ -78,7 +80,8 @@ impl Paired {
     pub fn from_headers(&self, headers: &HeaderMap, depth: u16) -> Option<Json> {
         let mut reading = Reading::of(1, Strangers::Open, depth);
         read_headers(std::slice::from_ref(&self.item), headers, &mut reading).ok()?;
-        self.slot.write_json(reading.bindings.get(0).clone()).ok()?
+        let value = self.slot.write_json(reading.bindings.get(0)).ok()?;
+        value.map(Cow::into_owned)
     }
 
     /// The header that the value of a member says; none for `null`.

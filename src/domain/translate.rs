@@ -4,7 +4,7 @@
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::json::{Json, Kind};
 use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
@@ -185,13 +185,14 @@ pub fn rest_to_rpc(
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let mut params = PiecesWriter::with_capacity(256);
+    let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
     let written = call.params.write(&writing, &mut params);
     written.map_err(|misfit| misfit.within("body"))?;
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
-            method.write(&writing)?.pop().unwrap_or_default()
+            let texts = method.write(&writing)?.pop();
+            texts.unwrap_or_default().into_owned()
         }
     };
     let params = params.finish();
@@ -224,7 +225,14 @@ fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> 
 }
 
 fn names_protocol(value: &Json) -> bool {
-    memmem::find(value.as_bytes(), b"\"_meta\"").is_some()
+    // Few values have the member, and looking for its first letter costs next to nothing.
+    let text = value.as_bytes();
+    memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""))
+}
+
+/// About as much as writing a value anew will copy, so that the buffer does not grow.
+fn room(value: Option<&Json>) -> usize {
+    256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
 /// Checks a value against the schema of its route.
@@ -299,7 +307,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    if names_it || !names_protocol(params) || params.kind() != Kind::Object {
+    if names_it || params.kind() != Kind::Object || !names_protocol(params) {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());
@@ -342,7 +350,10 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
+        Some(pattern) => {
+            let out = PiecesWriter::with_capacity(room(call.1));
+            write_body(pattern, &writing, out).map_err(in_params)?
+        }
         None => None,
     };
     Ok(ToRest {
@@ -358,8 +369,8 @@ pub fn rpc_to_rest(
 pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
+    mut body: PiecesWriter,
 ) -> Result<Option<Pieces>, BindError> {
-    let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
     let is_empty = |chunk: &bytes::Bytes| {

@@ -287,7 +287,7 @@ impl Row {
             },
             BodyPattern::Text(words) => {
                 let text = words.write(&writing)?.pop().unwrap_or_default();
-                let body = bytes::Bytes::from(text).into();
+                let body = bytes::Bytes::from(text.into_owned()).into();
                 (Some("text/plain; charset=utf-8"), body)
             }
         };

@@ -3,6 +3,8 @@
 //! A hole ends at the first occurrence of the text after it; a value that would end elsewhere is refused
 //! when it is written. Law: what is written reads as the same values.
 
+use std::borrow::Cow;
+
 use super::mention::{Mention, PatternError, Token, parse_mention, tokens};
 use super::tree::parse_parts;
 use super::{Bound, Misfit, Part, Reading, Role, Slot, TextPattern, Writing};
@@ -99,13 +101,13 @@ impl Words {
     ///
     /// # Errors
     /// [`Misfit`] tells which value has no text here.
-    pub fn write(&self, writing: &Writing<'_>) -> Result<Vec<String>, Misfit> {
+    pub fn write<'w>(&'w self, writing: &Writing<'w>) -> Result<Vec<Cow<'w, str>>, Misfit> {
         match self {
-            Words::Literal(literal) => Ok(vec![literal.clone()]),
+            Words::Literal(literal) => Ok(vec![Cow::Borrowed(literal)]),
             Words::Hole(slot) => slot
-                .write_texts(&slot.bound(writing))
+                .texts(slot.bound(writing))
                 .map_err(|what| Misfit::new(&slot.name, what)),
-            Words::Mixed(text) => Ok(text.write(writing)?.into_iter().collect()),
+            Words::Mixed(text) => Ok(text.write(writing)?.map(Cow::Owned).into_iter().collect()),
         }
     }
 }
@@ -191,7 +193,12 @@ impl TextPattern {
     }
 
     /// The text of a value, which must end where reading would end it.
-    fn value(&self, slot: &Slot, bound: &Bound, index: usize) -> Result<Option<String>, Misfit> {
+    fn value<'b>(
+        &self,
+        slot: &Slot,
+        bound: &'b Bound,
+        index: usize,
+    ) -> Result<Option<Cow<'b, str>>, Misfit> {
         let told = |what: String| Misfit::new(&slot.name, what);
         let Some(value) = slot.write_text(bound).map_err(told)? else {
             return Ok(None);

@@ -6,6 +6,7 @@
 //! share a call without either being more specific cannot be loaded.
 
 mod draft;
+mod names;
 mod parse;
 mod path;
 mod siblings;

@@ -1,9 +1,8 @@
 //! The table of all routes: which one a call belongs to.
 
-use std::collections::HashMap;
-
 use http::{HeaderMap, Method};
 
+use super::names::ByName;
 use super::path::{Found, Tree};
 use super::siblings::{Group, arrange, duplicate_names};
 use super::url::Query;
@@ -32,7 +31,7 @@ pub struct TableError {
 pub struct RouteTable {
     routes: Vec<Route>,
     tree: Tree,
-    by_rpc: HashMap<String, Group>,
+    by_rpc: ByName<Group>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
     by_rpc_pattern: Group,
     /// Whether what a route writes may be the URL of another one.
@@ -99,7 +98,7 @@ impl RouteTable {
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
         let mut tree = Tree::default();
-        let mut by_rpc: HashMap<String, Group> = HashMap::new();
+        let mut by_rpc: ByName<Group> = ByName::default();
         let mut by_rpc_pattern = Group::default();
         for (index, route) in routes.iter().enumerate() {
             if route.enters_from(Side::Rest) {
@@ -107,7 +106,7 @@ impl RouteTable {
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {
-                    Words::Literal(method) => by_rpc.entry(method.clone()).or_default().add(index),
+                    Words::Literal(method) => by_rpc.under(method).add(index),
                     Words::Hole(_) | Words::Mixed(_) => by_rpc_pattern.add(index),
                 }
             }
@@ -242,7 +241,7 @@ impl RouteTable {
     #[must_use]
     pub fn knows_rpc(&self, method: &str) -> bool {
         let mut patterns = self.by_rpc_pattern.routes().iter();
-        self.by_rpc.contains_key(method) || patterns.any(|route| self.has_method(*route, method))
+        self.by_rpc.get(method).is_some() || patterns.any(|route| self.has_method(*route, method))
     }
 
     /// Whether a method fits the pattern of a route.
@@ -332,6 +331,9 @@ impl RouteTable {
 
     fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
         let possible = |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.1);
+        if let [route] = routes {
+            return possible(&route).then_some(*route);
+        }
         let possible: Vec<usize> = routes.iter().filter(possible).copied().collect();
         if let [route] = possible[..] {
             return Some(route);
