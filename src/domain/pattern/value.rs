@@ -151,10 +151,15 @@ impl Slot {
         if self.leaves_out(&value) {
             return Ok(None);
         }
-        Ok(Some(match self.codec {
+        Ok(Some(self.spelled(value)))
+    }
+
+    /// A value as it is spelled here.
+    pub(super) fn spelled(&self, value: Json) -> Json {
+        match self.codec {
             Codec::Plain => value,
             Codec::Json => Json::string(&text_of(&value.compact())),
-        }))
+        }
     }
 
     /// Reads a text that is there once.
@@ -238,15 +243,23 @@ impl Slot {
         if self.leaves_out(&value) {
             return Ok(None);
         }
+        self.spelled_text(&value).map(Some)
+    }
+
+    /// The text of a value, one that is left out elsewhere as well.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub(super) fn spelled_text(&self, value: &Json) -> Result<String, String> {
         if self.codec == Codec::Json {
-            return Ok(Some(text_of(&value.compact())));
+            return Ok(text_of(&value.compact()));
         }
         match self.shape.scalar() {
-            Some(scalar) => scalar.write(value.as_bytes()).map(Some),
+            Some(scalar) => scalar.write(value.as_bytes()),
             // Only what is only written has no type here: a string as it is, anything else as its JSON.
             None => match value.text() {
-                Some(text) => text.map(Some).map_err(|fault| fault.to_string()),
-                None => Ok(Some(text_of(&value.compact()))),
+                Some(text) => text.map_err(|fault| fault.to_string()),
+                None => Ok(text_of(&value.compact())),
             },
         }
     }

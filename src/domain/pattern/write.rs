@@ -214,21 +214,61 @@ fn members(bound: Bound) -> Result<Members, Misfit> {
     }
 }
 
+impl Pattern {
+    /// The default that is left out here, as it would be written: among others it keeps its place.
+    fn left_out(&self, writing: &Writing<'_>) -> Option<Json> {
+        let Pattern::Hole(slot) = self else {
+            return None;
+        };
+        match slot.bound(writing) {
+            Bound::Value(value) if slot.leaves_out(&value) => Some(slot.spelled(value)),
+            Bound::Value(_)
+            | Bound::Unbound
+            | Bound::Absent
+            | Bound::Members(_)
+            | Bound::Each(_) => None,
+        }
+    }
+}
+
+/// Elements that are left out so far: the place of each, and its default where it has one.
+type Gaps = Vec<(usize, Option<Json>)>;
+
+/// Writes what has been left out before an element that is not.
+fn fill<'l>(gaps: Gaps, mut lead: &'l [u8], out: &mut PiecesWriter) -> Result<&'l [u8], Misfit> {
+    for (index, default) in gaps {
+        let Some(default) = default else {
+            let what = "it is absent, and elements behind it are not";
+            return Err(Misfit::new(index.to_string(), what));
+        };
+        out.copy(lead);
+        out.carry(default.into_bytes());
+        lead = b",";
+    }
+    Ok(lead)
+}
+
 impl ListPattern {
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let mut lead: &[u8] = b"[";
-        let mut missing = None;
+        let mut gaps = Gaps::new();
         for (index, pattern) in self.items.iter().enumerate() {
-            let written = pattern.write_behind(lead, writing, out);
-            match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Absent => missing = missing.or(Some(index)),
-                Presence::Present => match missing {
-                    None => lead = b",",
-                    Some(gap) => {
-                        let what = format!("it is absent, and element {index} behind it is not");
-                        return Err(Misfit::new(gap.to_string(), what));
-                    }
-                },
+            let within = |misfit: Misfit| misfit.within(&index.to_string());
+            let presence = if gaps.is_empty() {
+                pattern.write_behind(lead, writing, out).map_err(within)?
+            } else {
+                let mut element = PiecesWriter::with_capacity(64);
+                let presence = pattern.write(writing, &mut element).map_err(within)?;
+                if presence == Presence::Present {
+                    let lead = fill(std::mem::take(&mut gaps), lead, out)?;
+                    out.copy(lead);
+                    out.carry_all(element.finish());
+                }
+                presence
+            };
+            match presence {
+                Presence::Present => lead = b",",
+                Presence::Absent => gaps.push((index, pattern.left_out(writing))),
             }
         }
         let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
@@ -236,11 +276,8 @@ impl ListPattern {
             let text = array.into_bytes();
             let inside = text.slice(1..text.len() - 1);
             if !is_blank(&inside) {
-                if let Some(gap) = missing {
-                    let what = "it is absent, and elements behind it are not";
-                    return Err(Misfit::new(gap.to_string(), what));
-                }
-                out.copy(lead);
+                let behind = fill(gaps, lead, out)?;
+                out.copy(behind);
                 out.carry(inside);
                 lead = b",";
             }
@@ -276,14 +313,16 @@ impl EachPattern {
             let inside = writing.element(&element);
             let written = self.item.write_behind(lead, &inside, out);
             match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Present => lead = b",",
+                Presence::Present => {}
                 Presence::Absent => {
-                    return Err(Misfit::new(
-                        index.to_string(),
-                        "an element cannot be absent",
-                    ));
+                    let default = self.item.left_out(&inside).ok_or_else(|| {
+                        Misfit::new(index.to_string(), "an element cannot be absent")
+                    })?;
+                    out.copy(lead);
+                    out.carry(default.into_bytes());
                 }
             }
+            lead = b",";
         }
         out.copy(if lead == b"[" { b"[]" } else { b"]" });
         Ok(())

@@ -331,4 +331,6 @@ pub struct HeaderItem<H = Slot> {
 }
 
 #[cfg(test)]
+pub(in crate::domain) mod arbitrary;
+#[cfg(test)]
 mod tests;
