@@ -276,8 +276,12 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    let occurs = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
-    if names_it || !occurs || params.kind() != Kind::Object {
+    // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
+    let occurs = || {
+        let named = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
+        named && params.kind() == Kind::Object && params.has(PROTOCOL_MEMBER)
+    };
+    if names_it || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());

@@ -128,7 +128,8 @@ fn path_text<'a>(
     } else {
         placed.end
     };
-    let raw = &segments.raw()[placed.start.min(end)..end];
+    let raw = segments.raw().get(placed.start.min(end)..end);
+    let raw = raw.ok_or("the path ends before it")?;
     let verb = if end == segments.raw().len() {
         template.verb.as_deref()
     } else {
