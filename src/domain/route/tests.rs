@@ -482,3 +482,5 @@ proptest! {
         }
     }
 }
+
+mod laws;
