@@ -17,7 +17,7 @@
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
 //! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
-//! | 6 | [`cli`] | `run`, `check`, `import`, `demo` |
+//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo` |
 //!
 //! # The words
 //!

@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `import`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `import`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -7,7 +7,9 @@
 mod check;
 #[cfg(feature = "demo")]
 mod demo;
+mod explain;
 mod import;
+mod routes;
 mod run;
 
 use std::error::Error;
@@ -41,12 +43,36 @@ enum Command {
     /// Serve calls as the configuration says
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Tell everything that is wrong with a configuration
+    /// Tell everything that is wrong with a configuration, and what its routes lose
     ///
-    /// Reads the configuration, the files it includes and its flags file, without opening any connection. The exit
-    /// code is 0 only when nothing is wrong.
+    /// Reads the configuration, the files it includes and its flags file, without opening any connection, and tells
+    /// every problem. Then it looks at each route and each of its outcomes, from REST and from RPC: `lossless` when
+    /// whatever is sent comes back as it was, `normal form` when it comes back as something that means the same (a
+    /// default written out, null as absent), `lossy` when something is gone, with a message that was sent there and
+    /// back and seen to differ. Members that no pattern names are no part of that: they are dropped and counted,
+    /// refused or carried. The examples of the route table are run both ways.
+    ///
+    /// The exit code is 0 when nothing is wrong, every example holds, and every lossy direction is accepted with
+    /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 when the command cannot be understood.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Print the route table, or the documents that are made from it
+    ///
+    /// Reads the configuration as `check` does. With `--format openapi` and `--format openrpc` it prints what the
+    /// routes are for people and programs who know nothing of dualgauge.
+    #[command(after_help = ROUTES_EXAMPLES)]
+    Routes(RoutesArguments),
+    /// Tell what becomes of a request, without sending it
+    ///
+    /// Prints the route, the holes with their values, the client, the decision with its reason, what would be sent, what
+    /// is dropped, and which outcome rows could answer; or the failure that the caller would get. No connection is
+    /// opened. Credentials are shown as `***`.
+    ///
+    /// The request is a URL with options as curl has them, an HTTP file, or JSON-RPC; without any of these, JSON-RPC is
+    /// read from standard input. The exit code is 0 when the request could be explained, a refused one as well, and 2
+    /// when the request or the configuration cannot be read.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Box<ExplainArguments>),
     /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
     ///
     /// Reads OpenAPI 3.0 and 3.1 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
@@ -69,6 +95,20 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   dualgauge check --config dualgauge.toml
   dualgauge check --config dualgauge.toml --format json";
+
+const ROUTES_EXAMPLES: &str = "\
+Examples:
+  dualgauge routes --config dualgauge.toml
+  dualgauge routes --config dualgauge.toml --route 'agent.*' --format markdown
+  dualgauge routes --config dualgauge.toml --format openapi > openapi.json";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  dualgauge explain --config dualgauge.toml '/api/search?query=a&limit=5'
+  dualgauge explain --config dualgauge.toml -H 'x-client-id: ios-1' -d '{\"name\":\"a\"}' http://localhost:8080/items
+  dualgauge explain --config dualgauge.toml --http requests.http
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | dualgauge explain --config dualgauge.toml
+  dualgauge explain --config dualgauge.toml /items/7 --reply answer.json --status 404";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -107,13 +147,79 @@ struct CheckArguments {
     format: Format,
 }
 
-/// How the outcome of `check` is written.
+/// How the outcome of a command is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Lines for people
     Human,
     /// One JSON document
     Json,
+}
+
+#[derive(Debug, Args)]
+struct RoutesArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// How the table is written
+    #[arg(long, value_enum, default_value_t = TableFormat::Human)]
+    format: TableFormat,
+    /// Only routes whose names fit; `*` stands for any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+}
+
+/// How the route table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TableFormat {
+    /// Aligned columns
+    Human,
+    /// One JSON document, a member for each column
+    Json,
+    /// A Markdown table
+    Markdown,
+    /// An OpenAPI 3.1 document of the REST side
+    Openapi,
+    /// An OpenRPC document of the RPC side
+    Openrpc,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("input").args(["url", "http", "json"])))]
+struct ExplainArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// How the explanation is written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// The URL or the path of a request
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+    /// The HTTP method of the URL; POST where there is data, else GET
+    #[arg(short = 'X', long, value_name = "METHOD", requires = "url")]
+    request: Option<String>,
+    /// A header of the URL or of JSON; may be given several times
+    #[arg(short = 'H', long, value_name = "NAME: VALUE", conflicts_with = "http")]
+    header: Vec<String>,
+    /// The body of the URL, or `@FILE`; JSON unless a header says otherwise
+    #[arg(short = 'd', long, value_name = "BODY", requires = "url")]
+    data: Option<String>,
+    /// An HTTP file as editors have it, `###` between requests; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    http: Option<PathBuf>,
+    /// A JSON-RPC message or batch; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where JSON is posted to; the first of `rpc.paths` unless it is said
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["url", "http"])]
+    path: Option<String>,
+    /// An answer of the upstream, whose translation is shown as well: a body, or a whole answer with its head
+    #[arg(long, value_name = "FILE")]
+    reply: Option<PathBuf>,
+    /// The HTTP status of the reply; 200 unless it or the reply says so
+    #[arg(long, value_name = "STATUS", requires = "reply")]
+    status: Option<u16>,
 }
 
 #[derive(Debug, Args)]
@@ -180,6 +286,8 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Routes(arguments) => routes::routes(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),

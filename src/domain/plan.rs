@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
+use super::local::Locals;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments};
@@ -23,6 +25,12 @@ pub struct Plan {
     pub upstreams: Upstreams,
     /// The RPC face.
     pub face: RpcFace,
+    /// What the proxy itself answers.
+    pub locals: Locals,
+    /// Which pages of other origins may read answers.
+    pub cors: Option<Cors>,
+    /// The hosts by which the proxy itself is asked; any where there are none.
+    pub hosts: Vec<HostName>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
     /// What bounds a call.
@@ -33,7 +41,13 @@ impl Plan {
     /// The upstream of a side that takes what no route has sent elsewhere.
     #[must_use]
     pub fn upstream(&self, side: Side) -> Option<&UpstreamPlan> {
-        let place = self.upstreams.of(None, side)?;
+        self.upstream_for(None, side)
+    }
+
+    /// The upstream of a side for the calls of a route, or of no route.
+    #[must_use]
+    pub fn upstream_for(&self, route: Option<usize>, side: Side) -> Option<&UpstreamPlan> {
+        let place = self.upstreams.of(route, side)?;
         self.upstreams.all.get(place)
     }
 }

@@ -337,7 +337,10 @@ pub fn rpc_to_rest(
 }
 
 /// A body that may be absent and has nothing to say is not sent.
-fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, BindError> {
+pub(in crate::domain) fn write_body(
+    pattern: &Pattern,
+    writing: &Writing<'_>,
+) -> Result<Option<Pieces>, BindError> {
     let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
@@ -348,8 +351,9 @@ fn write_body(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>
                 .iter()
                 .all(u8::is_ascii_whitespace)
     };
-    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
-    let may_be_absent = is_plain || pattern.may_be_absent();
+    // A hole whose value is the empty object has something to say.
+    let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
+        || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
     Ok(match written {
         Presence::Present if !says_nothing => Some(body),

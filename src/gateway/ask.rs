@@ -24,15 +24,6 @@ pub(super) struct Reply {
     pub(super) body: Bytes,
 }
 
-impl Reply {
-    /// `Content-Type`, where it is text.
-    pub(super) fn content_type(&self) -> Option<&str> {
-        self.headers
-            .get(http::header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-    }
-}
-
 /// Asks and reads the whole answer within `limit`.
 pub(super) async fn whole(
     record: &mut Record,

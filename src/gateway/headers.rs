@@ -1,17 +1,18 @@
-//! Headers: what is of one connection only stays behind, what names the path is added, and a translated
-//! call takes along just what the other side can use.
+//! Headers: what is of one connection only stays behind, and what names the path is added. What a translated
+//! call takes along is told by the domain.
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
-    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER,
-    SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE, USER_AGENT, VIA, WWW_AUTHENTICATE,
+    CONNECTION, FORWARDED, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, Version};
 
-use crate::domain::plan::{Credentials, UpstreamPlan};
+pub(super) use crate::domain::headers::{
+    HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials, set,
+    translated, withhold_credentials,
+};
 use crate::domain::wire::ADDED_TE;
 
 use super::Arrival;
@@ -42,19 +43,6 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
-}
-
-/// The fields that `Connection` names, in all its values.
-fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        // A message is not read without them, whoever names them.
-        .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
-        .collect()
 }
 
 /// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
@@ -138,114 +126,4 @@ impl<'a> Hop<'a> {
             arrival,
         }
     }
-}
-
-/// Keeps the caller's credentials from an upstream that does not get them.
-pub(super) fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
-    match upstream.credentials {
-        Credentials::Forward => {}
-        Credentials::Drop => {
-            for name in &CREDENTIALS {
-                headers.remove(name);
-            }
-        }
-    }
-}
-
-/// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
-pub(super) fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
-    if !headers.contains_key(HOST)
-        && let Ok(host) = HeaderValue::try_from(upstream.authority.as_str())
-    {
-        headers.insert(HOST, host);
-    }
-}
-
-/// What a translated call takes along besides credentials: who asks, in which language, and its trace.
-const CARRIED: [HeaderName; 7] = [
-    ACCEPT_LANGUAGE,
-    USER_AGENT,
-    HeaderName::from_static("idempotency-key"),
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("tracestate"),
-    HeaderName::from_static("baggage"),
-];
-
-/// Credentials of the caller, which an upstream gets only as its plan says.
-const CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
-
-/// The headers of a translated call.
-pub(super) fn translated(
-    from: &HeaderMap,
-    upstream: &UpstreamPlan,
-    has_body: HasBody,
-) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(16);
-    require_host(&mut headers, upstream);
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    if has_body == HasBody::Yes {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    }
-    carry(from, &mut headers, &CARRIED);
-    match upstream.credentials {
-        Credentials::Forward => carry(from, &mut headers, &CREDENTIALS),
-        Credentials::Drop => {}
-    }
-    for name in &upstream.forward {
-        if !headers.contains_key(name) {
-            carry(from, &mut headers, std::slice::from_ref(name));
-        }
-    }
-    // A client may have sent its own hops already; this one comes behind them.
-    carry(from, &mut headers, &[VIA, FORWARDED]);
-    headers
-}
-
-/// Sets the headers that a pattern has written, in place of others of their names.
-pub(super) fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
-    for (name, _) in &written {
-        headers.remove(name);
-    }
-    for (name, value) in written {
-        headers.append(name, value);
-    }
-}
-
-/// Whether a translated call has a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HasBody {
-    Yes,
-    No,
-}
-
-/// Copies fields, but for those of one connection.
-fn carry(from: &HeaderMap, to: &mut HeaderMap, names: &[HeaderName]) {
-    let of_connection = named_by_connection(from);
-    for name in names.iter().filter(|name| !of_connection.contains(name)) {
-        for value in from.get_all(name) {
-            to.append(name, value.clone());
-        }
-    }
-}
-
-/// What a translated answer brings back besides its content.
-pub(super) fn brought_back(from: &HeaderMap) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    carry(
-        from,
-        &mut headers,
-        &[SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL],
-    );
-    for (name, value) in from {
-        if name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit") {
-            headers.append(name, value.clone());
-        }
-    }
-    if !headers.contains_key(CACHE_CONTROL) {
-        // The validators of the original do not belong to what was made from it.
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    headers
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::CONTENT_ENCODING;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
@@ -11,6 +11,7 @@ use super::coding::Coding;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
+use crate::domain::refusal;
 use crate::upstream::{ReadFault, read_whole, violation_of};
 
 /// The body of a request that is looked into.
@@ -54,7 +55,7 @@ pub(super) fn read_json(
     limits: &Limits,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
-        media_type(headers)?;
+        refusal::media_type(headers)?;
     }
     decoded(headers, body, limits)
 }
@@ -65,14 +66,7 @@ fn decoded(headers: &HeaderMap, body: Bytes, limits: &Limits) -> Result<Option<J
         return Ok(None);
     }
     let parsed = Json::parse(body, limits.depth);
-    parsed.map(Some).map_err(|fault| {
-        let reason = if fault.is_too_deep() {
-            Reason::TooDeep
-        } else {
-            Reason::MalformedJson
-        };
-        Failure::new(reason, format!("body: {fault}"))
-    })
+    parsed.map(Some).map_err(refusal::no_json)
 }
 
 /// Reads the body of an RPC request, which must not be coded: it goes on as the bytes that were read.
@@ -83,10 +77,7 @@ pub(super) async fn message(
 ) -> Result<Bytes, Failure> {
     match coding(headers)? {
         Coding::Identity => whole(headers, body, limits).await,
-        Coding::Gzip | Coding::Brotli => Err(Failure::new(
-            Reason::UnsupportedMediaType,
-            "a content coding is not read on an RPC path; send the message as it is",
-        )),
+        Coding::Gzip | Coding::Brotli => Err(refusal::coded_message()),
     }
 }
 
@@ -110,7 +101,7 @@ fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
 /// Reads a body that says that it is JSON.
 async fn whole(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
-        media_type(headers)?;
+        refusal::media_type(headers)?;
     }
     raw(body, limits).await
 }
@@ -120,51 +111,11 @@ pub(super) async fn raw(body: Incoming, limits: &Limits) -> Result<Bytes, Failur
     // Dropped at its limit, the body closes the connection behind the answer.
     match timeout(limits.body_timeout, read_whole(body, limits.body)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(ReadFault::TooLarge(limit))) => Err(Failure::new(
-            Reason::BodyTooLarge,
-            format!("the body is longer than {limit} bytes"),
-        )),
+        Ok(Err(ReadFault::TooLarge(limit))) => Err(refusal::large_body(limit)),
         Ok(Err(ReadFault::Cut(error))) => Err(broken(violation_of(&error)).because(error)),
         Err(_) => {
             let message = format!("the body was not complete within {:?}", limits.body_timeout);
             Err(Failure::new(Reason::RequestTimeout, message))
         }
-    }
-}
-
-/// Refuses what is not JSON in UTF-8. A body that does not say what it is, is taken for JSON and will show.
-fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
-    let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
-    if headers.get_all(CONTENT_TYPE).iter().nth(1).is_some()
-        || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some()
-    {
-        return unsupported(
-            "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
-                .to_owned(),
-        );
-    }
-    let Some(kind) = headers.get(CONTENT_TYPE) else {
-        return Ok(());
-    };
-    let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
-    let mut parts = text.split(';').map(str::trim);
-    let essence = parts.next().unwrap_or_default();
-    if !matches!(
-        essence,
-        "application/json" | "application/json-rpc" | "application/jsonrequest"
-    ) && !crate::domain::outcome::is_json(essence)
-    {
-        let shown = essence.escape_default();
-        return unsupported(format!(
-            "the content type `{shown}` is not read; send `application/json`"
-        ));
-    }
-    let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
-    match charset.map(|charset| charset.trim_matches('"')) {
-        None | Some("utf-8" | "utf8") => Ok(()),
-        Some(charset) => unsupported(format!(
-            "the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)",
-            charset.escape_default()
-        )),
     }
 }

@@ -8,9 +8,11 @@
 mod answer;
 mod ask;
 mod coding;
+mod cors;
 mod forward;
 mod headers;
 mod intake;
+mod local;
 mod record;
 mod render;
 mod rest;
@@ -25,8 +27,8 @@ use std::rc::Rc;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::plan::{Irregular, Plan};
+use crate::domain::claim::{Facing, Head, facing};
+use crate::domain::failure::Failure;
 use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
@@ -80,20 +82,18 @@ pub async fn handle(
     }
 }
 
-/// Which face a request speaks to: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong
-/// to the RPC upstream, unless a route claims them.
+/// Which face a request speaks to, if it may speak at all.
 fn face(
     installed: &Installed,
     request: &Request<Incoming>,
     arrival: &Arrival,
 ) -> Result<Side, (Side, Failure)> {
-    let plan = &installed.plan;
-    let place = plan.face.find(request.uri().path());
-    let side = match (*request.method() == Method::POST, place) {
-        (_, None) => Side::Rest,
-        (true, Some(_)) => Side::Rpc,
-        (false, Some(_)) => passing(plan, request),
+    let head = Head {
+        method: request.method(),
+        uri: request.uri(),
+        headers: request.headers(),
     };
+    let Facing { side, refused } = facing(&installed.plan, head);
     if let Some(violation) = arrival.refused {
         // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
         let side = if *request.method() == Method::POST {
@@ -103,25 +103,8 @@ fn face(
         };
         return Err((side, Failure::new(violation.reason(), violation.as_str())));
     }
-    match place {
-        Some(Irregular::By(why)) if side == Side::Rpc => {
-            let message = format!(
-                "path: {why} is refused, because the path without it is an RPC path; send the path in its normal form"
-            );
-            Err((side, Failure::new(Reason::MalformedTarget, message)))
-        }
-        Some(Irregular::By(_) | Irregular::No) | None => Ok(side),
-    }
-}
-
-/// What is not posted to an RPC path.
-fn passing(plan: &Plan, request: &Request<Incoming>) -> Side {
-    match *request.method() {
-        Method::GET | Method::DELETE
-            if plan.upstream(Side::Rpc).is_some() && !rest::is_routed(plan, request) =>
-        {
-            Side::Rpc
-        }
-        _ => Side::Rest,
+    match refused {
+        Some(failure) => Err((side, failure)),
+        None => Ok(side),
     }
 }

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, request};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 
@@ -11,13 +10,13 @@ use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, translated};
-use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::plan::{Plan, Unrouted};
-use crate::domain::rollout::{Caller, Decision, Stage, Why};
-use crate::domain::route::{Group, RestSelection, Route, Segments};
+use super::{AnswerBody, Arrival, Installed, Worker, cors, local, translated};
+use crate::domain::claim::{self, Claim, Head};
+use crate::domain::failure::Failure;
+use crate::domain::plan::Plan;
+use crate::domain::refusal;
+use crate::domain::rollout::{Caller, Decision, Stage};
 use crate::domain::side::Side;
-use crate::domain::translate::RestHead;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -27,8 +26,14 @@ pub(super) async fn serve(
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
+    let origin = cors::origin(&installed.plan, request.headers());
     let answer = call(&mut record, request, &arrival).await;
-    render::settled(record, answer)
+    let ours = record.is_ours();
+    let mut response = render::settled(record, answer);
+    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
+        cors.mark(origin.as_ref(), response.headers_mut());
+    }
+    response
 }
 
 async fn call(
@@ -41,29 +46,40 @@ async fn call(
     let (mut head, body) = request.into_parts();
     let caller = identify(record, plan, &head.headers);
     record.admit()?;
-    let selected = select(plan, (&head.method, &head.uri, &head.headers))?;
+    let claimed = Head {
+        method: &head.method,
+        uri: &head.uri,
+        headers: &head.headers,
+    };
+    if let Some(answer) = local::rest(record, plan, claimed)? {
+        return Ok(answer);
+    }
+    if let Some(answer) = cors::preflight(record, plan, (caller, claimed)) {
+        return Ok(answer);
+    }
+    let selected = claim::claim(plan, claimed)?;
     let (selected, content) = match selected {
-        Selected::Route(route) => (Some(route), Content::Coming(body)),
-        Selected::Unrouted => (None, Content::Coming(body)),
-        Selected::ByBody(group) => {
+        Claim::Route(route) => (Some(route), Content::Coming(body)),
+        Claim::Nobody => (None, Content::Coming(body)),
+        Claim::ByBody(group) => {
             let body = intake::raw(body, &plan.limits).await?;
-            let index = by_body(plan, group, (&head, &body));
-            if index.is_none() && !may_pass(plan) {
-                return Err(no_route(&head.method, head.uri.path()));
-            }
+            let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
+            let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
         }
     };
     let decision = decide(record, plan, caller, selected);
     match (decision.stage, selected) {
-        (Stage::Retired, Some(index)) => Err(retired(plan, plan.routes.route(index))),
+        (Stage::Retired, Some(index)) => {
+            Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
+        }
         (Stage::Translate, Some(index)) => {
             translated::rest_call(record, index, (head, content), arrival).await
         }
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
             let upstream = installed
                 .upstream(selected, Side::Rest)
-                .ok_or_else(|| no_route(&head.method, head.uri.path()))?;
+                .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
             origin_form(&mut head);
             let forwarded = match content {
                 Content::Coming(body) => Forwarded::streamed(head, body),
@@ -72,15 +88,6 @@ async fn call(
             forward(record, upstream, forwarded, arrival).await
         }
     }
-}
-
-/// Whether a route claims a request.
-pub(super) fn is_routed(plan: &Plan, request: &Request<Incoming>) -> bool {
-    let head = (request.method(), request.uri(), request.headers());
-    matches!(
-        select(plan, head),
-        Ok(Selected::Route(_) | Selected::ByBody(_))
-    )
 }
 
 /// Tells who calls, and notes it.
@@ -104,114 +111,7 @@ pub(super) fn decide(
     caller: Caller<'_>,
     selected: Option<usize>,
 ) -> Decision {
-    let decision = match selected {
-        Some(index) => plan
-            .rollout
-            .decide(caller, &plan.routes.route(index).name, record.side()),
-        None => Decision {
-            stage: Stage::Passthrough,
-            why: Why::Unrouted,
-        },
-    };
+    let decision = claim::decide(plan, caller, (selected, record.side()));
     record.decided(selected, decision);
     decision
-}
-
-/// What the head of a call says of its route.
-enum Selected<'p> {
-    /// It has this one.
-    Route(usize),
-    /// The body decides among these.
-    ByBody(&'p Group),
-    /// It passes by all of them.
-    Unrouted,
-}
-
-/// The route of a call whose body decides. A body that is no JSON fits none of them, and is nobody's fault
-/// where the call passes.
-fn by_body(plan: &Plan, group: &Group, (head, body): (&request::Parts, &Bytes)) -> Option<usize> {
-    let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
-    let rest_head = RestHead {
-        segments: &Segments::split(head.uri.path()),
-        query: head.uri.query(),
-        headers: &head.headers,
-    };
-    let json = json.ok().flatten();
-    plan.routes.select_by_body(group, rest_head, json.as_ref())
-}
-
-fn select<'p>(
-    plan: &'p Plan,
-    (method, uri, headers): (&Method, &http::Uri, &HeaderMap),
-) -> Result<Selected<'p>, Failure> {
-    let path = uri.path();
-    let may_pass = may_pass(plan);
-    match plan
-        .routes
-        .select_rest(method, &Segments::split(path), uri.query(), headers)
-    {
-        RestSelection::Route(index) => Ok(Selected::Route(index)),
-        RestSelection::ByBody(group) => Ok(Selected::ByBody(group)),
-        RestSelection::Unsafe(found) => {
-            let route = &plan.routes.route(found.route).name;
-            let message = format!(
-                "path: {} is refused, because the path without it is the route `{route}`; send the path in its normal form",
-                found.why
-            );
-            Err(Failure::new(Reason::MalformedTarget, message))
-        }
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => {
-            Ok(Selected::Unrouted)
-        }
-        RestSelection::OtherMethods(methods) => {
-            let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
-            let allowed = allowed.join(", ");
-            let message = format!("{method} is not a method of this path; it has {allowed}");
-            Err(Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed)))
-        }
-        RestSelection::Unrouted => Err(no_route(method, path)),
-    }
-}
-
-/// Whether calls of no route go on as they came.
-fn may_pass(plan: &Plan) -> bool {
-    plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
-}
-
-fn no_route(method: &Method, path: &str) -> Failure {
-    let path: String = path.chars().take(200).collect();
-    Failure::new(
-        Reason::RouteNotFound,
-        format!("no route takes {method} `{}`", path.escape_default()),
-    )
-}
-
-fn retired(plan: &Plan, route: &Route) -> Failure {
-    let name = route.successor.clone().unwrap_or_else(|| route.rpc.clone());
-    let what = match &route.successor {
-        Some(successor) => successor.clone(),
-        None => format!("the JSON-RPC method `{name}`"),
-    };
-    let message = format!(
-        "the REST way of the route `{}` is retired; use {what}",
-        route.name
-    );
-    let failure = Failure::new(Reason::Retired, message);
-    match (&route.successor, plan.face.paths.first()) {
-        // The other side is at an RPC path.
-        (None, Some(path)) => failure.advise(Advice::Successor {
-            name,
-            link: Some(path.clone()),
-        }),
-        (Some(_), _) | (None, None) => failure.advise(successor(route, name)),
-    }
-}
-
-/// What a route says of its successor; a text that is an address is linked.
-pub(super) fn successor(route: &Route, name: String) -> Advice {
-    let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
-    Advice::Successor {
-        link: route.successor.as_ref().filter(is_address).cloned(),
-        name,
-    }
 }

@@ -16,11 +16,12 @@ use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Response, ResponseFault, parse_response};
-use crate::domain::outcome::{self, RestReply, RpcAnswer};
+use crate::domain::outcome::{RestReply, RpcAnswer};
 use crate::domain::pattern::Bindings;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{Credentials, Limits, RpcFace, UpstreamPlan};
-use crate::domain::route::{BindError, Carries, Route, Segments, Waits};
+use crate::domain::plan::{Credentials, Limits};
+use crate::domain::refusal;
+use crate::domain::route::{Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
@@ -43,15 +44,15 @@ pub(super) async fn rest_call(
         query: head.uri.query(),
         headers: &head.headers,
     };
-    let reading = translate::read_rest(route, rest_head, terms).map_err(bind)?;
+    let reading = translate::read_rest(route, rest_head, terms).map_err(refusal::bind)?;
     if route.carries() == Carries::Nothing && !body.is_empty() {
-        return Err(bind(translate::no_body(route)));
+        return Err(refusal::bind(translate::no_body(route)));
     }
     let body = intake::json(&head.headers, body, limits).await?;
-    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(bind)?;
+    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let upstream = upstream(record, index, Side::Rpc)?;
-    let members = credentials(upstream.plan(), &head.headers, limits.depth);
+    let members = headers::credentials(upstream.plan(), &head.headers, limits.depth);
     let id = record.worker().mint();
     let message = match route.waits {
         Waits::Yes => jsonrpc::request(id, &call.method, call.params, &members),
@@ -94,7 +95,7 @@ fn rest_answer(
     };
     belongs(&answer, id)?;
     if let jsonrpc::Reply::Result(result) = &answer.reply {
-        valid(route, result)?;
+        refusal::unless_valid(route, result)?;
     }
     let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
     record.dropped(answered.dropped);
@@ -134,25 +135,21 @@ pub(super) async fn rpc_call(
     let limits = &installed.plan.limits;
     let terms = terms(limits);
     let called = (said.method.as_str(), said.params.as_ref());
-    let call = routes.write_rest(index, called, terms).map_err(bind)?;
+    let call = routes
+        .write_rest(index, called, terms)
+        .map_err(refusal::bind)?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
-        let message = format!(
-            "the URL that these params make is longer than {} bytes",
-            limits.target
-        );
-        return Err(Failure::new(Reason::InvalidParams, message));
+        return Err(refusal::long_url(limits.target));
     }
     let upstream = upstream(record, index, Side::Rest)?;
     let credentials = match upstream.plan().credentials {
-        Credentials::Forward => said_credentials(&installed.plan.face, said, limits.depth)?,
+        Credentials::Forward => {
+            headers::said_credentials(&installed.plan.face, said, limits.depth)?
+        }
         Credentials::Drop => HeaderMap::new(),
     };
-    let has_body = if call.body.is_some() {
-        HasBody::Yes
-    } else {
-        HasBody::No
-    };
+    let has_body = HasBody::of(&call.body);
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
     headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
     headers.extend(credentials);
@@ -189,7 +186,7 @@ fn rpc_answer(
     match &answer {
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() {
-                valid(route, &Json::sent(result.clone()))?;
+                refusal::unless_valid(route, &Json::sent(result.clone()))?;
             }
             record.answered(200);
         }
@@ -220,48 +217,9 @@ impl Outgoing {
     }
 }
 
-/// The members by which an upstream takes the credentials that a caller's headers bear.
-fn credentials<'u>(
-    upstream: &'u UpstreamPlan,
-    headers: &HeaderMap,
-    depth: u16,
-) -> Vec<(&'u str, Json)> {
-    if upstream.credentials == Credentials::Drop {
-        return Vec::new();
-    }
-    let members = upstream.envelope.iter().filter_map(|paired| {
-        let value = paired.from_headers(headers, depth)?;
-        Some((paired.member.as_str(), value))
-    });
-    members.collect()
-}
-
-/// The headers of the credentials that a message bears in its envelope.
-fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<HeaderMap, Failure> {
-    let mut headers = HeaderMap::new();
-    for paired in &face.envelope {
-        let Some(value) = said.text.member(&paired.member) else {
-            continue;
-        };
-        let header = paired.to_header(&value, depth);
-        let header =
-            header.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))?;
-        if let Some((name, value)) = header {
-            headers.insert(name, value);
-        }
-    }
-    Ok(headers)
-}
-
 fn upstream(record: &Record, route: usize, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
-    // `check` refuses a plan that could come here.
     let upstream = record.installed().upstream(Some(route), side).cloned();
-    upstream.ok_or_else(|| {
-        Failure::new(
-            Reason::Internal,
-            format!("there is no {side} upstream to translate for"),
-        )
-    })
+    upstream.ok_or_else(|| refusal::no_upstream(side))
 }
 
 async fn ask(
@@ -287,26 +245,11 @@ async fn ask(
     }
 }
 
-/// A result that its route's schema does not allow is the server's fault.
-fn valid(route: &Route, result: &Json) -> Result<(), Failure> {
-    let Some(schema) = &route.schema.result else {
-        return Ok(());
-    };
-    translate::fits_schema(schema, result, "result").map_err(|error| {
-        let message = format!("the server's answer is not what the route's schema allows: {error}");
-        Failure::new(Reason::UpstreamInvalid, message)
-    })
-}
-
 fn terms(limits: &Limits) -> Terms {
     Terms {
         depth: limits.depth,
         now: clock::rfc3339,
     }
-}
-
-fn bind(error: BindError) -> Failure {
-    Failure::new(Reason::InvalidParams, error.to_string())
 }
 
 /// Checks that a response answers the one question of its exchange.
@@ -334,22 +277,10 @@ pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
 
 /// What an RPC upstream answered in place of a response.
 pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize) -> Failure {
-    let status = reply.status.as_u16();
-    let reason = match &fault {
-        ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
-        ResponseFault::Json(_) => Reason::UpstreamNotJson,
-        ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
-    };
-    let kind = reply.content_type().unwrap_or("no content type");
-    let mut failure = Failure::new(
-        reason,
-        format!("the server answered HTTP {status} with `{kind}`: {fault}"),
-    );
     let reply = RestReply {
-        status,
+        status: reply.status.as_u16(),
         headers: reply.headers.clone(),
         body: reply.body.clone(),
     };
-    failure.detail = Some(outcome::kept(&reply, None, error_text));
-    failure
+    refusal::no_response(&reply, fault, error_text)
 }

@@ -41,6 +41,29 @@ fn the_admin_listener_answers_what_it_knows_and_nothing_else() {
 }
 
 #[test]
+fn the_routes_are_served_as_documents() {
+    let servers = Servers::start();
+    let proxy = Proxy::start(&servers.config());
+    let openapi = proxy.ask("GET", "/api/v1/openapi.json", "");
+    assert_eq!(
+        (openapi.status(), openapi.head.one("content-type")),
+        (200, Some("application/json"))
+    );
+    let openapi = openapi.json();
+    assert_eq!(openapi["openapi"], "3.1.0");
+    let read = &openapi["paths"]["/things/{id}"]["get"];
+    assert_eq!(read["x-dualgauge-route"], "things.read");
+    let openrpc = proxy.ask("GET", "/api/v1/openrpc.json", "").json();
+    let method = &openrpc["methods"][0];
+    assert_eq!(
+        (&method["name"], &method["params"][0]["name"]),
+        (&"things/read".into(), &"id".into())
+    );
+    let foreign = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+    assert_eq!(proxy.ask_raw(foreign).status(), 403);
+}
+
+#[test]
 fn a_page_of_another_site_cannot_use_the_admin_listener() {
     let servers = Servers::start();
     let proxy = Proxy::start_with_flags(&servers.config(), MOVER);

@@ -91,6 +91,7 @@ where
             Command::Flags(reply) => tell(reply, self.control.flags()),
             Command::Flag { name, reply } => tell(reply, self.control.flag(&name)),
             Command::Plan(reply) => tell(reply, self.control.plan_view()),
+            Command::Document { side, reply } => tell(reply, self.control.document(side)),
             Command::Ready(reply) => tell(reply, self.readiness()),
             Command::Flip { flipping, reply } => {
                 self.change(reply, |control| control.flip(&flipping, wall()))

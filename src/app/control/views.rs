@@ -2,6 +2,8 @@
 
 use super::Control;
 use crate::config::raw::RawFlag;
+use crate::domain::document::{TITLE, openapi, openrpc, rendered};
+use crate::domain::json::Json;
 use crate::domain::rollout::Percent;
 use crate::domain::side::Side;
 use crate::server::admin::{
@@ -52,6 +54,16 @@ impl Control {
                 at: flip.at.clone(),
             }),
         }
+    }
+
+    /// The routes in force, as a document of a side.
+    #[must_use]
+    pub fn document(&self, side: Side) -> Json {
+        let routes = self.plan.routes.routes();
+        rendered(&match side {
+            Side::Rest => openapi(routes, TITLE),
+            Side::Rpc => openrpc(routes, TITLE),
+        })
     }
 
     /// What the plan consists of.

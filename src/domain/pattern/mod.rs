@@ -11,6 +11,7 @@ mod facts;
 mod mention;
 mod read;
 mod resolve;
+mod spelled;
 mod text;
 mod tree;
 mod value;

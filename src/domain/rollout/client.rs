@@ -89,6 +89,12 @@ impl Clients {
         &self.clients
     }
 
+    /// The header that bears API keys.
+    #[must_use]
+    pub fn api_key(&self) -> &HeaderName {
+        &self.api_key
+    }
+
     /// The name at a place that [`Clients::identify`] has named.
     #[must_use]
     pub fn name(&self, client: Option<usize>) -> &str {

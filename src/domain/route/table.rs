@@ -170,6 +170,16 @@ impl RouteTable {
         }
     }
 
+    /// The methods that routes have at a path.
+    #[must_use]
+    pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
+        // No route has CONNECT, so that all others are told.
+        match self.tree.find(segments, &Method::CONNECT) {
+            Found::OtherMethods(methods) => methods,
+            Found::Routes(_) | Found::Nothing => Vec::new(),
+        }
+    }
+
     /// Finds the route of a REST call whose body decides; none where no route has the literals that it has.
     #[must_use]
     pub fn select_by_body(

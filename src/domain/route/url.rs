@@ -61,8 +61,8 @@ impl<'a> Query<'a> {
             .map_err(|error| BindError::new(in_query(name), error))
     }
 
-    /// The pairs that bear none of the names that a route knows.
-    fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
+    /// The names of the pairs that bear none of those that a route knows.
+    pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
         let known = |name: &str| call.query.iter().any(|item| item.key == name);
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))

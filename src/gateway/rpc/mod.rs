@@ -12,19 +12,19 @@ use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Invalid, Item, MessageError, RequestId};
+use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
+use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Stage};
-use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
-use crate::gateway::rest::{decide, identify, successor};
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
+use crate::gateway::rest::{decide, identify};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -118,18 +118,8 @@ async fn read(
     reading.admit()?;
     let limits = &reading.installed().plan.limits;
     let body = intake::message(headers, body, limits).await?;
-    let incoming = jsonrpc::parse(&body, limits.message()).map_err(unread)?;
+    let incoming = jsonrpc::parse(&body, limits.message()).map_err(refusal::no_message)?;
     Ok((body, incoming))
-}
-
-fn unread(error: MessageError) -> Failure {
-    let reason = match &error {
-        MessageError::Json(_) => Reason::MalformedJson,
-        MessageError::TooDeep(_) => Reason::TooDeep,
-        MessageError::EmptyBatch => Reason::InvalidRequest,
-        MessageError::BatchTooLarge { .. } => Reason::BatchTooLarge,
-    };
-    Failure::new(reason, error.to_string())
 }
 
 /// GET and DELETE on an RPC path belong to the RPC upstream.
@@ -145,7 +135,7 @@ async fn pass(
         record.admit()?;
         let upstream = installed
             .upstream(None, Side::Rpc)
-            .ok_or_else(|| no_method(&head.method))?;
+            .ok_or_else(|| refusal::not_posted(&head.method))?;
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         forward(
             &mut record,
@@ -157,11 +147,6 @@ async fn pass(
     };
     let answer = passed.await;
     render::settled(record, answer)
-}
-
-fn no_method(method: &Method) -> Failure {
-    let message = format!("{method} is not a method of an RPC path; send JSON-RPC by POST");
-    Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
 }
 
 impl Letter {
@@ -262,10 +247,8 @@ impl Letter {
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
         record.admit()?;
-        let upstream = self.installed.upstream(None, Side::Rpc).ok_or_else(|| {
-            let message = "a response to nothing: there is no RPC upstream that could have asked";
-            Failure::new(Reason::InvalidRequest, message)
-        })?;
+        let upstream = self.installed.upstream(None, Side::Rpc);
+        let upstream = upstream.ok_or_else(refusal::response_to_nothing)?;
         let answer = self.forward(record, upstream, text.into_bytes()).await?;
         match company {
             Company::Alone => Ok(Spoken::Stream(answer)),
@@ -285,16 +268,21 @@ impl Letter {
             // What could not be answered is not asked, either.
             return Err(full(plan));
         }
+        if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
+            return Ok(Spoken::Answer(Box::new(own)));
+        }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
-            (Stage::Retired, Some(index)) => Err(retired(plan.routes.route(index))),
+            (Stage::Retired, Some(index)) => {
+                Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
+            }
             (Stage::Translate, Some(index)) => self.translate(record, index, call).await,
             (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
                 let upstream = self
                     .installed
                     .upstream(selected, Side::Rpc)
-                    .ok_or_else(|| unknown(&call.method))?;
+                    .ok_or_else(|| refusal::unknown_method(&call.method))?;
                 match self.stripped(upstream, call)? {
                     None => self.passthrough(record, upstream, call, company).await,
                     Some((call, body)) => {
@@ -317,14 +305,6 @@ enum Spoken {
     Nothing,
 }
 
-fn unknown(method: &str) -> Failure {
-    let method: String = method.chars().take(100).collect();
-    Failure::new(
-        Reason::RouteNotFound,
-        format!("no route takes the method `{}`", method.escape_debug()),
-    )
-}
-
 /// A batch has no room for one more answer.
 fn full(plan: &Plan) -> Failure {
     let limit = plan.limits.answer;
@@ -332,20 +312,4 @@ fn full(plan: &Plan) -> Failure {
         "the answers of this batch are longer than {limit} bytes together; send fewer calls at a time"
     );
     Failure::new(Reason::BatchTooLarge, message)
-}
-
-fn retired(route: &Route) -> Failure {
-    let name = route
-        .successor
-        .clone()
-        .unwrap_or_else(|| route.rest.clone());
-    let what = match &route.successor {
-        Some(successor) => successor.clone(),
-        None => format!("`{name}` over REST"),
-    };
-    let message = format!(
-        "the JSON-RPC way of the route `{}` is retired; use {what}",
-        route.name
-    );
-    Failure::new(Reason::Retired, message).advise(successor(route, name))
 }

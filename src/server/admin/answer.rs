@@ -68,6 +68,10 @@ impl Admin {
             }
             Target::Flags => Ok(ok(&self.ask(Command::Flags).await?)),
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
+            Target::Document(side) => {
+                let document = self.ask(|reply| Command::Document { side, reply }).await?;
+                Ok(response(StatusCode::OK, JSON, document.into_bytes()))
+            }
             Target::Flag(name) => {
                 let flag = self.ask(|reply| Command::Flag { name, reply }).await??;
                 Ok(ok(&flag))

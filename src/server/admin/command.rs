@@ -3,7 +3,9 @@
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
+use crate::domain::json::Json;
 use crate::domain::rollout::{Percent, Stage};
+use crate::domain::side::Side;
 use crate::server::admin::{FlagView, FlagsView, PlanView};
 use crate::store::StoreError;
 
@@ -38,6 +40,13 @@ pub enum Command {
     },
     /// What the plan consists of.
     Plan(Sender<PlanView>),
+    /// The routes as a document: OpenAPI of the REST side, OpenRPC of the RPC side.
+    Document {
+        /// The side.
+        side: Side,
+        /// The document.
+        reply: Sender<Json>,
+    },
     /// The page of metrics.
     Metrics(Sender<String>),
     /// Whether calls can be served.

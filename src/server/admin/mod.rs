@@ -7,6 +7,8 @@
 //! GET               /api/v1/flags          all flags in order, and the revision of the flips
 //! GET, PUT, DELETE  /api/v1/flags/{name}   one flag; flip it; back to the flags file
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
+//! GET               /api/v1/openapi.json   what the routes are for a REST client
+//! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
 //!
 //! Nothing here holds state: each request becomes a [`Command`] to the one owner of it. The API changes flags

@@ -3,6 +3,7 @@
 use http::Method;
 
 use crate::domain::percent::{Plus, decode};
+use crate::domain::side::Side;
 
 /// One thing that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(super) enum Target {
     Flip(String),
     Unflip(String),
     Plan,
+    /// The document of a side of the routes.
+    Document(Side),
 }
 
 /// Why nothing can be asked like that.
@@ -46,6 +49,8 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/metrics" => Target::Metrics,
         "/api/v1/flags" => Target::Flags,
         "/api/v1/plan" => Target::Plan,
+        "/api/v1/openapi.json" => Target::Document(Side::Rest),
+        "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return flag(method, path),
     };
     if reads(method) {
@@ -131,6 +136,20 @@ mod tests {
         ];
         for (method, path, expected) in cases {
             assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn the_routes_have_a_document_for_each_side() {
+        for (path, side) in [
+            ("/api/v1/openapi.json", Side::Rest),
+            ("/api/v1/openrpc.json", Side::Rpc),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                assert_eq!(parse(&method, path), Ok(Target::Document(side)), "{path}");
+            }
+            let lost = Lost::Method { allow: READ };
+            assert_eq!(parse(&Method::PUT, path), Err(lost), "{path}");
         }
     }
 

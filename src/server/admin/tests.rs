@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
+use crate::domain::json::Json;
 use crate::domain::rollout::{Percent, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
@@ -108,6 +109,9 @@ fn obey(command: Command) {
             reply.send(Ok(flag())).unwrap();
         }
         Command::Plan(reply) => reply.send(plan()).unwrap(),
+        Command::Document { side, reply } => {
+            reply.send(Json::string(side.as_str())).unwrap();
+        }
         Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
         Command::Ready(reply) => {
             let obstacles = vec!["draining".to_owned()];
@@ -268,6 +272,17 @@ async fn the_plan_names_routes_clients_upstreams_and_defaults() {
 }
 
 #[tokio::test]
+async fn the_routes_are_a_document_for_each_side() {
+    for (path, side) in [
+        ("/api/v1/openapi.json", "rest"),
+        ("/api/v1/openrpc.json", "rpc"),
+    ] {
+        let document = read(ask(LOOPBACK, empty(request("GET", path))).await).await;
+        assert_eq!(document, (200, json!(side)), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_flag_is_404_with_the_nearest() {
     let body = r#"{"stage": "translate", "percent": 25}"#;
     let requests = [
@@ -395,6 +410,8 @@ async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
         "/api",
         "/api/v1/flags",
         "/api/v1/plan",
+        "/api/v1/openapi.json",
+        "/api/v1/openrpc.json",
         "/api/v1/flags/ios-first",
     ] {
         let (status, problem) = read(ask(ELSEWHERE, empty(request("GET", path))).await).await;

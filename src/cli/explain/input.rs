@@ -1,0 +1,188 @@
+//! Where the requests to explain come from.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+
+use super::http_file::{self, Request};
+use crate::cli::ExplainArguments;
+use crate::domain::outcome::RestReply;
+use crate::domain::plan::Plan;
+
+/// Why there is nothing to explain.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum InputError {
+    /// A file cannot be read.
+    #[error("`{}` cannot be read", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A line of an HTTP file.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Which, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// An argument.
+    #[error("{0}")]
+    Argument(String),
+    /// An HTTP file with nothing in it.
+    #[error("there is no request in it")]
+    NoRequest,
+}
+
+impl InputError {
+    pub(super) fn line(line: usize, what: impl Into<String>) -> InputError {
+        InputError::Line {
+            line,
+            what: what.into(),
+        }
+    }
+}
+
+/// What is to be explained.
+pub(super) struct Input {
+    pub(super) requests: Vec<Request>,
+    pub(super) reply: Option<RestReply>,
+}
+
+/// Reads requests and reply as the arguments say.
+pub(super) fn read(arguments: &ExplainArguments, plan: &Plan) -> Result<Input, InputError> {
+    let from_stdin = |file: &&PathBuf| *file == Path::new("-");
+    let implied = arguments.url.is_none() && arguments.http.is_none() && arguments.json.is_none();
+    let mut files = [&arguments.http, &arguments.json].into_iter().flatten();
+    let request_is_there = implied || files.any(|file| from_stdin(&file));
+    if request_is_there && arguments.reply.iter().any(|file| from_stdin(&file)) {
+        let what = "standard input is the request already; give the reply as a file";
+        return Err(InputError::Argument(what.to_owned()));
+    }
+    let requests = match (&arguments.url, &arguments.http, &arguments.json) {
+        (Some(url), _, _) => vec![typed(arguments, url)?],
+        (None, Some(file), _) => http_file::requests(&text(file)?)?,
+        (None, None, Some(file)) => vec![posted(arguments, plan, file)?],
+        (None, None, None) => vec![posted(arguments, plan, Path::new("-"))?],
+    };
+    if requests.iter().any(|request| is_coded(request, plan)) {
+        let what = "a body is read as it is; leave `Content-Encoding` out";
+        return Err(InputError::Argument(what.to_owned()));
+    }
+    let reply = arguments.reply.as_deref().map(|file| {
+        let status = arguments.status.map(status).transpose()?;
+        http_file::reply(&text(file)?, status)
+    });
+    Ok(Input {
+        requests,
+        reply: reply.transpose()?,
+    })
+}
+
+fn status(status: u16) -> Result<StatusCode, InputError> {
+    let parsed = StatusCode::from_u16(status).ok();
+    let parsed = parsed.filter(|status| (200..=599).contains(&status.as_u16()));
+    parsed.ok_or_else(|| {
+        InputError::Argument(format!(
+            "{status} is no status of an answer; write one from 200 to 599"
+        ))
+    })
+}
+
+/// On an RPC path a coded body is refused, and so explained; elsewhere the gateway would read it.
+fn is_coded(request: &Request, plan: &Plan) -> bool {
+    let coding = request.headers.get(CONTENT_ENCODING);
+    let on_rpc = plan.face.find(request.target.path()).is_some();
+    let elsewhere = !on_rpc || request.method != Method::POST;
+    elsewhere && coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// A request as curl takes it; data is JSON unless a header says otherwise.
+fn typed(arguments: &ExplainArguments, url: &str) -> Result<Request, InputError> {
+    let wrong = InputError::Argument;
+    let body = match &arguments.data {
+        None => None,
+        Some(data) => Some(match data.strip_prefix('@') {
+            Some(file) => bytes(Path::new(file))?,
+            None => Bytes::copy_from_slice(data.as_bytes()),
+        }),
+    };
+    let method = match (&arguments.request, &body) {
+        (Some(method), _) => Method::from_bytes(method.as_bytes())
+            .map_err(|_| wrong(format!("`{method}` is no HTTP method")))?,
+        (None, Some(_)) => Method::POST,
+        (None, None) => Method::GET,
+    };
+    let (target, authority) = http_file::target(url).map_err(wrong)?;
+    let mut request = Request {
+        name: None,
+        method,
+        target,
+        headers: headers(&arguments.header)?,
+        body: body.unwrap_or_default(),
+    };
+    request.says_json();
+    request.add_host(authority);
+    Ok(request)
+}
+
+/// A JSON-RPC body, posted to an RPC path.
+fn posted(arguments: &ExplainArguments, plan: &Plan, file: &Path) -> Result<Request, InputError> {
+    let path = arguments.path.as_ref().or(plan.face.paths.first());
+    let path = path.map_or("/", String::as_str);
+    let (target, authority) = http_file::target(path).map_err(InputError::Argument)?;
+    let mut request = Request {
+        name: None,
+        method: Method::POST,
+        target,
+        headers: headers(&arguments.header)?,
+        body: bytes(file)?,
+    };
+    request.says_json();
+    request.add_host(authority);
+    Ok(request)
+}
+
+impl Request {
+    fn says_json(&mut self) {
+        if !self.body.is_empty() && !self.headers.contains_key(CONTENT_TYPE) {
+            let json = HeaderValue::from_static("application/json");
+            self.headers.insert(CONTENT_TYPE, json);
+        }
+    }
+}
+
+fn headers(lines: &[String]) -> Result<HeaderMap, InputError> {
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let (name, value) = http_file::header(line).map_err(InputError::Argument)?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+fn bytes(file: &Path) -> Result<Bytes, InputError> {
+    let read = if file == Path::new("-") {
+        let mut read = Vec::new();
+        io::stdin().lock().read_to_end(&mut read).map(|_| read)
+    } else {
+        std::fs::read(file)
+    };
+    read.map(Bytes::from).map_err(|source| InputError::File {
+        path: file.to_owned(),
+        source,
+    })
+}
+
+fn text(file: &Path) -> Result<String, InputError> {
+    let read = bytes(file)?;
+    String::from_utf8(read.to_vec()).map_err(|error| InputError::File {
+        path: file.to_owned(),
+        source: io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()),
+    })
+}

@@ -1,0 +1,92 @@
+//! `dualgauge explain`: what becomes of a request, without any server.
+//!
+//! The request comes as curl takes it, as an HTTP file, or as JSON-RPC; the domain explains it with the same
+//! functions that serve a call.
+
+mod http_file;
+mod human;
+mod input;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::cli::{CommandError, ExplainArguments, Format};
+use crate::config::configuration::Configuration;
+use crate::config::load::{Sources, environment};
+use crate::domain::claim::Head;
+use crate::domain::explain::{Asked, Explanation, Means, explain as explain_one};
+use crate::telemetry::clock;
+
+pub(super) use input::InputError;
+
+/// One request of the input, and what becomes of each call in it.
+#[derive(Debug, Serialize)]
+struct Explained {
+    /// What a `###` line calls it.
+    name: Option<String>,
+    explanations: Vec<Explanation>,
+}
+
+pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
+    let sources = Sources {
+        file: Some(arguments.config.clone()),
+        environment: environment(),
+        ..Sources::default()
+    };
+    let configuration = match Configuration::read(&sources) {
+        Ok(configuration) => configuration,
+        Err(problems) => {
+            writeln!(io::stderr().lock(), "{problems}")?;
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let plan = &configuration.plan;
+    let input = match input::read(arguments, plan) {
+        Ok(input) => input,
+        Err(error) => return Ok(unreadable(&error)?),
+    };
+    let means = Means {
+        digest: |key| Sha256::digest(key).into(),
+        now: clock::rfc3339,
+    };
+    let explained = input.requests.iter().map(|request| {
+        let asked = Asked {
+            head: Head {
+                method: &request.method,
+                uri: &request.target,
+                headers: &request.headers,
+            },
+            body: &request.body,
+            reply: input.reply.as_ref(),
+        };
+        Explained {
+            name: request.name.clone(),
+            explanations: explain_one(plan, asked, means),
+        }
+    });
+    let explained: Vec<Explained> = explained.collect();
+    let mut out = io::stdout().lock();
+    match arguments.format {
+        Format::Human => out.write_all(human::render(&explained).as_bytes())?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What cannot be read is said with its causes.
+fn unreadable(error: &InputError) -> io::Result<ExitCode> {
+    let mut text = format!("error: {error}\n");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(&format!("  caused by: {error}\n"));
+        cause = error.source();
+    }
+    io::stderr().lock().write_all(text.as_bytes())?;
+    Ok(ExitCode::from(2))
+}

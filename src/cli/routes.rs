@@ -1,0 +1,182 @@
+//! `dualgauge routes`: the route table as a table, or as the documents that are made from it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cli::{CommandError, RoutesArguments, TableFormat};
+use crate::config::configuration::Configuration;
+use crate::config::load::{Sources, environment};
+use crate::domain::document::{TITLE, openapi, openrpc};
+use crate::domain::pattern::Slot;
+use crate::domain::rollout::Glob;
+use crate::domain::route::Route;
+use crate::domain::side::Side;
+
+/// A route, column by column; the members of JSON have these names.
+#[derive(Debug, Serialize)]
+struct Row<'r> {
+    name: &'r str,
+    rest: &'r str,
+    rpc: &'r str,
+    effect: &'static str,
+    extra: &'static str,
+    /// Each hole with its type: `limit:integer=50`.
+    holes: Vec<String>,
+    /// How many rows there are before the built-in table.
+    outcomes: usize,
+    timeout_ms: Option<u128>,
+    #[serde(skip)]
+    timeout: Option<Duration>,
+    from: Option<&'static str>,
+    lossy: Option<&'r str>,
+}
+
+pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandError> {
+    let sources = Sources {
+        file: Some(arguments.config.clone()),
+        environment: environment(),
+        ..Sources::default()
+    };
+    let configuration = match Configuration::read(&sources) {
+        Ok(configuration) => configuration,
+        Err(problems) => {
+            writeln!(io::stderr().lock(), "{problems}")?;
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let glob = Glob::new(&arguments.route);
+    let table = &configuration.plan.routes;
+    let chosen = table.routes().iter().filter(|route| glob.fits(&route.name));
+    let chosen: Vec<&Route> = chosen.collect();
+    let rows: Vec<Row<'_>> = chosen.iter().map(|route| Row::of(route)).collect();
+    let text = match arguments.format {
+        TableFormat::Human => human(&rows),
+        TableFormat::Markdown => markdown(&rows),
+        TableFormat::Json => pretty(&rows)?,
+        TableFormat::Openapi => pretty(&openapi(chosen.iter().copied(), TITLE))?,
+        TableFormat::Openrpc => pretty(&openrpc(chosen.iter().copied(), TITLE))?,
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn pretty(value: &impl Serialize) -> io::Result<String> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
+
+impl<'r> Row<'r> {
+    fn of(route: &'r Route) -> Row<'r> {
+        Row {
+            name: &route.name,
+            rest: &route.rest,
+            rpc: &route.rpc,
+            effect: route.effect.as_str(),
+            extra: route.extra.as_str(),
+            holes: holes(route),
+            outcomes: route.outcomes.rows().len(),
+            timeout_ms: route.timeout.map(|timeout| timeout.as_millis()),
+            timeout: route.timeout,
+            from: route.from.map(Side::as_str),
+            lossy: route.lossy.as_deref(),
+        }
+    }
+
+    fn cells(&self) -> [String; 10] {
+        let said = |text: Option<&str>| text.unwrap_or("-").to_owned();
+        let timeout = self.timeout.map(|timeout| format!("{timeout:?}"));
+        let holes = self.holes.join(", ");
+        [
+            self.name.to_owned(),
+            self.rest.to_owned(),
+            self.rpc.to_owned(),
+            self.effect.to_owned(),
+            self.extra.to_owned(),
+            said(Some(holes.as_str()).filter(|holes| !holes.is_empty())),
+            self.outcomes.to_string(),
+            said(timeout.as_deref()),
+            said(self.from),
+            said(self.lossy),
+        ]
+    }
+}
+
+/// The holes in the order in which they are first named, each with what is said of it on the REST side.
+fn holes(route: &Route) -> Vec<String> {
+    let mut slots: Vec<&Slot> = route.rest_slots();
+    slots.extend(route.rpc_slots());
+    let holes = route.facts.holes.iter().enumerate().map(|(place, hole)| {
+        let slot = slots.iter().find(|slot| slot.binds() == Some(place));
+        slot.map_or_else(|| hole.name.clone(), |slot| slot.spelled())
+    });
+    holes.collect()
+}
+
+const COLUMNS: [&str; 10] = [
+    "name", "rest", "rpc", "effect", "extra", "holes", "outcomes", "timeout", "from", "lossy",
+];
+
+/// Columns as wide as their widest cell; the last one has no end.
+fn human(rows: &[Row<'_>]) -> String {
+    let head = COLUMNS.map(|column| column.to_uppercase());
+    let lines: Vec<[String; 10]> = std::iter::once(head)
+        .chain(rows.iter().map(Row::cells))
+        .collect();
+    let widths: Vec<usize> = (0..COLUMNS.len())
+        .map(|column| {
+            let widths = lines.iter().map(|line| line[column].chars().count());
+            widths.max().unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn markdown(rows: &[Row<'_>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(&COLUMNS.map(str::to_owned));
+    text.push_str(&line(&COLUMNS.map(|_| "---".to_owned())));
+    for row in rows {
+        let [
+            name,
+            rest,
+            rpc,
+            effect,
+            extra,
+            holes,
+            outcomes,
+            timeout,
+            from,
+            lossy,
+        ] = row.cells();
+        let code = |cell: String| match cell.as_str() {
+            "-" => cell,
+            _ => format!("`{}`", cell.replace('|', "\\|")),
+        };
+        text.push_str(&line(&[
+            code(name),
+            code(rest),
+            code(rpc),
+            effect,
+            extra,
+            code(holes),
+            outcomes,
+            timeout,
+            from,
+            lossy.replace('|', "\\|"),
+        ]));
+    }
+    text
+}

@@ -1,0 +1,244 @@
+//! Which face a request speaks to, and which route claims it: the same words for those who serve a call and
+//! for those who explain it.
+//!
+//! Nothing here reads a body; where the body decides, the claim says among which routes. Law: whoever asks
+//! with the same plan and the same head gets the same answer.
+
+use http::{HeaderMap, Method, Uri};
+
+use super::cors;
+use super::failure::{Failure, Reason};
+use super::json::Json;
+use super::local::{LocalFound, RestLocal};
+use super::plan::{Irregular, Plan, Unrouted};
+use super::refusal;
+use super::rollout::{Caller, Decision, Stage, Why};
+use super::route::{Group, RestSelection, Segments};
+use super::side::Side;
+use super::translate::RestHead;
+
+/// The head of a request, as far as routes see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// The HTTP method.
+    pub method: &'a Method,
+    /// The target.
+    pub uri: &'a Uri,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+}
+
+impl<'a> Head<'a> {
+    /// The head as translation reads it.
+    #[must_use]
+    pub fn rest(self, segments: &'a Segments<'a>) -> RestHead<'a> {
+        RestHead {
+            segments,
+            query: self.uri.query(),
+            headers: self.headers,
+        }
+    }
+}
+
+/// The face that a request speaks to.
+#[derive(Debug)]
+pub struct Facing {
+    /// JSON-RPC, or everything else.
+    pub side: Side,
+    /// Why it is not listened to there.
+    pub refused: Option<Failure>,
+}
+
+/// Who claims a REST call.
+#[derive(Debug, Clone, Copy)]
+pub enum Claim<'p> {
+    /// This route.
+    Route(usize),
+    /// One of these; the body decides.
+    ByBody(&'p Group),
+    /// No route, and it passes by all of them.
+    Nobody,
+}
+
+/// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
+/// upstream, unless a route claims them or the proxy itself answers.
+#[must_use]
+pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
+    let place = plan.face.find(head.uri.path());
+    let side = match (*head.method == Method::POST, place) {
+        (_, None) => Side::Rest,
+        (true, Some(_)) => Side::Rpc,
+        (false, Some(_)) => passing(plan, head),
+    };
+    let refused = match place {
+        Some(Irregular::By(why)) if side == Side::Rpc => Some(refusal::irregular_rpc_path(why)),
+        Some(Irregular::By(_) | Irregular::No) | None => None,
+    };
+    Facing { side, refused }
+}
+
+/// What is not posted to an RPC path.
+fn passing(plan: &Plan, head: Head<'_>) -> Side {
+    match *head.method {
+        Method::GET | Method::DELETE
+            if plan.upstream(Side::Rpc).is_some()
+                && !is_local(plan, head)
+                && !is_routed(plan, head) =>
+        {
+            Side::Rpc
+        }
+        _ => Side::Rest,
+    }
+}
+
+/// Whether the proxy itself answers a request.
+fn is_local(plan: &Plan, head: Head<'_>) -> bool {
+    let found = plan.locals.rest(head.method, head.uri.path());
+    matches!(found, LocalFound::Answer(_) | LocalFound::Irregular(_))
+}
+
+/// The proxy's own answer to a REST call, if there is one.
+///
+/// # Errors
+/// A [`Failure`] where the call may not have it, or where two programs may read its path in two ways.
+pub fn local<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Option<&'p RestLocal>, Failure> {
+    match plan.locals.rest(head.method, head.uri.path()) {
+        LocalFound::Answer(local) => guard(plan, head).map(|()| Some(local)),
+        LocalFound::Irregular(why) => Err(refusal::irregular_local_path(why)),
+        LocalFound::Nothing => Ok(None),
+    }
+}
+
+/// Checks that a request may ask for what the proxy itself answers.
+///
+/// # Errors
+/// A [`Failure`] where a page of another origin asks, or another host is asked.
+pub fn guard(plan: &Plan, head: Head<'_>) -> Result<(), Failure> {
+    let asked = (head.uri, head.headers);
+    cors::guard(&plan.hosts, plan.cors.as_ref(), asked).map_err(refusal::foreign)
+}
+
+/// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass
+/// through. A preflight says neither the headers nor the body of that call, nor who will send it.
+#[must_use]
+pub fn preflight(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> Option<HeaderMap> {
+    let cors = plan.cors.as_ref()?;
+    let wanted = cors::asked_method(head.method, head.headers)?;
+    let is_ours = |method: &Method| is_ours(plan, caller, Head { method, ..head });
+    if !is_ours(&wanted) {
+        return None;
+    }
+    let path = head.uri.path();
+    let mut methods = plan.routes.methods(&Segments::split(path));
+    methods.extend(plan.locals.methods(path));
+    methods.push(wanted);
+    methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    methods.dedup();
+    // What passes through is for the server behind to allow, at a preflight of its own.
+    methods.retain(is_ours);
+    Some(cors.preflight(head.headers, &methods))
+}
+
+/// Whether the proxy serves a REST call in another way than by passing it through.
+fn is_ours(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> bool {
+    let facing = facing(plan, head);
+    if facing.side != Side::Rest || facing.refused.is_some() {
+        return false;
+    }
+    if is_local(plan, head) {
+        return true;
+    }
+    let serves = |route: usize| {
+        let decision = decide(plan, caller, (Some(route), Side::Rest));
+        matches!(decision.stage, Stage::Translate | Stage::Retired)
+    };
+    match claim(plan, head) {
+        Ok(Claim::Route(route)) => serves(route),
+        Ok(Claim::ByBody(group)) => group.routes().iter().any(|route| serves(*route)),
+        Ok(Claim::Nobody) | Err(_) => false,
+    }
+}
+
+/// Whether a route claims a request.
+fn is_routed(plan: &Plan, head: Head<'_>) -> bool {
+    matches!(claim(plan, head), Ok(Claim::Route(_) | Claim::ByBody(_)))
+}
+
+/// Tells whose a REST call is.
+///
+/// # Errors
+/// A [`Failure`] where it is nobody's and may not pass, or where two programs may read its path in two ways.
+pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
+    let path = head.uri.path();
+    let segments = Segments::split(path);
+    let may_pass = may_pass(plan);
+    let selected = plan
+        .routes
+        .select_rest(head.method, &segments, head.uri.query(), head.headers);
+    match selected {
+        RestSelection::Route(index) => Ok(Claim::Route(index)),
+        RestSelection::ByBody(group) => Ok(Claim::ByBody(group)),
+        RestSelection::Unsafe(found) => {
+            let route = &plan.routes.route(found.route).name;
+            let message = format!(
+                "path: {} is refused, because the path without it is the route `{route}`; send the path in its normal form",
+                found.why
+            );
+            Err(Failure::new(Reason::MalformedTarget, message))
+        }
+        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => Ok(Claim::Nobody),
+        RestSelection::OtherMethods(methods) => Err(other_methods(plan, head, methods)),
+        RestSelection::Unrouted => Err(other_methods(plan, head, Vec::new())),
+    }
+}
+
+/// Nobody takes a call; the methods that routes and local answers have at its path are told.
+fn other_methods(plan: &Plan, head: Head<'_>, mut methods: Vec<Method>) -> Failure {
+    let path = head.uri.path();
+    methods.extend(plan.locals.methods(path));
+    if methods.is_empty() {
+        return refusal::no_route(head.method, path);
+    }
+    methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    methods.dedup();
+    refusal::other_methods(head.method, &methods)
+}
+
+/// Tells whose a REST call is among the routes that its head leaves. A body that is no JSON has none of their
+/// literals, and is nobody's fault where the call passes.
+///
+/// # Errors
+/// A [`Failure`] where it is nobody's and may not pass.
+pub fn by_body(
+    plan: &Plan,
+    (group, head): (&Group, Head<'_>),
+    body: Option<&Json>,
+) -> Result<Option<usize>, Failure> {
+    let segments = Segments::split(head.uri.path());
+    match plan
+        .routes
+        .select_by_body(group, head.rest(&segments), body)
+    {
+        None if !may_pass(plan) => Err(refusal::no_route(head.method, head.uri.path())),
+        index => Ok(index),
+    }
+}
+
+/// Whether calls of no route go on as they came.
+fn may_pass(plan: &Plan) -> bool {
+    plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
+}
+
+/// Decides for a call of a side. What belongs to no route passes through.
+#[must_use]
+pub fn decide(plan: &Plan, caller: Caller<'_>, (route, side): (Option<usize>, Side)) -> Decision {
+    match route {
+        Some(index) => plan
+            .rollout
+            .decide(caller, &plan.routes.route(index).name, side),
+        None => Decision {
+            stage: Stage::Passthrough,
+            why: Why::Unrouted,
+        },
+    }
+}

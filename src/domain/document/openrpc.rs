@@ -1,0 +1,265 @@
+//! OpenRPC 1.3 of the RPC side.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::schema::{More, any_of, of_pattern, value};
+use super::{ROUTE, info, names};
+use crate::domain::outcome::{NumberPattern, Row, RpcReplyPattern};
+use crate::domain::pattern::{Pattern, Scalar, Shape, Words};
+use crate::domain::route::{Extra, Route, Waits};
+use crate::domain::side::Side;
+
+/// What the routes are for an RPC client. Several routes on one method are one method: a param that differs has a
+/// schema for each of them, and `x-dualgauge-params` says which belong together.
+#[must_use]
+pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
+    let mut methods: BTreeMap<String, Vec<&'r Route>> = BTreeMap::new();
+    for route in routes {
+        if route.enters_from(Side::Rpc) {
+            for method in method_names(&route.rpc_call.method) {
+                methods.entry(method).or_default().push(route);
+            }
+        }
+    }
+    let methods: Vec<Value> = methods
+        .iter()
+        .map(|(name, routes)| method(name, routes))
+        .collect();
+    json!({ "openrpc": "1.3.2", "info": info(title), "methods": methods })
+}
+
+/// The methods that words spell: each word of an `enum`; a hole of another type stays in its braces.
+fn method_names(words: &Words) -> Vec<String> {
+    match words {
+        Words::Hole(slot) => match &slot.shape {
+            Shape::One(Scalar::Enum(words)) => words.clone(),
+            Shape::Any
+            | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean)
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null => vec![words.spelled()],
+        },
+        Words::Literal(_) | Words::Mixed(_) => vec![words.spelled()],
+    }
+}
+
+fn method(name: &str, routes: &[&Route]) -> Value {
+    let structures: Vec<Params> = routes.iter().map(|route| params(route)).collect();
+    let mut method = json!({
+        "name": name,
+        "paramStructure": structure(&structures),
+        "params": merged(&structures),
+        ROUTE: names(routes),
+    });
+    if routes.len() > 1 {
+        let whole = routes
+            .iter()
+            .map(|route| whole(route))
+            .collect::<Vec<Value>>();
+        method["x-dualgauge-params"] = json!({ "oneOf": whole });
+    }
+    if routes.iter().any(|route| route.waits == Waits::Yes) {
+        method["result"] = result(routes);
+    }
+    let errors = errors(routes);
+    if !errors.is_empty() {
+        method["errors"] = errors.into();
+    }
+    method
+}
+
+/// The params of one route, by name or by position: name, schema, whether it must be there.
+struct Params {
+    structure: &'static str,
+    list: Vec<(String, Value, Presence)>,
+}
+
+/// Whether a param must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Required,
+    Optional,
+}
+
+impl Presence {
+    fn of(pattern: &Pattern) -> Presence {
+        if pattern.may_be_absent() {
+            Presence::Optional
+        } else {
+            Presence::Required
+        }
+    }
+}
+
+fn more(route: &Route) -> More {
+    if route.extra == Extra::Reject {
+        More::Closed
+    } else {
+        More::Open
+    }
+}
+
+fn params(route: &Route) -> Params {
+    let more = more(route);
+    match &route.rpc_call.params {
+        Pattern::Object(object) => {
+            let members = object.members.iter();
+            let list = members.map(|(name, pattern)| {
+                (
+                    name.clone(),
+                    of_pattern(pattern, more),
+                    Presence::of(pattern),
+                )
+            });
+            Params {
+                structure: "by-name",
+                list: list.collect(),
+            }
+        }
+        Pattern::List(list) => {
+            let items = list.items.iter().enumerate();
+            let list = items.map(|(place, pattern)| {
+                let name = match pattern {
+                    Pattern::Hole(slot) => slot.name.clone(),
+                    Pattern::Literal(_)
+                    | Pattern::Text(_)
+                    | Pattern::Object(_)
+                    | Pattern::List(_)
+                    | Pattern::Each(_) => format!("param{}", place + 1),
+                };
+                (name, of_pattern(pattern, more), Presence::of(pattern))
+            });
+            Params {
+                structure: "by-position",
+                list: list.collect(),
+            }
+        }
+        // Params as a whole are one value, whose names nobody says.
+        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) | Pattern::Each(_) => Params {
+            structure: "either",
+            list: Vec::new(),
+        },
+    }
+}
+
+fn structure(all: &[Params]) -> &'static str {
+    let mut structures = all.iter().map(|params| params.structure);
+    let first = structures.next().unwrap_or("either");
+    if structures.all(|structure| structure == first) {
+        first
+    } else {
+        "either"
+    }
+}
+
+/// The whole params of a route.
+fn whole(route: &Route) -> Value {
+    let mut schema = of_pattern(&route.rpc_call.params, more(route));
+    schema[ROUTE] = json!(route.name);
+    schema
+}
+
+/// One list of params for all routes of a method: required where each requires it.
+fn merged(all: &[Params]) -> Vec<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _, _) in all.iter().flat_map(|params| &params.list) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let params = names.into_iter().map(|name| {
+        let bearing = all
+            .iter()
+            .map(|params| params.list.iter().find(|(own, _, _)| own == name));
+        let bearing: Vec<_> = bearing.collect();
+        let required = bearing
+            .iter()
+            .all(|found| found.is_some_and(|(_, _, presence)| *presence == Presence::Required));
+        let schemas = bearing.into_iter().flatten();
+        let schemas = schemas.map(|(_, schema, _)| schema.clone()).collect();
+        json!({ "name": name, "required": required, "schema": any_of(schemas) })
+    });
+    params.collect()
+}
+
+/// What comes back: the results of the rows, or whatever the server says.
+fn result(routes: &[&Route]) -> Value {
+    let mut schemas = Vec::new();
+    for route in routes {
+        let rows = route.outcomes.rows().iter();
+        let results: Vec<Value> = rows
+            .filter_map(|row| match &row.rpc {
+                RpcReplyPattern::Result(pattern) => Some(of_pattern(pattern, More::Open)),
+                RpcReplyPattern::Error { .. } => None,
+            })
+            .collect();
+        if results.is_empty() {
+            schemas.push(json!({}));
+        }
+        schemas.extend(results);
+    }
+    json!({ "name": "result", "schema": any_of(schemas) })
+}
+
+/// The errors of the rows, each code and message once.
+fn errors(routes: &[&Route]) -> Vec<Value> {
+    let mut errors = Vec::new();
+    for row in routes.iter().flat_map(|route| route.outcomes.rows()) {
+        for error in errors_of(row) {
+            if !errors.contains(&error) {
+                errors.push(error);
+            }
+        }
+    }
+    errors
+}
+
+fn errors_of(row: &Row) -> Vec<Value> {
+    let RpcReplyPattern::Error {
+        code,
+        message,
+        data,
+    } = &row.rpc
+    else {
+        return Vec::new();
+    };
+    let said = match message {
+        Some(Pattern::Literal(literal)) => value(literal),
+        Some(pattern) => json!(pattern.spelled().trim_matches('"')),
+        None => json!(title(&row.rest.status)),
+    };
+    let error = |code: i64| {
+        let mut error = json!({ "code": code, "message": said });
+        if let Some(data) = data {
+            // `data` is a value there, so what varies is said beside it.
+            match data {
+                Pattern::Literal(literal) => error["data"] = value(literal),
+                Pattern::Hole(_)
+                | Pattern::Text(_)
+                | Pattern::Object(_)
+                | Pattern::List(_)
+                | Pattern::Each(_) => error["x-dualgauge-data"] = of_pattern(data, More::Open),
+            }
+        }
+        error
+    };
+    // A code of its own for every answer is said by no document.
+    match code {
+        NumberPattern::Hole(_) => Vec::new(),
+        NumberPattern::Among(..) => code.numbers().map(error).collect(),
+    }
+}
+
+/// What an error says whose row does not say it.
+fn title(status: &NumberPattern) -> &'static str {
+    let status = status.numbers().next();
+    let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
+    status
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("Error")
+}

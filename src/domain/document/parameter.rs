@@ -1,0 +1,148 @@
+//! Parameters of a REST call, for OpenAPI: of the path, the query and the headers.
+
+use serde_json::{Value, json};
+
+use super::schema::{any_of, of_slot, of_words};
+use crate::domain::pattern::{Shape, Words};
+use crate::domain::route::{PlacedHole, RestCall, SegmentPattern, Template};
+
+/// A path as OpenAPI writes it, and what its parameters are.
+#[derive(Debug)]
+pub(super) struct PathText {
+    /// `/items/{id}`
+    pub(super) text: String,
+    /// In order: the name, and what it is.
+    pub(super) parameters: Vec<(String, Value)>,
+}
+
+impl PathText {
+    /// The path with its parameters named by place: two paths that differ in names only are one.
+    pub(super) fn shape(&self) -> String {
+        let mut shape = self.text.clone();
+        for (place, (name, _)) in self.parameters.iter().enumerate() {
+            shape = shape.replacen(&format!("{{{name}}}"), &format!("{{#{place}}}"), 1);
+        }
+        shape
+    }
+}
+
+/// Writes a template. A hole of several segments is one parameter for each of those that are open.
+pub(super) fn path_text(template: &Template) -> PathText {
+    let mut path = PathText {
+        text: String::new(),
+        parameters: Vec::new(),
+    };
+    for (place, segment) in template.segments.iter().enumerate() {
+        path.text.push('/');
+        if let SegmentPattern::Literal(literal) = segment {
+            path.text.push_str(literal);
+            continue;
+        }
+        let covers = |hole: &&PlacedHole| (hole.start..hole.end).contains(&place);
+        let hole = template.holes.iter().find(covers);
+        let (name, schema) = match hole {
+            Some(hole) if hole.end - hole.start == 1 => {
+                let words = Words::Hole(hole.slot.clone());
+                (hole.slot.name.clone(), of_words(&words))
+            }
+            Some(hole) => {
+                let open = template.segments[hole.start..place].iter();
+                let before = open.filter(|open| !matches!(open, SegmentPattern::Literal(_)));
+                let name = match before.count() {
+                    0 => hole.slot.name.clone(),
+                    more => format!("{}_{}", hole.slot.name, more + 1),
+                };
+                (name, json!({ "type": "string" }))
+            }
+            None => (
+                format!("segment_{}", place + 1),
+                json!({ "type": "string" }),
+            ),
+        };
+        path.text.push_str(&format!("{{{name}}}"));
+        let mut parameter = json!({ "in": "path", "required": true, "schema": schema });
+        if *segment == SegmentPattern::Rest {
+            parameter["description"] = json!("any number of segments, with `/` between them");
+        }
+        path.parameters.push((name, parameter));
+    }
+    if path.text.is_empty() {
+        path.text.push('/');
+    }
+    if let Some(verb) = &template.verb {
+        path.text.push(':');
+        path.text.push_str(verb);
+    }
+    path
+}
+
+/// The parameters of the query and of the headers.
+pub(super) fn named(call: &RestCall) -> Vec<Value> {
+    let query = call.query.iter().map(|item| {
+        let mut parameter = parameter("query", &item.key, &item.words);
+        if let Words::Hole(slot) = &item.words {
+            let explode = match slot.shape {
+                Shape::Repeated(_) => Some(true),
+                Shape::Separated(_) => Some(false),
+                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => None,
+            };
+            if let Some(explode) = explode {
+                parameter["style"] = json!("form");
+                parameter["explode"] = json!(explode);
+            }
+        }
+        parameter
+    });
+    // OpenAPI says these three in places of their own, and ignores parameters of their names.
+    let said_elsewhere = ["accept", "content-type", "authorization"];
+    let headers = call.headers.iter();
+    let headers = headers
+        .filter(|item| !said_elsewhere.contains(&item.name.as_str()))
+        .map(|item| parameter("header", item.name.as_str(), &item.words));
+    query.chain(headers).collect()
+}
+
+fn parameter(place: &str, name: &str, words: &Words) -> Value {
+    let mut schema = of_words(words);
+    if let Words::Hole(slot) = words
+        && slot.default().is_some()
+    {
+        schema["default"] = of_slot(slot)["default"].clone();
+    }
+    json!({
+        "in": place,
+        "name": name,
+        "required": !words.may_be_absent(),
+        "schema": schema,
+    })
+}
+
+/// The parameters of one operation that several routes share: required where each requires it.
+pub(super) fn merged(lists: Vec<Vec<Value>>) -> Vec<Value> {
+    let count = lists.len();
+    let mut merged: Vec<(Value, Vec<Value>)> = Vec::new();
+    for parameter in lists.into_iter().flatten() {
+        let same = |(one, _): &&mut (Value, Vec<Value>)| {
+            one["in"] == parameter["in"] && one["name"] == parameter["name"]
+        };
+        match merged.iter_mut().find(same) {
+            Some((one, schemas)) => {
+                let both = one["required"] == json!(true) && parameter["required"] == json!(true);
+                one["required"] = json!(both);
+                schemas.push(parameter["schema"].clone());
+            }
+            None => {
+                let schemas = vec![parameter["schema"].clone()];
+                merged.push((parameter, schemas));
+            }
+        }
+    }
+    let finished = merged.into_iter().map(|(mut parameter, schemas)| {
+        if schemas.len() < count {
+            parameter["required"] = json!(false);
+        }
+        parameter["schema"] = any_of(schemas);
+        parameter
+    });
+    finished.collect()
+}

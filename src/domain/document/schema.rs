@@ -1,0 +1,186 @@
+//! Patterns as JSON Schema (2020-12): what a value that fits looks like.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::json::Json;
+use crate::domain::pattern::{
+    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Role, Scalar, Shape, Slot,
+    TextPattern, Words,
+};
+
+/// What holds for the members that an object pattern does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum More {
+    /// They may be there.
+    Open,
+    /// They are refused.
+    Closed,
+}
+
+/// A JSON text as a value. Numbers beyond its range become the nearest ones, for a document says what people read.
+pub(super) fn value(json: &Json) -> Value {
+    serde_json::from_slice(json.as_bytes()).unwrap_or(Value::Null)
+}
+
+/// The schema of a value.
+pub(super) fn of_pattern(pattern: &Pattern, more: More) -> Value {
+    match pattern {
+        Pattern::Literal(literal) => json!({ "const": value(literal) }),
+        Pattern::Hole(slot) => of_slot(slot),
+        Pattern::Text(text) => of_text(text),
+        Pattern::Object(object) => of_object(object, more),
+        Pattern::List(list) => of_list(list, more),
+        Pattern::Each(each) => of_each(each, more),
+    }
+}
+
+/// The schema of what stands for a hole in JSON.
+pub(super) fn of_slot(slot: &Slot) -> Value {
+    let mut schema = match slot.role {
+        Role::Shared(_) | Role::Written(_) => of_shape(&slot.shape),
+        Role::Forgotten(_) => json!({}),
+    };
+    if slot.codec == Codec::Json {
+        schema = json!({
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": schema,
+        });
+    }
+    if let Some(default) = slot.default() {
+        schema["default"] = value(default);
+    }
+    schema
+}
+
+fn of_shape(shape: &Shape) -> Value {
+    match shape {
+        Shape::Any => json!({}),
+        Shape::One(scalar) => of_scalar(scalar),
+        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+            json!({ "type": "array", "items": of_scalar(scalar) })
+        }
+        Shape::Object => json!({ "type": "object" }),
+        Shape::Array => json!({ "type": "array" }),
+        Shape::Null => json!({ "type": "null" }),
+    }
+}
+
+fn of_scalar(scalar: &Scalar) -> Value {
+    match scalar {
+        Scalar::String => json!({ "type": "string" }),
+        Scalar::Integer => json!({ "type": "integer" }),
+        Scalar::Number => json!({ "type": "number" }),
+        Scalar::Boolean => json!({ "type": "boolean" }),
+        Scalar::Enum(words) => json!({ "type": "string", "enum": words }),
+    }
+}
+
+/// A string whose fixed parts are said by a regular expression (ECMA-262).
+fn of_text(text: &TextPattern) -> Value {
+    let parts = text.parts.iter().map(|part| match part {
+        Part::Text(literal) => escaped(literal),
+        Part::Hole(_) => "[\\s\\S]*".to_owned(),
+    });
+    let pattern: String = parts.collect();
+    json!({ "type": "string", "pattern": format!("^{pattern}$") })
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if r"\^$.|?*+()[]{}/-".contains(letter) {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+/// The schema of a text of its own: a header, a query parameter, a plain body.
+pub(super) fn of_words(words: &Words) -> Value {
+    match words {
+        Words::Literal(literal) => json!({ "type": "string", "const": literal }),
+        // In a text every value is one, if its type says nothing else.
+        Words::Hole(slot) if slot.shape == Shape::Any => {
+            let mut schema = of_slot(slot);
+            schema["type"] = json!("string");
+            schema
+        }
+        Words::Hole(slot) => of_slot(slot),
+        Words::Mixed(text) => of_text(text),
+    }
+}
+
+fn of_object(object: &ObjectPattern, more: More) -> Value {
+    if object.is_empty() {
+        return match more {
+            More::Open => json!({ "type": "object", "maxProperties": 0 }),
+            More::Closed => json!({ "type": "object", "additionalProperties": false }),
+        };
+    }
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, member) in &object.members {
+        properties.insert(name.clone(), of_pattern(member, more));
+        if !member.may_be_absent() {
+            required.push(Value::from(name.as_str()));
+        }
+    }
+    let mut schema = json!({ "type": "object" });
+    if !properties.is_empty() {
+        schema["properties"] = properties.into();
+    }
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    if more == More::Closed && object.rest.is_none() {
+        schema["additionalProperties"] = json!(false);
+    }
+    schema
+}
+
+fn of_list(list: &ListPattern, more: More) -> Value {
+    let items: Vec<Value> = list
+        .items
+        .iter()
+        .map(|item| of_pattern(item, more))
+        .collect();
+    let last = list.items.iter().rposition(|item| !item.may_be_absent());
+    let mut schema = json!({ "type": "array" });
+    if let Some(last) = last {
+        schema["minItems"] = json!(last + 1);
+    }
+    if list.rest.is_none() {
+        schema["maxItems"] = json!(items.len());
+    }
+    if !items.is_empty() {
+        schema["prefixItems"] = items.into();
+    }
+    schema
+}
+
+fn of_each(each: &EachPattern, more: More) -> Value {
+    json!({ "type": "array", "items": of_pattern(&each.item, more) })
+}
+
+/// One schema for values of any of these: alone where they are alike, an `enum` where they are literals.
+pub(super) fn any_of(schemas: Vec<Value>) -> Value {
+    let mut distinct: Vec<Value> = Vec::with_capacity(schemas.len());
+    for schema in schemas {
+        if !distinct.contains(&schema) {
+            distinct.push(schema);
+        }
+    }
+    if distinct.len() < 2 {
+        return distinct.pop().unwrap_or_else(|| json!({}));
+    }
+    let literals: Option<Vec<Value>> = distinct
+        .iter()
+        .map(|one| one.get("const").cloned())
+        .collect();
+    match literals {
+        Some(literals) => json!({ "enum": literals }),
+        None => json!({ "anyOf": distinct }),
+    }
+}

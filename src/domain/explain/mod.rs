@@ -1,0 +1,252 @@
+//! What becomes of a call, told without making it: route, client, decision, what would be sent, what could
+//! come back, or why it is refused.
+//!
+//! The same functions serve a call and explain it, so that both say the same. Nothing here asks a server.
+//! Law: the value of a credential is in no explanation; `***` stands for it.
+
+mod own;
+mod reply;
+mod rest;
+mod rpc;
+mod secrets;
+mod strangers;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+
+use super::claim::{self, Head, facing};
+use super::failure::Failure;
+use super::headers::is_credential;
+use super::jsonrpc::RequestId;
+use super::outcome::{RestReply, error_object, problem};
+use super::pattern::{Bindings, Now};
+use super::plan::{Plan, UpstreamPlan};
+use super::rollout::{Bucket, Caller, Decision, Digest, Flag, Percent, WithoutKey, bucket};
+use super::route::Route;
+use super::side::Side;
+use super::translate::Terms;
+use secrets::Secrets;
+
+pub use view::{
+    Answer, Decided, Explanation, HoleValue, NamedRoute, PassedOver, Refused, RowLine, Sent, Value,
+};
+
+/// A request to explain.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its head; the target is the origin form.
+    pub head: Head<'a>,
+    /// Its body, as it would come.
+    pub body: &'a Bytes,
+    /// What the upstream would answer, if that is asked for.
+    pub reply: Option<&'a RestReply>,
+}
+
+/// What the domain does not have itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Means {
+    /// SHA-256, by which API keys are known.
+    pub digest: fn(&[u8]) -> Digest,
+    /// Tells the time.
+    pub now: Now,
+}
+
+/// Explains a request: one explanation for a REST call, one for each message of an RPC body.
+#[must_use]
+pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> {
+    let facing = facing(plan, asked.head);
+    let caller = plan
+        .rollout
+        .clients
+        .identify(asked.head.headers, means.digest);
+    let case = Case {
+        plan,
+        asked,
+        caller,
+        side: facing.side,
+        terms: Terms {
+            depth: plan.limits.depth,
+            now: means.now,
+        },
+    };
+    match (facing.refused, facing.side) {
+        (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
+        (None, Side::Rest) => vec![rest::explain(&case)],
+        (None, Side::Rpc) => rpc::explain(&case),
+    }
+}
+
+/// One request, and all that holds for every call in it.
+struct Case<'a> {
+    plan: &'a Plan,
+    asked: Asked<'a>,
+    caller: Caller<'a>,
+    side: Side,
+    terms: Terms,
+}
+
+impl<'a> Case<'a> {
+    /// An explanation that says who calls, and nothing more.
+    fn begin(&self) -> Explanation {
+        let secrets = self.secrets();
+        let head = self.asked.head;
+        let target = head
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        Explanation {
+            side: self.side,
+            request: secrets.hide(&format!("{} {target}", head.method)),
+            client: self.caller.name.to_owned(),
+            ..Explanation::default()
+        }
+    }
+
+    fn secrets(&self) -> Secrets {
+        let bears = |name: &http::HeaderName| self.is_secret(name);
+        Secrets::of(self.asked.head.headers, bears)
+    }
+
+    fn is_secret(&self, name: &http::HeaderName) -> bool {
+        let upstreams = self.plan.upstreams.all.iter();
+        let mut paired = upstreams
+            .flat_map(|upstream| &upstream.envelope)
+            .chain(&self.plan.face.envelope);
+        is_credential(name)
+            || name == self.plan.rollout.clients.api_key()
+            || paired.any(|paired| paired.header() == name)
+    }
+
+    /// Notes the route and the decision.
+    fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
+        let decision = claim::decide(self.plan, self.caller, (route, self.side));
+        explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
+        explanation.decision = Some(Decided {
+            stage: decision.stage.as_str(),
+            why: self.plan.rollout.describe(decision.why),
+            passed_over: self.passed_over(route),
+        });
+        decision
+    }
+
+    /// The flags that speak of the call and were tried before the one that decided, and why they did not.
+    fn passed_over(&self, route: Option<usize>) -> Vec<PassedOver> {
+        let Some(index) = route else {
+            return Vec::new();
+        };
+        let name = &self.plan.routes.route(index).name;
+        let covers = |flag: &&Flag| flag.covers(self.caller.name, name, self.side);
+        let flags = self.plan.rollout.flags.iter().filter(covers);
+        flags
+            .map_while(|flag| {
+                Some(PassedOver {
+                    flag: flag.name.clone(),
+                    percent: flag.percent.to_string(),
+                    bucket: misses(flag, self.caller.key)?.map(Bucket::get),
+                })
+            })
+            .collect()
+    }
+
+    /// The call as its caller's failure.
+    fn refuse(&self, explanation: Explanation, failure: Failure) -> Explanation {
+        self.refuse_call(explanation, failure, Some(&RequestId::null()))
+    }
+
+    /// The failure of one call; one without an id gets none.
+    fn refuse_call(
+        &self,
+        mut explanation: Explanation,
+        failure: Failure,
+        id: Option<&RequestId>,
+    ) -> Explanation {
+        let secrets = self.secrets();
+        let row = failure.reason.row();
+        let (status, document) = match (self.side, id) {
+            (Side::Rest, _) => (row.status, problem(&failure).body),
+            (Side::Rpc, Some(id)) => {
+                let error = super::jsonrpc::error(id, &error_object(&failure));
+                (failure.reason.rpc_face_status(), error)
+            }
+            (Side::Rpc, None) => (
+                self.plan.face.notification_status.as_u16(),
+                super::pieces::Pieces::default(),
+            ),
+        };
+        explanation.refused = Some(Refused {
+            status,
+            code: row.code,
+            reason: row.label,
+            blame: row.blame.as_str(),
+            message: secrets.hide(&failure.message),
+            document: Value::of(secrets.hide_bytes(&document.into_bytes())),
+        });
+        explanation
+    }
+
+    /// What a translated call is sent with.
+    fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let shown = headers.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let value = if self.is_secret(name) {
+                secrets::HIDDEN.to_owned()
+            } else {
+                value
+            };
+            (name.as_str().to_owned(), value)
+        });
+        shown.collect()
+    }
+
+    /// The call as it goes to the upstream of its own side.
+    fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> Sent {
+        Sent {
+            upstream: upstream.name.clone(),
+            authority: upstream.authority.clone(),
+            method: self.asked.head.method.as_str().to_owned(),
+            target: self.secrets().hide(target),
+            note: Some(note),
+            ..Sent::default()
+        }
+    }
+}
+
+/// Whether a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
+fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
+    if flag.percent == Percent::ALL {
+        return None;
+    }
+    match (key, flag.without_key) {
+        (Some(key), _) => {
+            let bucket = bucket(&flag.name, key);
+            (!flag.percent.takes(bucket)).then_some(Some(bucket))
+        }
+        (None, WithoutKey::Out) => Some(None),
+        (None, WithoutKey::In) => None,
+    }
+}
+
+/// A call that would be translated: what is needed to tell of its holes and of its answer.
+struct Translated<'a> {
+    route: &'a Route,
+    call: &'a Bindings,
+}
+
+impl Translated<'_> {
+    /// The values of the holes, those that bear credentials hidden.
+    fn holes(&self, secrets: &Secrets) -> Vec<HoleValue> {
+        let holes = self.route.facts.holes.iter().enumerate();
+        let values = holes.map(|(place, hole)| HoleValue {
+            name: hole.name.clone(),
+            kind: hole.shape.spelled(),
+            value: view::text_of(self.call.get(place)).map(|text| Value::of(secrets.hide(&text))),
+        });
+        values.collect()
+    }
+}
+
+/// POST, by which every RPC call goes.
+const POST: Method = Method::POST;

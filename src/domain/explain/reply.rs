@@ -1,0 +1,107 @@
+//! What an upstream's answer becomes for the caller.
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
+use super::{Answer, Case, RowLine, Value};
+use crate::domain::failure::Failure;
+use crate::domain::headers::{brought_back, set};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
+use crate::domain::outcome::RpcAnswer;
+use crate::domain::pattern::Bindings;
+use crate::domain::refusal;
+use crate::domain::route::Route;
+
+/// The answer of the upstream of the caller's own side.
+pub(super) fn passed(case: &Case<'_>) -> Option<Answer> {
+    let reply = case.asked.reply?;
+    Some(Answer {
+        row: None,
+        status: reply.status,
+        headers: case.headers(&reply.headers),
+        body: shown(case, &reply.body, &reply.headers),
+        dropped: 0,
+        note: Some("as it came"),
+    })
+}
+
+/// The answer of an RPC upstream, for a REST client.
+pub(super) fn answer_rest(
+    case: &Case<'_>,
+    route: &Route,
+    call: &Bindings,
+) -> Result<Option<Answer>, Failure> {
+    let Some(reply) = case.asked.reply else {
+        return Ok(None);
+    };
+    let limits = &case.plan.limits;
+    let response = parse_response(&reply.body, limits.depth)
+        .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
+    if let Reply::Result(result) = &response.reply {
+        refusal::unless_valid(route, result)?;
+    }
+    let answered = route.outcomes.rpc_to_rest(response.reply, call, case.terms);
+    let answer = answered.answer;
+    let mut headers = brought_back(&reply.headers);
+    if let Some(kind) = answer.content_type.and_then(|kind| kind.try_into().ok()) {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    set(&mut headers, answer.headers);
+    Ok(Some(Answer {
+        row: row(route, answered.row),
+        status: answer.status,
+        body: shown(case, &answer.body.into_bytes(), &reply.headers),
+        headers: case.headers(&headers),
+        dropped: answered.dropped,
+        note: None,
+    }))
+}
+
+/// The answer of a REST upstream, for an RPC client.
+pub(super) fn answer_rpc(
+    case: &Case<'_>,
+    (route, call): (&Route, &Bindings),
+    id: &RequestId,
+) -> Result<Option<Answer>, Failure> {
+    let Some(reply) = case.asked.reply else {
+        return Ok(None);
+    };
+    let limits = case.plan.limits.reply();
+    let answered = route
+        .outcomes
+        .rest_to_rpc(reply, call, (limits, case.terms))?;
+    let message = match answered.answer {
+        RpcAnswer::Result(result) => {
+            if route.schema.result.is_some() {
+                refusal::unless_valid(route, &Json::sent(result.clone()))?;
+            }
+            jsonrpc::result(id, result)
+        }
+        RpcAnswer::Error(error) => jsonrpc::error(id, &error),
+    };
+    let mut headers = brought_back(&reply.headers);
+    headers.insert(
+        CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
+    Ok(Some(Answer {
+        row: row(route, answered.row),
+        status: 200,
+        headers: case.headers(&headers),
+        body: shown(case, &message.into_bytes(), &reply.headers),
+        dropped: answered.dropped,
+        note: None,
+    }))
+}
+
+fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
+    row.map(|row| RowLine::of(&route.outcomes.rows()[row]))
+}
+
+/// A body, without the credentials of the request and those that the reply sets.
+fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
+    let own = case.secrets().hide_bytes(body);
+    let set = super::Secrets::of(headers, |name| case.is_secret(name));
+    (!body.is_empty()).then(|| Value::of(set.hide(&own)))
+}

@@ -1,0 +1,168 @@
+//! REST calls, explained.
+
+use super::own::{self, Own};
+use super::reply::{answer_rest, passed};
+use super::secrets::HIDDEN;
+use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
+use crate::domain::claim::{Claim, by_body, claim};
+use crate::domain::failure::Failure;
+use crate::domain::headers::{HasBody, credentials, translated};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc;
+use crate::domain::plan::UpstreamPlan;
+use crate::domain::refusal;
+use crate::domain::rollout::Stage;
+use crate::domain::route::{Carries, Route, Segments, Waits};
+use crate::domain::side::Side;
+use crate::domain::translate::{self, ToRpc};
+
+/// Explains a REST call.
+pub(super) fn explain(case: &Case<'_>) -> Explanation {
+    let mut explanation = case.begin();
+    match tell(case, &mut explanation) {
+        Ok(()) => explanation,
+        Err(failure) => case.refuse(explanation, failure),
+    }
+}
+
+fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
+    let (plan, head) = (case.plan, case.asked.head);
+    if own::rest(case, explanation)? == Own::Told {
+        return Ok(());
+    }
+    let route = match claim(plan, head)? {
+        Claim::Route(index) => Some(index),
+        Claim::ByBody(group) => {
+            let body = body(case).ok().flatten();
+            by_body(plan, (group, head), body.as_ref())?
+        }
+        Claim::Nobody => None,
+    };
+    let decision = case.decide(explanation, route);
+    match (decision.stage, route) {
+        (Stage::Retired, Some(index)) => {
+            Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
+        }
+        (Stage::Translate, Some(index)) => translate(case, index, explanation),
+        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+            let none = || refusal::no_route(head.method, head.uri.path());
+            let upstream = plan.upstream_for(route, Side::Rest).ok_or_else(none)?;
+            let target = head
+                .uri
+                .path_and_query()
+                .map_or("/", |target| target.as_str());
+            explanation.sends = Some(case.passes(upstream, target, "as it came, byte for byte"));
+            explanation.answer = passed(case);
+            Ok(())
+        }
+    }
+}
+
+/// The body, if there is one; it must be JSON.
+fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
+    let (head, body) = (case.asked.head, case.asked.body);
+    let limits = &case.plan.limits;
+    if body.is_empty() {
+        return Ok(None);
+    }
+    refusal::media_type(head.headers)?;
+    if body.len() > limits.body {
+        return Err(refusal::large_body(limits.body));
+    }
+    let parsed = Json::parse(body.clone(), limits.depth);
+    parsed.map(Some).map_err(refusal::no_json)
+}
+
+fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
+    let head = case.asked.head;
+    let route = case.plan.routes.route(index);
+    let segments = Segments::split(head.uri.path());
+    let reading = translate::read_rest(route, head.rest(&segments), case.terms);
+    let reading = reading.map_err(refusal::bind)?;
+    if route.carries() == Carries::Nothing && !case.asked.body.is_empty() {
+        return Err(refusal::bind(translate::no_body(route)));
+    }
+    let body = body(case)?;
+    let call = translate::rest_to_rpc(route, reading, body.clone(), case.terms);
+    let call = call.map_err(refusal::bind)?;
+    explanation.dropped = strangers::of_query(route, head.uri.query());
+    if let Some(body) = &body {
+        let pattern = route.rest_call.body.as_ref();
+        explanation
+            .dropped
+            .extend(strangers::of_value(pattern, body, "body"));
+    }
+    let told = Translated {
+        route,
+        call: &call.call,
+    };
+    let secrets = secrets(case, &told);
+    explanation.holes = told.holes(&secrets);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
+    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
+    let bindings = call.call.clone();
+    explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
+    if route.waits == Waits::Yes {
+        explanation.outcomes = rows(route, Side::Rpc);
+        explanation.answer = answer_rest(case, route, &bindings)?;
+    }
+    Ok(())
+}
+
+/// What a request to the RPC upstream is.
+fn sent(
+    case: &Case<'_>,
+    route: &Route,
+    (upstream, call): (&UpstreamPlan, ToRpc),
+    secrets: &Secrets,
+) -> Sent {
+    let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
+    let depth = case.terms.depth;
+    let members = credentials(upstream, case.asked.head.headers, depth).into_iter();
+    let members: Vec<_> = members
+        .map(|(member, _)| (member, Json::string(HIDDEN)))
+        .collect();
+    let (message, note) = match route.waits {
+        Waits::Yes => (
+            jsonrpc::request(1, &call.method, call.params, &members),
+            "the id is the proxy's own",
+        ),
+        Waits::No => (
+            jsonrpc::notification(&call.method, call.params, &members),
+            "a notification; the caller gets 202 at once",
+        ),
+    };
+    let message = message.into_bytes();
+    Sent {
+        upstream: upstream.name.clone(),
+        authority: upstream.authority.clone(),
+        method: POST.as_str().to_owned(),
+        target: upstream.path.clone(),
+        headers: case.headers(&headers),
+        body: Some(Value::of(secrets.hide_bytes(&message))),
+        note: Some(note),
+    }
+}
+
+/// The credentials of the head, and the holes that stand in a header of that kind.
+pub(super) fn secrets(case: &Case<'_>, told: &Translated<'_>) -> Secrets {
+    let mut secrets = case.secrets();
+    let headers = told.route.rest_call.headers.iter();
+    let slots = headers
+        .filter(|item| case.is_secret(&item.name))
+        .flat_map(|item| item.words.slots());
+    for hole in slots.filter_map(|slot| slot.binds()) {
+        secrets.learn(&view::plain_text_of(told.call.get(hole)));
+    }
+    secrets
+}
+
+/// The rows that could read an answer of a side's server.
+pub(super) fn rows(route: &Route, side: Side) -> Vec<RowLine> {
+    let outcomes = &route.outcomes;
+    let order = outcomes.order(side).iter();
+    let usable = order.filter(|row| outcomes.hides(**row, side).is_none());
+    usable
+        .map(|row| RowLine::of(&outcomes.rows()[*row]))
+        .collect()
+}

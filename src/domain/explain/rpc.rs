@@ -1,0 +1,224 @@
+//! RPC calls, explained: each message of a body on its own.
+
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, Method};
+
+use super::own::{self, Own};
+use super::reply::{answer_rpc, passed};
+use super::rest::{rows, secrets};
+use super::{Case, Explanation, Sent, Translated, Value, strangers};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
+use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
+use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::refusal;
+use crate::domain::rollout::Stage;
+use crate::domain::route::Route;
+use crate::domain::side::Side;
+use crate::domain::translate::ToRest;
+
+/// Explains what is sent to an RPC path.
+pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
+    if *case.asked.head.method != Method::POST {
+        return vec![pass(case)];
+    }
+    match read(case) {
+        Err(failure) => vec![case.refuse(case.begin(), failure)],
+        Ok(Incoming::Single(item)) => vec![message(case, item, None)],
+        Ok(Incoming::Batch(items)) => {
+            let count = items.len();
+            let items = items.into_iter().enumerate();
+            items
+                .map(|(place, item)| message(case, item, Some((place + 1, count))))
+                .collect()
+        }
+    }
+}
+
+/// GET and DELETE on an RPC path belong to the RPC upstream.
+fn pass(case: &Case<'_>) -> Explanation {
+    let mut explanation = case.begin();
+    let head = case.asked.head;
+    let Some(upstream) = case.plan.upstream(Side::Rpc) else {
+        return case.refuse(explanation, refusal::not_posted(head.method));
+    };
+    let target = target(upstream, head.uri.query());
+    explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
+    explanation.answer = passed(case);
+    explanation
+}
+
+/// The path of the upstream, with the query of the client.
+fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
+    match query {
+        Some(query) => format!("{}?{query}", upstream.path),
+        None => upstream.path.clone(),
+    }
+}
+
+fn read(case: &Case<'_>) -> Result<Incoming, Failure> {
+    let (headers, body) = (case.asked.head.headers, case.asked.body);
+    let limits = &case.plan.limits;
+    let coded = |coding: &&http::HeaderValue| {
+        !coding.is_empty() && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    };
+    if headers.get(CONTENT_ENCODING).as_ref().is_some_and(coded) {
+        return Err(refusal::coded_message());
+    }
+    if !body.is_empty() {
+        refusal::media_type(headers)?;
+    }
+    if body.len() > limits.body {
+        return Err(refusal::large_body(limits.body));
+    }
+    jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)
+}
+
+/// Whether a message is alone, else its place among how many.
+type Company = Option<(usize, usize)>;
+
+fn message(case: &Case<'_>, item: Item, company: Company) -> Explanation {
+    let mut explanation = case.begin();
+    let place = company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "));
+    match item {
+        Item::Invalid(invalid) => {
+            explanation.message = Some(format!("{place}no message"));
+            let failure = Failure::new(Reason::InvalidRequest, invalid.why);
+            case.refuse_call(explanation, failure, Some(&invalid.id))
+        }
+        Item::Response(_) => {
+            explanation.message = Some(format!("{place}a response of the client"));
+            client_response(case, explanation)
+        }
+        Item::Call(call) => {
+            let method: String = call.method.chars().take(100).collect();
+            let method = method.escape_debug();
+            let id = call.id.as_ref().map(RequestId::as_bytes);
+            let id = id.map_or("a notification".to_owned(), |id| {
+                format!("id {}", String::from_utf8_lossy(id))
+            });
+            let told = format!("{place}{method}, {id}");
+            explanation.message = Some(case.secrets().hide(&told));
+            match tell(case, &call, (company, &mut explanation)) {
+                Ok(()) => explanation,
+                Err(failure) => case.refuse_call(explanation, failure, call.id.as_ref()),
+            }
+        }
+    }
+}
+
+/// A response of the client to a request of the server goes to the server.
+fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
+    let Some(upstream) = case.plan.upstream(Side::Rpc) else {
+        return case.refuse(explanation, refusal::response_to_nothing());
+    };
+    let target = target(upstream, case.asked.head.uri.query());
+    explanation.sends = Some(case.passes(upstream, &target, "as it came"));
+    explanation
+}
+
+fn tell(
+    case: &Case<'_>,
+    call: &Call,
+    (company, explanation): (Company, &mut Explanation),
+) -> Result<(), Failure> {
+    let plan = case.plan;
+    if own::rpc(case, call, explanation)? == Own::Told {
+        return Ok(());
+    }
+    let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
+    let decision = case.decide(explanation, selected);
+    match (decision.stage, selected) {
+        (Stage::Retired, Some(index)) => {
+            Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
+        }
+        (Stage::Translate, Some(index)) => translate(case, (index, call), explanation),
+        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+            let unknown = || refusal::unknown_method(&call.method);
+            let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
+            let target = target(upstream, case.asked.head.uri.query());
+            let note = match (&call.id, company) {
+                (None, _) => "as it came; what the server says to a notification is dropped",
+                (Some(id), None) if id.travels() => "as it came, byte for byte",
+                (Some(_), _) => {
+                    "as it came, with an id of the proxy's own; the client's is put back"
+                }
+            };
+            explanation.sends = Some(case.passes(upstream, &target, note));
+            explanation.answer = passed(case).filter(|_| call.id.is_some());
+            Ok(())
+        }
+    }
+}
+
+fn translate(
+    case: &Case<'_>,
+    (index, call): (usize, &Call),
+    explanation: &mut Explanation,
+) -> Result<(), Failure> {
+    let (limits, routes) = (&case.plan.limits, &case.plan.routes);
+    let route = routes.route(index);
+    let called = (call.method.as_str(), call.params.as_ref());
+    let made = routes
+        .write_rest(index, called, case.terms)
+        .map_err(refusal::bind)?;
+    if let Some(params) = &call.params {
+        let pattern = Some(&route.rpc_call.params);
+        let named = strangers::of_value(pattern, params, "params");
+        // `_meta` belongs to the protocol, whatever the route is.
+        explanation.dropped = named
+            .into_iter()
+            .filter(|name| name != "params/_meta")
+            .collect();
+    }
+    let told = Translated {
+        route,
+        call: &made.call,
+    };
+    let secrets = secrets(case, &told);
+    explanation.holes = told.holes(&secrets);
+    if made.target.len() > limits.target {
+        return Err(refusal::long_url(limits.target));
+    }
+    let upstream = case.plan.upstream_for(Some(index), Side::Rest);
+    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
+    let said = said(case, upstream, call)?;
+    explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
+    if let Some(id) = &call.id {
+        explanation.outcomes = rows(route, Side::Rest);
+        explanation.answer = answer_rpc(case, (route, &made.call), id)?;
+    }
+    Ok(())
+}
+
+/// The headers of the credentials that the envelope bears, for an upstream that gets them.
+fn said(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
+    match upstream.credentials {
+        Credentials::Forward => said_credentials(&case.plan.face, call, case.terms.depth),
+        Credentials::Drop => Ok(HeaderMap::new()),
+    }
+}
+
+/// What a request to the REST upstream is.
+fn sent(
+    case: &Case<'_>,
+    route: &Route,
+    (upstream, made, said): (&UpstreamPlan, &ToRest, HeaderMap),
+    secrets: &super::Secrets,
+) -> Sent {
+    let has_body = HasBody::of(&made.body);
+    let mut headers = translated(case.asked.head.headers, upstream, has_body);
+    headers.extend(said);
+    set(&mut headers, made.headers.clone());
+    withhold_credentials(&mut headers, upstream);
+    let body = made.body.clone().map(|body| body.into_bytes());
+    Sent {
+        upstream: upstream.name.clone(),
+        authority: upstream.authority.clone(),
+        method: route.method.as_str().to_owned(),
+        target: secrets.hide(&made.target),
+        headers: case.headers(&headers),
+        body: body.map(|body| Value::of(secrets.hide_bytes(&body))),
+        note: None,
+    }
+}

@@ -1,0 +1,256 @@
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, StatusCode, Uri};
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::json::Json;
+use crate::domain::local::Locals;
+use crate::domain::pattern::Tree;
+use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
+use crate::domain::rollout::{Client, Clients, Defaults, KeySource, Matcher, Rollout, Stage};
+use crate::domain::route::{RouteSource, RouteTable, parse_route};
+
+fn upstream(name: &str, side: Side) -> UpstreamPlan {
+    UpstreamPlan {
+        name: name.into(),
+        side,
+        authority: "127.0.0.1:9".into(),
+        path: "/rpc".into(),
+        timeout: Duration::from_secs(1),
+        connect_timeout: Duration::from_secs(1),
+        keep_alive: Duration::from_secs(1),
+        idle_timeout: Duration::from_secs(1),
+        connections: 1,
+        credentials: Credentials::Forward,
+        forward: Vec::new(),
+        envelope: Vec::new(),
+    }
+}
+
+const LIMITS: Limits = Limits {
+    body: 200,
+    answer: 1000,
+    head: 1000,
+    target: 60,
+    batch: 3,
+    depth: 16,
+    error_text: 64,
+    in_flight: 1,
+    connections: 1,
+    header_timeout: Duration::from_secs(1),
+    body_timeout: Duration::from_secs(1),
+    write_timeout: Duration::from_secs(1),
+    drain: Duration::from_secs(1),
+};
+
+/// Everything is translated; the header `x-key` is the API key.
+fn plan() -> Plan {
+    let params = |members: &[(&str, &str)]| {
+        let members = members.iter();
+        Tree::Table(
+            members
+                .map(|(name, hole)| ((*name).to_owned(), Tree::Text((*hole).to_owned())))
+                .collect(),
+        )
+    };
+    let short = RouteSource {
+        name: "make".into(),
+        rest: "POST /items/{id}".into(),
+        rpc: "items/make".into(),
+        ..RouteSource::default()
+    };
+    let full = RouteSource {
+        name: "read".into(),
+        rest: "GET /items/{id}".into(),
+        rpc: "items/read".into(),
+        params: Some(params(&[("id", "{id}"), ("token", "{token}")])),
+        headers: vec![("authorization".into(), Tree::Text("Bearer {token}".into()))],
+        ..RouteSource::default()
+    };
+    let routes = [short, full].map(|source| parse_route(source).unwrap());
+    Plan {
+        routes: RouteTable::build(routes.into()).unwrap(),
+        locals: Locals::default(),
+        cors: None,
+        hosts: Vec::new(),
+        rollout: Rollout {
+            clients: Clients::new(
+                vec![Client {
+                    name: "known".into(),
+                    matcher: Matcher::ApiKey(vec![[7; 32]]),
+                    key: Some(KeySource::ApiKey),
+                }],
+                HeaderName::from_static("x-key"),
+            ),
+            flags: Vec::new(),
+            defaults: Defaults {
+                rest: Stage::Translate,
+                rpc: Stage::Translate,
+            },
+        },
+        upstreams: Upstreams {
+            all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
+            usual: [Some(0), Some(1)],
+            of_routes: Vec::new(),
+        },
+        face: RpcFace {
+            paths: vec!["/rpc".into()],
+            notification_status: StatusCode::NO_CONTENT,
+            batch_concurrency: 1,
+            envelope: Vec::new(),
+        },
+        unrouted: Unrouted::Reject,
+        limits: LIMITS,
+    }
+}
+
+fn told(
+    (method, target): (Method, &str),
+    headers: &[(&'static str, &str)],
+    body: &str,
+) -> Vec<Explanation> {
+    let uri: Uri = target.parse().unwrap();
+    let headers = headers.iter().map(|(name, value)| {
+        (
+            HeaderName::from_static(name),
+            HeaderValue::from_str(value).unwrap(),
+        )
+    });
+    let asked = Asked {
+        head: Head {
+            method: &method,
+            uri: &uri,
+            headers: &headers.collect(),
+        },
+        body: &Bytes::copy_from_slice(body.as_bytes()),
+        reply: None,
+    };
+    let means = Means {
+        digest: |_| [7; 32],
+        now: String::new,
+    };
+    explain(&plan(), asked, means)
+}
+
+fn refused(request: (Method, &str), body: &str) -> String {
+    let told = told(request, &[], body);
+    let refused = told[0].refused.as_ref().unwrap();
+    format!("{} {} {}", refused.status, refused.code, refused.message)
+}
+
+#[test]
+fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
+    let long = format!("\"{}\"", "x".repeat(200));
+    let deep = "[".repeat(17);
+    let rest = || (Method::POST, "/items/7");
+    let rpc = || (Method::POST, "/rpc");
+    let id = "x".repeat(60);
+    let call =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"items/make","params":{{"id":"{id}"}}}}"#);
+    for (request, body, words) in [
+        (
+            rest(),
+            &*long,
+            "413 -32006 the body is longer than 200 bytes",
+        ),
+        (rest(), &deep, "400 -32600 body: "),
+        (rpc(), &long, "413 -32006 the body is longer than 200 bytes"),
+        (
+            rpc(),
+            "[1,2,3,4]",
+            "200 -32600 the batch has 4 messages; at most 3 are read",
+        ),
+        (
+            rpc(),
+            &call,
+            "200 -32602 the URL that these params make is longer than 60 bytes",
+        ),
+        (
+            (Method::PUT, "/items/7"),
+            "",
+            "405 -32010 PUT is not a method of this path; it has ",
+        ),
+        (
+            (Method::GET, "/nope"),
+            "",
+            "404 -32601 no route takes GET `/nope`",
+        ),
+    ] {
+        let refused = refused(request, body);
+        assert!(refused.starts_with(words), "{refused}");
+    }
+}
+
+#[test]
+fn what_is_dropped_is_named_as_often_as_it_is_counted() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"items/read","params":{"id":"7","token":"t","x":1,"y":{},"_meta":{}}}"#;
+    let told = told((Method::POST, "/rpc"), &[], call);
+    assert_eq!(told[0].dropped, ["params/x", "params/y"]);
+}
+
+#[test]
+fn a_message_that_is_no_call_is_told_from_one_that_is() {
+    let batch =
+        r#"[{"jsonrpc":"2.0","id":1,"result":1},7,{"jsonrpc":"2.0","method":"items/make"}]"#;
+    let told = told((Method::POST, "/rpc"), &[], batch);
+    let lines: Vec<(&str, bool)> = told
+        .iter()
+        .map(|one| (one.message.as_deref().unwrap(), one.refused.is_some()))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            ("1 of 3: a response of the client", false),
+            ("2 of 3: no message", true),
+            ("3 of 3: items/make, a notification", true),
+        ]
+    );
+    // Nobody is told of what went wrong with a notification.
+    let silent = told[2].refused.as_ref().unwrap();
+    assert_eq!((silent.status, silent.document.as_str()), (204, ""));
+}
+
+proptest! {
+    #[test]
+    fn no_credential_is_in_an_explanation(
+        secret in "[A-Z\"\\\\%/+é]{0,3}Q[A-Z0-9]{8,12}",
+        place in 0..5_usize,
+    ) {
+        let bearer = format!("Bearer {secret}");
+        let cookie = format!("a=1; sid={secret}");
+        let headers: &[(&'static str, &str)] = match place {
+            0 | 3 => &[("authorization", &bearer)],
+            1 => &[("cookie", &cookie)],
+            2 => &[("x-key", &secret)],
+            _ => &[],
+        };
+        let quoted = Json::string(&secret);
+        let quoted = String::from_utf8_lossy(quoted.as_bytes());
+        let told = match place {
+            0..3 => told((Method::POST, "/items/7"), headers, &format!("{{\"s\":{quoted}}}")),
+            3 => told((Method::GET, "/items/7"), headers, ""),
+            _ => {
+                let params = format!(r#"{{"id":"7","token":{quoted}}}"#);
+                let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"items/read","params":{params}}}"#);
+                told((Method::POST, "/rpc"), headers, &call)
+            }
+        };
+        let text = serde_json::to_string(&told).unwrap();
+        let core: String = secret.chars().skip_while(|letter| *letter != 'Q').collect();
+        prop_assert!(!text.contains(&core), "{}", text);
+    }
+
+    #[test]
+    fn no_request_makes_it_panic(
+        target in "/[a-z/%.]{0,9}(\\?[a-z=&%]{0,9})?",
+        body in "[\\[{]?[a-z\":,0-9\\[\\]{}]{0,20}",
+        post in any::<bool>(),
+    ) {
+        let method = if post { Method::POST } else { Method::GET };
+        if target.parse::<Uri>().is_ok() {
+            let told = told((method, &target), &[], &body);
+            prop_assert!(!told.is_empty());
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What an explanation consists of: texts that people and programs read, nothing of which is a secret.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, Row, RpcReplyPattern};
+use crate::domain::pattern::Bound;
+use crate::domain::route::Route;
+use crate::domain::side::Side;
+
+/// What becomes of one call.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// The face that it speaks to.
+    #[serde(serialize_with = "side")]
+    pub side: Side,
+    /// `GET /items/7`
+    pub request: String,
+    /// The RPC message: `items/read, id 7`; its place where there are several.
+    pub message: Option<String>,
+    /// Who calls.
+    pub client: String,
+    /// Whose call it is.
+    pub route: Option<NamedRoute>,
+    /// The stage, and why.
+    pub decision: Option<Decided>,
+    /// The values that the call gives to the holes of its route.
+    pub holes: Vec<HoleValue>,
+    /// What goes to an upstream.
+    pub sends: Option<Sent>,
+    /// Members and query parameters that the route has no place for.
+    pub dropped: Vec<String>,
+    /// The rows that could answer, in the order in which they are tried; behind them is the built-in table.
+    pub outcomes: Vec<RowLine>,
+    /// The failure that the caller gets.
+    pub refused: Option<Refused>,
+    /// What the caller gets for the reply that was given.
+    pub answer: Option<Answer>,
+}
+
+impl Default for Explanation {
+    fn default() -> Self {
+        Explanation {
+            side: Side::Rest,
+            request: String::new(),
+            message: None,
+            client: String::new(),
+            route: None,
+            decision: None,
+            holes: Vec::new(),
+            sends: None,
+            dropped: Vec::new(),
+            outcomes: Vec::new(),
+            refused: None,
+            answer: None,
+        }
+    }
+}
+
+/// A route, as the table writes it.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedRoute {
+    /// Its name.
+    pub name: String,
+    /// Its REST side.
+    pub rest: String,
+    /// Its RPC side.
+    pub rpc: String,
+}
+
+impl NamedRoute {
+    pub(super) fn of(route: &Route) -> NamedRoute {
+        NamedRoute {
+            name: route.name.clone(),
+            rest: route.rest.clone(),
+            rpc: route.rpc.clone(),
+        }
+    }
+}
+
+/// A decision.
+#[derive(Debug, Clone, Serialize)]
+pub struct Decided {
+    /// The stage.
+    pub stage: &'static str,
+    /// The rule, as the log names it.
+    pub why: String,
+    /// The flags that were tried before.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A flag with a percentage that did not take a call.
+#[derive(Debug, Clone, Serialize)]
+pub struct PassedOver {
+    /// Its name.
+    pub flag: String,
+    /// Its share.
+    pub percent: String,
+    /// The caller's bucket; none for a caller without a key.
+    pub bucket: Option<u32>,
+}
+
+/// A hole and its value.
+#[derive(Debug, Clone, Serialize)]
+pub struct HoleValue {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its value; none where it is absent.
+    pub value: Option<Value>,
+}
+
+/// A request to an upstream.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Sent {
+    /// The name of the upstream.
+    pub upstream: String,
+    /// Its host and port.
+    pub authority: String,
+    /// The HTTP method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// The headers that the proxy writes; those of the hop aside.
+    #[serde(serialize_with = "headers")]
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Value>,
+    /// What else is to be known.
+    pub note: Option<&'static str>,
+}
+
+/// A row that could answer.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowLine {
+    /// Where the table says it.
+    pub key: String,
+    /// Its REST side.
+    pub rest: String,
+    /// Its RPC side.
+    pub rpc: String,
+}
+
+/// A failure, as the caller gets it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Refused {
+    /// The HTTP status.
+    pub status: u16,
+    /// The RPC code.
+    pub code: i32,
+    /// The reason.
+    pub reason: &'static str,
+    /// Whose fault it is.
+    pub blame: &'static str,
+    /// The message.
+    pub message: String,
+    /// The body; empty for a notification.
+    pub document: Value,
+}
+
+/// The answer to a reply.
+#[derive(Debug, Clone, Serialize)]
+pub struct Answer {
+    /// The row that the reply fits; none for the built-in table.
+    pub row: Option<RowLine>,
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers.
+    #[serde(serialize_with = "headers")]
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Value>,
+    /// How many members no pattern named.
+    pub dropped: usize,
+    /// What else is to be known.
+    pub note: Option<&'static str>,
+}
+
+/// A value: JSON as the bytes it is, or a text that is none.
+#[derive(Debug, Clone)]
+pub struct Value(String);
+
+impl Value {
+    pub(super) fn of(text: String) -> Value {
+        Value(text)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_str::<&RawValue>(&self.0) {
+            Ok(raw) => raw.serialize(serializer),
+            Err(_) => serializer.serialize_str(&self.0),
+        }
+    }
+}
+
+fn side<S: Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(side.as_str())
+}
+
+/// Headers as a list, for a name may come twice.
+fn headers<S: Serializer>(headers: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    struct Header<'h>(&'h str, &'h str);
+    impl Serialize for Header<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut header = serializer.serialize_struct("Header", 2)?;
+            header.serialize_field("name", self.0)?;
+            header.serialize_field("value", self.1)?;
+            header.end()
+        }
+    }
+    serializer.collect_seq(headers.iter().map(|(name, value)| Header(name, value)))
+}
+
+/// The text of what is bound; none where nothing is.
+pub(super) fn text_of(bound: &Bound) -> Option<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match bound {
+        Bound::Unbound | Bound::Absent => None,
+        Bound::Value(json) => Some(text(json.as_bytes())),
+        Bound::Members(members) => Some(text(members.whole().as_bytes())),
+        Bound::Each(list) => {
+            let elements = list.iter();
+            let elements = elements.map(|bound| text_of(bound).unwrap_or("null".into()));
+            Some(format!("[{}]", elements.collect::<Vec<_>>().join(",")))
+        }
+    }
+}
+
+/// The text that a string stands for; the text of any other value as it is.
+pub(super) fn plain_text_of(bound: &Bound) -> String {
+    let text = match bound {
+        Bound::Value(json) => json.text().and_then(Result::ok),
+        Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => None,
+    };
+    text.or_else(|| text_of(bound)).unwrap_or_default()
+}
+
+impl RowLine {
+    /// A row in words.
+    #[must_use]
+    pub fn of(row: &Row) -> RowLine {
+        let rest = match &row.rest.body {
+            BodyPattern::Nothing => String::new(),
+            BodyPattern::Anything => " any body".to_owned(),
+            BodyPattern::Json(pattern) => format!(" {}", pattern.spelled()),
+            BodyPattern::Text(words) => format!(" text {:?}", words.spelled()),
+        };
+        let rpc = match &row.rpc {
+            RpcReplyPattern::Result(pattern) => format!("result {}", pattern.spelled()),
+            RpcReplyPattern::Error {
+                code,
+                message,
+                data,
+            } => {
+                let part = |name: &str, pattern: &Option<crate::domain::pattern::Pattern>| {
+                    let pattern = pattern.as_ref();
+                    pattern.map_or(String::new(), |pattern| {
+                        format!("{name}{}", pattern.spelled())
+                    })
+                };
+                let (message, data) = (part(" ", message), part(" data ", data));
+                format!("error {}{message}{data}", number(code))
+            }
+        };
+        RowLine {
+            key: row.key.clone(),
+            rest: format!("{}{rest}", number(&row.rest.status)),
+            rpc,
+        }
+    }
+}
+
+fn number(pattern: &NumberPattern) -> String {
+    match pattern {
+        NumberPattern::Hole(slot) => slot.mentioned(),
+        NumberPattern::Among(first, others) => {
+            let others = others.iter().map(|choice| match choice {
+                Choice::One(number) => number.to_string(),
+                Choice::Class(class) => format!("{class}xx"),
+            });
+            let all: Vec<String> = std::iter::once(first.to_string()).chain(others).collect();
+            all.join("|")
+        }
+    }
+}

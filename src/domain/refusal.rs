@@ -1,0 +1,254 @@
+//! What a call is refused with before any upstream is asked: the words of each failure, once.
+//!
+//! The gateway answers with them and `explain` shows them. Which status and code a reason has is not known
+//! here; that is the one table of [`super::failure`].
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method};
+
+use super::cors::Foreign;
+use super::failure::{Advice, Failure, Reason};
+use super::json::{Fault, Json};
+use super::jsonrpc::{MessageError, ResponseFault};
+use super::outcome::{RestReply, is_json, kept};
+use super::plan::Plan;
+use super::route::{BindError, PathError, Route};
+use super::side::Side;
+use super::translate;
+
+/// No route takes a REST call.
+#[must_use]
+pub fn no_route(method: &Method, path: &str) -> Failure {
+    let path: String = path.chars().take(200).collect();
+    Failure::new(
+        Reason::RouteNotFound,
+        format!("no route takes {method} `{}`", path.escape_default()),
+    )
+}
+
+/// The path has other methods.
+#[must_use]
+pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
+    let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    let allowed = allowed.join(", ");
+    let message = format!("{method} is not a method of this path; it has {allowed}");
+    Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
+}
+
+/// No route takes an RPC method.
+#[must_use]
+pub fn unknown_method(method: &str) -> Failure {
+    let method: String = method.chars().take(100).collect();
+    Failure::new(
+        Reason::RouteNotFound,
+        format!("no route takes the method `{}`", method.escape_debug()),
+    )
+}
+
+/// An RPC path is asked in another way than by POST, and nobody is there to ask.
+#[must_use]
+pub fn not_posted(method: &Method) -> Failure {
+    let message = format!("{method} is not a method of an RPC path; send JSON-RPC by POST");
+    Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
+}
+
+/// A path that is an RPC path for a program that tidies up.
+#[must_use]
+pub fn irregular_rpc_path(why: PathError) -> Failure {
+    let message = format!(
+        "path: {why} is refused, because the path without it is an RPC path; send the path in its normal form"
+    );
+    Failure::new(Reason::MalformedTarget, message)
+}
+
+/// Another origin or host than those that the proxy itself answers.
+#[must_use]
+pub fn foreign(why: Foreign) -> Failure {
+    let message = match why {
+        Foreign::Origin => {
+            "a page of another origin is not answered here; the origin must be that of the host, or one of `[cors] origins`"
+        }
+        Foreign::Host => "this host is not answered here; the host must be one of `[listen] hosts`",
+    };
+    Failure::new(Reason::OriginRefused, message)
+}
+
+/// The path of a local answer, for a program that tidies up.
+#[must_use]
+pub fn irregular_local_path(why: PathError) -> Failure {
+    let message = format!(
+        "path: {why} is refused, because the proxy itself answers the path without it; send the path in its normal form"
+    );
+    Failure::new(Reason::MalformedTarget, message)
+}
+
+/// The caller's way of a route is retired.
+#[must_use]
+pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
+    let other = match side {
+        Side::Rest => &route.rpc,
+        Side::Rpc => &route.rest,
+    };
+    let name = route.successor.as_ref().unwrap_or(other).clone();
+    let what = match (&route.successor, side) {
+        (Some(successor), _) => successor.clone(),
+        (None, Side::Rest) => format!("the JSON-RPC method `{name}`"),
+        (None, Side::Rpc) => format!("`{name}` over REST"),
+    };
+    let way = match side {
+        Side::Rest => "REST",
+        Side::Rpc => "JSON-RPC",
+    };
+    let message = format!(
+        "the {way} way of the route `{}` is retired; use {what}",
+        route.name
+    );
+    let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
+    let link = match (&route.successor, side) {
+        (Some(successor), _) => Some(successor).filter(is_address),
+        // The other side is at an RPC path.
+        (None, Side::Rest) => plan.face.paths.first(),
+        (None, Side::Rpc) => None,
+    };
+    let link = link.cloned();
+    Failure::new(Reason::Retired, message).advise(Advice::Successor { name, link })
+}
+
+/// A call does not fit its route.
+#[must_use]
+pub fn bind(error: BindError) -> Failure {
+    Failure::new(Reason::InvalidParams, error.to_string())
+}
+
+/// The params of an RPC call make a URL beyond the limit.
+#[must_use]
+pub fn long_url(limit: usize) -> Failure {
+    let message = format!("the URL that these params make is longer than {limit} bytes");
+    Failure::new(Reason::InvalidParams, message)
+}
+
+/// A body beyond the limit.
+#[must_use]
+pub fn large_body(limit: usize) -> Failure {
+    let message = format!("the body is longer than {limit} bytes");
+    Failure::new(Reason::BodyTooLarge, message)
+}
+
+/// A body that is no JSON.
+#[must_use]
+pub fn no_json(fault: Fault) -> Failure {
+    let reason = if fault.is_too_deep() {
+        Reason::TooDeep
+    } else {
+        Reason::MalformedJson
+    };
+    Failure::new(reason, format!("body: {fault}"))
+}
+
+/// A body that is no JSON-RPC, as a whole.
+#[must_use]
+pub fn no_message(error: MessageError) -> Failure {
+    let reason = match &error {
+        MessageError::Json(_) => Reason::MalformedJson,
+        MessageError::TooDeep(_) => Reason::TooDeep,
+        MessageError::EmptyBatch => Reason::InvalidRequest,
+        MessageError::BatchTooLarge { .. } => Reason::BatchTooLarge,
+    };
+    Failure::new(reason, error.to_string())
+}
+
+/// A response of a client, where no server could have asked.
+#[must_use]
+pub fn response_to_nothing() -> Failure {
+    let message = "a response to nothing: there is no RPC upstream that could have asked";
+    Failure::new(Reason::InvalidRequest, message)
+}
+
+/// There is no server of the other side to translate for. `check` refuses a plan that could come here.
+#[must_use]
+pub fn no_upstream(side: Side) -> Failure {
+    let message = format!("there is no {side} upstream to translate for");
+    Failure::new(Reason::Internal, message)
+}
+
+/// The content codings of an RPC request.
+#[must_use]
+pub fn coded_message() -> Failure {
+    Failure::new(
+        Reason::UnsupportedMediaType,
+        "a content coding is not read on an RPC path; send the message as it is",
+    )
+}
+
+/// What a body may not say that it is: only JSON in UTF-8 is read. One that does not say what it is, is taken
+/// for JSON and will show.
+///
+/// # Errors
+/// The [`Failure`] that it gets.
+pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
+    if headers.get_all(CONTENT_TYPE).iter().nth(1).is_some()
+        || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some()
+    {
+        return unsupported(
+            "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
+                .to_owned(),
+        );
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    if !matches!(
+        essence,
+        "application/json" | "application/json-rpc" | "application/jsonrequest"
+    ) && !is_json(essence)
+    {
+        let shown = essence.escape_default();
+        return unsupported(format!(
+            "the content type `{shown}` is not read; send `application/json`"
+        ));
+    }
+    let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
+    match charset.map(|charset| charset.trim_matches('"')) {
+        None | Some("utf-8" | "utf8") => Ok(()),
+        Some(charset) => unsupported(format!(
+            "the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)",
+            charset.escape_default()
+        )),
+    }
+}
+
+/// What an RPC upstream answered in place of a response.
+#[must_use]
+pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -> Failure {
+    let status = reply.status;
+    let reason = match &fault {
+        ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
+        ResponseFault::Json(_) => Reason::UpstreamNotJson,
+        ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
+    };
+    let kind = reply.content_type().unwrap_or("no content type");
+    let mut failure = Failure::new(
+        reason,
+        format!("the server answered HTTP {status} with `{kind}`: {fault}"),
+    );
+    failure.detail = Some(kept(reply, None, error_text));
+    failure
+}
+
+/// A result that its route's schema does not allow is the server's fault.
+///
+/// # Errors
+/// The [`Failure`] that the caller gets.
+pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
+    let Some(schema) = &route.schema.result else {
+        return Ok(());
+    };
+    translate::fits_schema(schema, result, "result").map_err(|error| {
+        let message = format!("the server's answer is not what the route's schema allows: {error}");
+        Failure::new(Reason::UpstreamInvalid, message)
+    })
+}

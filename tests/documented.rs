@@ -1,0 +1,52 @@
+//! What the documentation shows of the route table is what the program takes: each block is checked by it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const MAIN: &str = "include = ['routes.toml']\n[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
+    [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
+
+/// The blocks of TOML in a page that declare routes.
+fn blocks(page: &str) -> Vec<&str> {
+    let inside = page.split("```toml\n").skip(1);
+    let blocks = inside.filter_map(|behind| Some(behind.split_once("\n```")?.0));
+    blocks
+        .filter(|block| block.contains("[[route]]") && !block.contains("[upstream."))
+        .collect()
+}
+
+#[test]
+fn every_route_in_the_documentation_passes_check() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages: Vec<_> = fs::read_dir(root.join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "md"))
+        .collect();
+    pages.push(root.join("README.md"));
+    pages.sort();
+    let mut checked = 0;
+    for page in pages {
+        for block in blocks(&fs::read_to_string(&page).unwrap()) {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("dualgauge.toml"), MAIN).unwrap();
+            fs::write(folder.path().join("routes.toml"), block).unwrap();
+            let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+                .args(["check", "--config"])
+                .arg(folder.path().join("dualgauge.toml"))
+                .env_clear()
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned()
+                + &String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success(),
+                "{}:\n{block}\n{said}",
+                page.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked >= 3, "only {checked} blocks were found");
+}
