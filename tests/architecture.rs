@@ -170,7 +170,6 @@ const OF_A_SYSTEM: &[&str] = &[
     "brianly1003",
     "async-io",
     "mcp-sqlite",
-    "sqlite",
     "claude",
     "coaches",
     "coach_id",

@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 
-use super::json::{Json, Kind};
+use super::json::{Json, Kind, same_ignoring_case};
 use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
 use super::pieces::{Pieces, PiecesWriter};
 use super::route::{
@@ -157,6 +157,14 @@ fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<
         return Err(no_body(route));
     }
     let members = body.open()?;
+    let is_foreign = |name: &str| {
+        let mut foreign = route.rest_call.foreign_members.iter();
+        foreign.any(|foreign| same_ignoring_case(foreign, name))
+    };
+    if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
+        let place = format!("body/{}", member.name);
+        return Err(BindError::new(place, "the route does not take it"));
+    }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
             let place = format!("body/{}", member.name);

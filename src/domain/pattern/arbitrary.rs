@@ -22,7 +22,11 @@ pub(in crate::domain) struct Dice {
 
 impl std::fmt::Debug for Dice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&bytes::Bytes::copy_from_slice(&self.throws).escape_ascii().to_string())
+        f.write_str(
+            &bytes::Bytes::copy_from_slice(&self.throws)
+                .escape_ascii()
+                .to_string(),
+        )
     }
 }
 

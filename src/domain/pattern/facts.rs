@@ -202,7 +202,7 @@ impl Facts {
                 let (Absence::Filled(default) | Absence::Implied(default)) = &absence else {
                     continue;
                 };
-                let spelled = slot.spelled_text(default);
+                let spelled = slot.as_text(default);
                 let fits = spelled.and_then(|spelled| text.ends_behind(&spelled, index));
                 fits.map_err(|what| {
                     PatternError::new(format!("the default of `{}`: {what}", slot.name))

@@ -198,7 +198,7 @@ impl TextPattern {
     fn value(&self, slot: &Slot, bound: &Bound, index: usize) -> Result<Option<String>, Misfit> {
         let told = |what: String| Misfit::new(&slot.name, what);
         let value = match bound {
-            Bound::Value(value) => slot.spelled_text(value).map(Some),
+            Bound::Value(value) => slot.as_text(value).map(Some),
             Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => {
                 slot.write_text(bound)
             }

@@ -151,11 +151,11 @@ impl Slot {
         if self.leaves_out(&value) {
             return Ok(None);
         }
-        Ok(Some(self.spelled(value)))
+        Ok(Some(self.as_json(value)))
     }
 
     /// A value as it is spelled here.
-    pub(super) fn spelled(&self, value: Json) -> Json {
+    pub(super) fn as_json(&self, value: Json) -> Json {
         match self.codec {
             Codec::Plain => value,
             Codec::Json => Json::string(&text_of(&value.compact())),
@@ -243,14 +243,14 @@ impl Slot {
         if self.leaves_out(&value) {
             return Ok(None);
         }
-        self.spelled_text(&value).map(Some)
+        self.as_text(&value).map(Some)
     }
 
     /// The text of a value, one that is left out elsewhere as well.
     ///
     /// # Errors
     /// What the value should have been.
-    pub(super) fn spelled_text(&self, value: &Json) -> Result<String, String> {
+    pub(super) fn as_text(&self, value: &Json) -> Result<String, String> {
         if self.codec == Codec::Json {
             return Ok(text_of(&value.compact()));
         }

@@ -150,7 +150,8 @@ impl ObjectPattern {
             let what = format!("`{known}` is given in another place already");
             return Err(Misfit::new(name, what));
         }
-        if self.foreign.iter().any(|foreign| foreign == name) {
+        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+        if self.foreign.iter().any(is_foreign) {
             return Err(Misfit::new(name, "the route does not take it"));
         }
         Ok(())
@@ -221,7 +222,7 @@ impl Pattern {
             return None;
         };
         match slot.bound(writing) {
-            Bound::Value(value) if slot.leaves_out(&value) => Some(slot.spelled(value)),
+            Bound::Value(value) if slot.leaves_out(&value) => Some(slot.as_json(value)),
             Bound::Value(_)
             | Bound::Unbound
             | Bound::Absent

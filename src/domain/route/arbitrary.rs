@@ -279,7 +279,9 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                     0 if hole.piece == InText::Piece => format!("Bearer {}", hole.rest),
                     _ => hole.rest.clone(),
                 };
-                source.headers.push((format!("x-h{index}"), Tree::Text(text)));
+                source
+                    .headers
+                    .push((format!("x-h{index}"), Tree::Text(text)));
             }
             Stand::Body => {}
         }
@@ -414,9 +416,7 @@ fn path(route: &Route, dice: &mut Dice) -> String {
 pub(in crate::domain) fn rpc_call(route: &Route, dice: &mut Dice) -> (String, Json) {
     let method = match &route.rpc_call.method {
         Words::Literal(method) => method.clone(),
-        words @ (Words::Hole(_) | Words::Mixed(_)) => {
-            texts(words, dice).pop().unwrap_or_default()
-        }
+        words @ (Words::Hole(_) | Words::Mixed(_)) => texts(words, dice).pop().unwrap_or_default(),
     };
     (method, value(&route.rpc_call.params, dice))
 }

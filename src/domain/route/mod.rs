@@ -87,6 +87,8 @@ pub struct RestCall {
     pub body: Option<Pattern>,
     /// Query names that only siblings of this route know: a call that bears one is not its.
     pub foreign: Vec<String>,
+    /// Members of a body that only siblings of this route know, where it has no body of its own.
+    pub foreign_members: Vec<String>,
 }
 
 impl RestCall {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
+use crate::domain::json::same_ignoring_case;
 use crate::domain::pattern::{Reading, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus};
 
@@ -100,13 +101,8 @@ pub fn read(
         let read = item.words.read(&found, reading);
         read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
     }
-    if let Some(name) = call.foreign.iter().find(|name| query.has(name)) {
-        return Err(BindError::new(
-            in_query(name),
-            format!("the route `{}` does not take it", route.name),
-        ));
-    }
     for name in query.unknown(call) {
+        refuse_stranger(route, name)?;
         if route.extra == Extra::Reject {
             let what = format!("the route `{}` does not know it", route.name);
             return Err(BindError::new(in_query(name), what));
@@ -114,6 +110,24 @@ pub fn read(
         reading.dropped += 1;
     }
     Ok(())
+}
+
+/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
+    let call = &route.rest_call;
+    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+    if call.foreign.iter().any(is_foreign) {
+        let what = format!("the route `{}` does not take it", route.name);
+        return Err(BindError::new(in_query(name), what));
+    }
+    let mut keys = call.query.iter().map(|item| &item.key);
+    match keys.find(|key| same_ignoring_case(key, name)) {
+        Some(key) => {
+            let what = format!("it differs from `{key}` only in letter case");
+            Err(BindError::new(in_query(name), what))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The decoded text of a hole in a path.

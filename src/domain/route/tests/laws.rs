@@ -21,7 +21,15 @@ fn text(text: &str) -> Tree {
 
 /// A route of a small world, in which many share a path, a method, or both.
 fn full_form(index: usize, dice: &mut Dice) -> RouteSource {
-    let path = dice.pick(&["/a", "/a/{x}", "/a/b", "/{x}/b", "/{x=**}", "/a/{x}:v", "/a/{x=**}"]);
+    let path = dice.pick(&[
+        "/a",
+        "/a/{x}",
+        "/a/b",
+        "/{x}/b",
+        "/{x=**}",
+        "/a/{x}:v",
+        "/a/{x=**}",
+    ]);
     let mut url = format!("{} {path}", dice.pick(&["GET", "POST", "POST", "PUT"]));
     let mut params = Vec::new();
     if path.contains("{x") {
@@ -30,7 +38,11 @@ fn full_form(index: usize, dice: &mut Dice) -> RouteSource {
     let mut separator = '?';
     for (key, spelled, member) in [
         ("k", dice.pick(&["", "", "{k}", "{k?}", "1", "{k=1}"]), "k"),
-        ("j", dice.pick(&["", "", "{j:integer?}", "{j:integer}"]), "j"),
+        (
+            "j",
+            dice.pick(&["", "", "{j:integer?}", "{j:integer}"]),
+            "j",
+        ),
     ] {
         if spelled.is_empty() {
             continue;
@@ -120,7 +132,10 @@ fn told(table: &RouteTable) -> String {
     let routes = table.routes().iter();
     let lines = routes.map(|route| {
         let (body, params) = (&route.rest_call.body, &route.rpc_call.params);
-        format!("{}: {} {body:?} <-> {} {params:?}", route.name, route.rest, route.rpc)
+        format!(
+            "{}: {} {body:?} <-> {} {params:?}",
+            route.name, route.rest, route.rpc
+        )
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -199,9 +214,10 @@ proptest! {
                 body: written.body.map(|body| Json::parse(body.into_bytes(), 128).unwrap()),
             };
             let again = taken(&table, &table.route(found).method, &sent);
-            prop_assert_eq!(
-                name(&table, again), name(&table, Some(found)),
-                "{:?} became {:?}\n{}", params, sent, told(&table)
+            // A path chooses first, so a query literal of a closer path may leave it to no route at all.
+            prop_assert!(
+                again.is_none_or(|again| again == found),
+                "{:?} of {} became {:?}, taken for {:?}\n{}", params, table.route(found).name, sent, name(&table, again), told(&table)
             );
         }
     }

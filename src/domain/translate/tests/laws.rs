@@ -33,9 +33,9 @@ fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), BindError> {
 
 fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), BindError> {
     let written = rpc_to_rest(route, (method, Some(params)), TERMS)?;
-    let body = written.body.map(|body| {
-        Json::parse(body.into_bytes(), 128).expect("what is written is JSON")
-    });
+    let body = written
+        .body
+        .map(|body| Json::parse(body.into_bytes(), 128).expect("what is written is JSON"));
     let sent = Sent {
         target: written.target,
         headers: HeaderMap::from_iter(written.headers),
@@ -297,12 +297,20 @@ fn any_json(depth: u32) -> impl Strategy<Value = String> {
             .prop_map(|text| String::from_utf8(Json::string(&text).as_bytes().to_vec()).unwrap()),
     ];
     leaf.prop_recursive(depth, 24, 4, |inner| {
-        let names = prop_oneof![Just("a"), Just("A"), Just("x"), Just(r"\u0061"), Just("_meta")];
+        let names = prop_oneof![
+            Just("a"),
+            Just("A"),
+            Just("x"),
+            Just(r"\u0061"),
+            Just("_meta")
+        ];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4)
                 .prop_map(|items| format!("[ {}]", items.join(" ,\n"))),
             proptest::collection::vec((names, inner), 0..4).prop_map(|members| {
-                let members = members.iter().map(|(name, value)| format!("\"{name}\" :{value}"));
+                let members = members
+                    .iter()
+                    .map(|(name, value)| format!("\"{name}\" :{value}"));
                 format!("{{\t{}}}", members.collect::<Vec<_>>().join(","))
             }),
         ]
@@ -313,7 +321,8 @@ fn any_json(depth: u32) -> impl Strategy<Value = String> {
 fn any_tree(depth: u32) -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![
         "[{}a-z:?=|,\\[\\]()_>\".é]{0,16}".prop_map(Tree::Text),
-        "\\{[>]?[ab_](:(integer|json|string\\[\\]|object|null|enum\\(a\\|b\\)))?[?]?(=[1a]?)?\\}".prop_map(Tree::Text),
+        "\\{[>]?[ab_](:(integer|json|string\\[\\]|object|null|enum\\(a\\|b\\)))?[?]?(=[1a]?)?\\}"
+            .prop_map(Tree::Text),
         Just(Tree::Text("{b...}".into())),
         Just(Tree::Text("*".into())),
         Just(Tree::Literal(Json::literal("7"))),
