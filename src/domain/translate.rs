@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
-use super::json::{Json, Kind};
+use super::json::{Json, Kind, same_ignoring_case};
 use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
 use super::pieces::{Pieces, PiecesWriter};
 use super::route::{
@@ -159,6 +159,14 @@ fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<
         return Err(no_body(route));
     }
     let members = body.open()?;
+    let is_foreign = |name: &str| {
+        let mut foreign = route.rest_call.foreign_members.iter();
+        foreign.any(|foreign| same_ignoring_case(foreign, name))
+    };
+    if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
+        let place = format!("body/{}", member.name);
+        return Err(BindError::new(place, "the route does not take it"));
+    }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
             let place = format!("body/{}", member.name);
@@ -307,7 +315,9 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    if names_it || params.kind() != Kind::Object || !names_protocol(params) {
+    // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
+    let occurs = || params.kind() == Kind::Object && params.has(PROTOCOL_MEMBER);
+    if names_it || !names_protocol(params) || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());

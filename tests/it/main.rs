@@ -9,6 +9,7 @@
 )]
 
 mod admin_listener;
+mod bad_input;
 mod batch;
 mod blame;
 mod coded;

@@ -130,7 +130,8 @@ impl ObjectPattern {
 
     /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
     fn stranger(&self, name: &str) -> Result<(), Misfit> {
-        if self.foreign.iter().any(|foreign| foreign == name) {
+        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+        if self.foreign.iter().any(is_foreign) {
             return Err(Misfit::new(name, "the route does not take it"));
         }
         let twin = self

@@ -153,10 +153,15 @@ impl Slot {
         if self.leaves_out(&value) {
             return Ok(None);
         }
-        Ok(Some(match self.codec {
+        Ok(Some(self.as_json(value)))
+    }
+
+    /// A value as it is spelled here.
+    pub(super) fn as_json<'b>(&self, value: Cow<'b, Json>) -> Cow<'b, Json> {
+        match self.codec {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
-        }))
+        }
     }
 
     /// Reads a text that is there once.
@@ -257,26 +262,32 @@ impl Slot {
         if self.leaves_out(value) {
             return Ok(None);
         }
+        self.as_text(value).map(Some)
+    }
+
+    /// The text of a value, one that is left out elsewhere as well.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub(super) fn as_text<'b>(&self, value: &'b Json) -> Result<Cow<'b, str>, String> {
         if self.codec == Codec::Json {
-            return Ok(Some(Cow::Owned(text_of(&value.compact()))));
+            return Ok(Cow::Owned(text_of(&value.compact())));
         }
         let text = match self.shape.scalar() {
-            Some(scalar) => scalar.write(value.as_bytes()).map(Some),
+            Some(scalar) => scalar.write(value.as_bytes())?,
             // Only what is only written has no type here: a string as it is, anything else as its JSON.
             None => match value.text() {
-                Some(text) => text
-                    .map(|text| Some(Cow::Owned(text)))
-                    .map_err(|fault| fault.to_string()),
-                None => Ok(Some(Cow::Owned(text_of(&value.compact())))),
+                Some(text) => Cow::Owned(text.map_err(|fault| fault.to_string())?),
+                None => Cow::Owned(text_of(&value.compact())),
             },
         };
         Ok(match self.codec {
-            Codec::Percent => text?.map(|text| {
+            Codec::Percent => {
                 let mut encoded = String::with_capacity(text.len());
                 percent::encode(&text, Keep::Nothing, &mut encoded);
                 Cow::Owned(encoded)
-            }),
-            Codec::Plain | Codec::Json => text?,
+            }
+            Codec::Plain | Codec::Json => text,
         })
     }
 

@@ -131,7 +131,8 @@ impl ObjectPattern {
             let what = format!("`{known}` is given in another place already");
             return Err(Misfit::new(name, what));
         }
-        if self.foreign.iter().any(|foreign| foreign == name) {
+        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+        if self.foreign.iter().any(is_foreign) {
             return Err(Misfit::new(name, "the route does not take it"));
         }
         Ok(())
@@ -197,36 +198,77 @@ fn members(bound: Cow<'_, Bound>) -> Result<Cow<'_, Members>, Misfit> {
     }))
 }
 
+impl Pattern {
+    /// The default that is left out here, as it would be written: among others it keeps its place.
+    fn left_out(&self, writing: &Writing<'_>) -> Option<Json> {
+        let Pattern::Hole(slot) = self else {
+            return None;
+        };
+        match &*slot.bound(writing) {
+            Bound::Value(value) if slot.leaves_out(value) => {
+                Some(slot.as_json(Cow::Borrowed(value)).into_owned())
+            }
+            Bound::Value(_)
+            | Bound::Unbound
+            | Bound::Absent
+            | Bound::Members(_)
+            | Bound::Each(_) => None,
+        }
+    }
+}
+
+/// Elements that are left out so far: the place of each, and its default where it has one.
+type Gaps = Vec<(usize, Option<Json>)>;
+
 impl ListPattern {
+    /// Writes what has been left out before an element that is not.
+    fn fill(&self, gaps: Gaps, mut lead: u8, out: &mut PiecesWriter) -> Result<u8, Misfit> {
+        for (index, default) in gaps {
+            let Some(default) = default else {
+                let what = "it is absent, and elements behind it are not";
+                return Err(Misfit::new(self.item_name(index), what));
+            };
+            out.push(lead);
+            out.carry(default.into_bytes());
+            lead = b',';
+        }
+        Ok(lead)
+    }
+
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let mut lead = b'[';
-        let mut missing = None;
+        let mut gaps = Gaps::new();
         for (index, pattern) in self.items.iter().enumerate() {
+            let within = |misfit: Misfit| misfit.within(&index.to_string());
             let mark = out.mark();
-            out.push(lead);
-            let written = pattern.write(writing, out);
-            match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Absent => {
-                    out.undo(mark);
-                    missing = missing.or(Some(index));
+            let presence = if gaps.is_empty() {
+                out.push(lead);
+                pattern.write(writing, out).map_err(within)?
+            } else {
+                let mut element = PiecesWriter::with_capacity(64);
+                let presence = pattern.write(writing, &mut element).map_err(within)?;
+                if presence == Presence::Present {
+                    lead = self.fill(std::mem::take(&mut gaps), lead, out)?;
+                    out.push(lead);
+                    out.carry_all(element.finish());
                 }
-                Presence::Present => match missing {
-                    None => lead = b',',
-                    Some(gap) => {
-                        let what = format!("it is absent, and element {index} behind it is not");
-                        return Err(Misfit::new(self.item_name(gap), what));
+                presence
+            };
+            match presence {
+                Presence::Present => lead = b',',
+                Presence::Absent => {
+                    if gaps.is_empty() {
+                        out.undo(mark);
                     }
-                },
+                    gaps.push((index, pattern.left_out(writing)));
+                }
             }
         }
         let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
         if let Some(Bound::Value(array)) = behind.as_deref() {
             let inside = 1..array.as_bytes().len() - 1;
             if !is_blank(&array.as_bytes()[inside.clone()]) {
-                if let Some(gap) = missing {
-                    let what = "it is absent, and elements behind it are not";
-                    return Err(Misfit::new(self.item_name(gap), what));
-                }
+                lead = self.fill(gaps, lead, out)?;
                 out.push(lead);
                 out.share(array.shared(), inside);
                 lead = b',';
@@ -289,14 +331,15 @@ impl EachPattern {
             out.push(lead);
             let written = self.item.write(&inside, out);
             match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Present => lead = b',',
+                Presence::Present => {}
                 Presence::Absent => {
-                    return Err(Misfit::new(
-                        index.to_string(),
-                        "an element cannot be absent",
-                    ));
+                    let default = self.item.left_out(&inside).ok_or_else(|| {
+                        Misfit::new(index.to_string(), "an element cannot be absent")
+                    })?;
+                    out.carry(default.into_bytes());
                 }
             }
+            lead = b',';
         }
         out.copy(if lead == b'[' { b"[]" } else { b"]" });
         Ok(())

@@ -391,6 +391,7 @@ impl Draft {
             headers: resolve_headers(&self.headers, facts)?,
             body: body.map_err(at("body"))?,
             foreign: Vec::new(),
+            foreign_members: Vec::new(),
         })
     }
 

@@ -89,6 +89,8 @@ pub struct RestCall {
     pub body: Option<Pattern>,
     /// Query names that only siblings of this route know: a call that bears one is not its.
     pub foreign: Vec<String>,
+    /// Members of a body that only siblings of this route know, where it has no body of its own.
+    pub foreign_members: Vec<String>,
 }
 
 impl RestCall {
@@ -340,5 +342,7 @@ pub struct HeaderItem<H = Slot> {
     pub words: Words<H>,
 }
 
+#[cfg(test)]
+pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
 mod tests;

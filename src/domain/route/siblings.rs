@@ -279,9 +279,13 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
                     .cloned()
                     .collect();
                 learn(&mut route.rest_call.foreign, new);
-                if let (Some(body), Some(twin)) = (&mut route.rest_call.body, &twin.rest_call.body)
-                {
-                    mark(body, twin);
+                match (&mut route.rest_call.body, &twin.rest_call.body) {
+                    (Some(body), Some(twin)) => mark(body, twin),
+                    (None, Some(twin)) => {
+                        let new = names(twin).into_iter().map(str::to_owned).collect();
+                        learn(&mut route.rest_call.foreign_members, new);
+                    }
+                    (_, None) => {}
                 }
             }
             Side::Rpc => mark(&mut route.rpc_call.params, &twin.rpc_call.params),

@@ -487,3 +487,5 @@ proptest! {
         }
     }
 }
+
+mod laws;

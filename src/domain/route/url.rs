@@ -119,19 +119,8 @@ pub fn read(
     for item in &call.query {
         query.read(item, reading)?;
     }
-    if let Some(name) = call.foreign.iter().find(|name| query.has(name)) {
-        return Err(BindError::new(
-            in_query(name),
-            format!("the route `{}` does not take it", route.name),
-        ));
-    }
     for name in query.unknown(call) {
-        let keys = call.query.iter().map(|item| &item.key);
-        let twin = |known: &&String| same_ignoring_case(known, name);
-        if let Some(twin) = keys.chain(&call.foreign).find(twin) {
-            let what = format!("it differs from `{twin}` only in letter case");
-            return Err(BindError::new(in_query(name), what));
-        }
+        refuse_stranger(route, name)?;
         if route.extra == Extra::Reject {
             let what = format!("the route `{}` does not know it", route.name);
             return Err(BindError::new(in_query(name), what));
@@ -139,6 +128,24 @@ pub fn read(
         reading.dropped += 1;
     }
     Ok(())
+}
+
+/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
+    let call = &route.rest_call;
+    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+    if call.foreign.iter().any(is_foreign) {
+        let what = format!("the route `{}` does not take it", route.name);
+        return Err(BindError::new(in_query(name), what));
+    }
+    let mut keys = call.query.iter().map(|item| &item.key);
+    match keys.find(|key| same_ignoring_case(key, name)) {
+        Some(key) => {
+            let what = format!("it differs from `{key}` only in letter case");
+            Err(BindError::new(in_query(name), what))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The decoded text of a hole in a path.
@@ -153,7 +160,8 @@ fn path_text<'a>(
     } else {
         placed.end
     };
-    let raw = &segments.raw()[placed.start.min(end)..end];
+    let raw = segments.raw().get(placed.start.min(end)..end);
+    let raw = raw.ok_or("the path ends before it")?;
     let verb = if end == segments.raw().len() {
         template.verb.as_deref()
     } else {
