@@ -85,7 +85,11 @@ fn select_rest(size: usize) -> Case {
         let segments = Segments::split(path);
         match table.select_rest(method, &segments, None, &headers) {
             RestSelection::Route(route) => route,
-            other => unreachable!("{other:?}"),
+            RestSelection::ByBody(_)
+            | RestSelection::OtherMethods(_)
+            | RestSelection::OtherLiterals
+            | RestSelection::Unrouted
+            | RestSelection::Unsafe(_) => unreachable!("the path has one route"),
         }
     })
 }

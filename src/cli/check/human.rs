@@ -94,7 +94,13 @@ fn verdicts(report: &RouteReport) -> String {
     };
     let calls = said("calls", worst(&|kind| kind == Kind::Request));
     let replies = said("replies", worst(&|kind| matches!(kind, Kind::Outcome(_))));
-    let parts: Vec<String> = [calls, replies].into_iter().flatten().collect();
+    // What the built-in table makes of other answers matters where rows of the route read it on the way back.
+    let own = report.directions.iter();
+    let built_in = own.filter(|direction| direction.kind == Kind::BuiltIn);
+    let lossy = built_in.filter(|direction| !direction.losses.is_empty());
+    let built_in = lossy.map(|direction| format!("other answers lossy from {}", direction.from));
+    let parts = [calls, replies].into_iter().flatten().chain(built_in);
+    let parts: Vec<String> = parts.collect();
     parts.join(", ")
 }
 
@@ -118,10 +124,15 @@ fn below(route: &Route, report: &RouteReport, text: &mut String) {
         text.push_str(&format!("{:indent$}{words}\n", ""));
     };
     for direction in &report.directions {
+        let what = what(route, direction);
         if direction.kind == Kind::BuiltIn {
+            // It is nobody's pattern, so nobody has to accept it.
+            if let Some(loss) = direction.losses.first() {
+                line(2, &format!("{what}: lossy: {}", loss.rule.says(&loss.at)));
+                witness(loss, &mut line);
+            }
             continue;
         }
-        let what = what(route, direction);
         if let Some(Never::Hidden(by)) = direction.never {
             let by = &route.outcomes.rows()[by].key;
             line(2, &format!("{what}: never used, {by} takes what it fits"));
@@ -170,6 +181,9 @@ pub(super) fn row(route: &Route, kind: Kind) -> Option<&Row> {
 
 fn what(route: &Route, direction: &Direction) -> String {
     match row(route, direction.kind) {
+        None if direction.kind == Kind::BuiltIn => {
+            format!("other answers (built-in table) from {}", direction.from)
+        }
         None => format!("calls from {}", direction.from),
         Some(row) => format!("{} from {}", row.key, direction.from),
     }

@@ -138,6 +138,21 @@ pub(super) fn of_route(
 
 /// The pairs of an `envelope`.
 pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Paired> {
+    for (place, pair) in raw.iter().enumerate() {
+        let name = pair.header.value.as_str();
+        if NOT_FORWARDED.contains(&name) || name.starts_with("proxy-") {
+            problems.push(pair.header.problem(format!(
+                "`{name}` belongs to a single connection or body, so no member of a message may say it"
+            )));
+        }
+        let twin = |other: &&RawPaired| other.header.value == pair.header.value;
+        if let Some(twin) = raw[..place].iter().find(twin) {
+            problems.push(pair.header.problem(format!(
+                "`{name}` is the header of `{}` already",
+                twin.member.value
+            )));
+        }
+    }
     let pairs = raw.iter().filter_map(|pair| {
         let (member, value) = (&pair.member.value, &pair.value.value);
         let parsed = Paired::parse(member, pair.header.value.clone(), value);

@@ -141,6 +141,21 @@ pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     ))
 }
 
+/// A tool's result that says that it failed, as the error that it is: its first text is the message.
+pub(super) fn tool_failure(result: Json) -> ErrorObject {
+    let blocks = result.member("content");
+    let first = blocks
+        .as_ref()
+        .and_then(|blocks| Some(blocks.piece(blocks.elements().next()?)));
+    let text = first.and_then(|block| block.member("text"));
+    let text = text.filter(|text| text.kind() == Kind::String);
+    ErrorObject {
+        code: -32603,
+        message: text.unwrap_or(Json::literal("\"the tool failed\"")),
+        data: Some(result),
+    }
+}
+
 /// An RPC answer for a REST client.
 #[must_use]
 pub fn rpc_to_rest(reply: Reply) -> RestAnswer {

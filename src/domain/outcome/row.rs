@@ -3,7 +3,7 @@
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::number::NumberPattern;
-use super::{RestAnswer, RestReply, RpcAnswer};
+use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pattern::{
@@ -34,11 +34,12 @@ pub struct Row {
 }
 
 /// Whether a row takes a tool's result that says `isError: true`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolResult {
     /// It says nothing of it, so it does not.
     Succeeded,
     /// It names the member, or is of no tool.
+    #[default]
     Any,
 }
 
@@ -298,6 +299,14 @@ impl Row {
             ));
         }
         let headers = write_headers(&self.rest.headers, &writing)?;
+        let says_text = |(name, value): &(HeaderName, HeaderValue)| {
+            let value = value.to_str().unwrap_or_default();
+            name == "content-type" && value.starts_with("text/") && !is_json(value)
+        };
+        if matches!(self.rest.body, BodyPattern::Json(_)) && headers.iter().any(says_text) {
+            let what = "it says text, and the body is JSON";
+            return Err(Misfit::new("header `content-type`", what));
+        }
         let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
         let own_type = headers.iter().find(|header| says_type(header));
         if let (BodyPattern::Text(_), [text]) = (&self.rest.body, body.chunks()) {
@@ -364,7 +373,7 @@ fn write(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, Mis
 /// The member of a tool's result that tells failure (MCP, "Tools", error handling).
 pub(super) const IS_ERROR: &str = "isError";
 
-fn says_failure(result: &Json) -> bool {
+pub(super) fn says_failure(result: &Json) -> bool {
     result
         .member(IS_ERROR)
         .is_some_and(|says| says.as_bytes() == b"true")

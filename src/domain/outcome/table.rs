@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::builtin::{self, ReplyLimits};
 use super::draft::RowSource;
-use super::row::{Content, Row, Seen, ToolResult, Written};
+use super::row::{Content, Row, Seen, ToolResult, Written, says_failure};
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
@@ -19,6 +19,7 @@ pub struct Outcomes {
     rows: Vec<Row>,
     /// The order in which rows are tried on an answer of a side's server: the most specific first.
     orders: [Vec<usize>; 2],
+    tool: ToolResult,
 }
 
 const fn index(side: Side) -> usize {
@@ -58,7 +59,7 @@ impl Outcomes {
             }
         }
         let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
-        let outcomes = Outcomes { rows, orders };
+        let outcomes = Outcomes { rows, orders, tool };
         for (place, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(place, side));
             // That a route has its own row in place of one of a set is what the order is for.
@@ -138,6 +139,15 @@ impl Outcomes {
                 return answered(written, *place);
             }
         }
+        // The built-in row of success says nothing of a tool's failure, so it does not take one.
+        let reply = match reply {
+            Reply::Result(result)
+                if self.tool == ToolResult::Succeeded && says_failure(&result) =>
+            {
+                Reply::Error(builtin::tool_failure(result))
+            }
+            reply @ (Reply::Result(_) | Reply::Error(_)) => reply,
+        };
         Answered {
             answer: builtin::rpc_to_rest(reply),
             dropped: 0,
