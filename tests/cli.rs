@@ -152,12 +152,7 @@ fn a_fine_configuration_is_shown_route_by_route() {
     let folder = fine();
     let run = check(&folder.path().join("dualgauge.toml"), &[]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    assert_eq!(
-        run.stdout,
-        "items.read  GET /items/{id}  items/read    safe\n\
-         i           POST /items      items/create  unsafe\n\
-         ok: 2 routes, 1 flag, 1 client\n"
-    );
+    insta::assert_snapshot!("fine_for_people", run.stdout);
 }
 
 #[test]
@@ -165,15 +160,95 @@ fn a_fine_configuration_is_a_document_for_programs() {
     let folder = fine();
     let run = check(&folder.path().join("dualgauge.toml"), &["--format", "json"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    assert_eq!(
-        run.stdout,
-        concat!(
-            r#"{"ok":true,"problems":[],"routes":["#,
-            r#"{"name":"items.read","rest":"GET /items/{id}","rpc":"items/read","effect":"safe"},"#,
-            r#"{"name":"i","rest":"POST /items","rpc":"items/create","effect":"unsafe"}],"#,
-            r#""flags":1,"clients":1}"#,
-            "\n"
+    assert_eq!(run.stdout.lines().count(), 1);
+    insta::assert_snapshot!("fine_for_programs", run.stdout.replace("},{", "},\n{"));
+}
+
+const LOSSY: &str = r#"
+include = ["routes.toml"]
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001"
+[upstream.new]
+side = "rpc"
+url = "http://127.0.0.1:9002/rpc"
+"#;
+
+const LOSSY_ROUTES: &str = r#"
+[[route]]
+name = "items.search"
+rest = "GET /items?q={q}&limit={limit:integer=50}&trace={_}"
+rpc = "items/search"
+[[route]]
+name = "items.read"
+rest = "GET /items/{id}"
+rpc = "items/read"
+lossy = "nothing is"
+outcomes = "common"
+[[route.example]]
+rest = { call = "GET /items/7" }
+rpc = { method = "items/read", params = { id = "8" } }
+[[outcomes.common]]
+rest = { status = [404, 410], body = { error = "{m}", at = "{>now}" } }
+rpc = { error = { code = -32601, message = "{m}" } }
+[[outcomes.common]]
+lossy = "nothing is either"
+rest = { status = 403, body = { error = "{m}" } }
+rpc = { error = { code = -32001, message = "{m}" } }
+"#;
+
+fn lossy(routes: &str) -> TempDir {
+    folder(&[("dualgauge.toml", LOSSY), ("routes.toml", routes)])
+}
+
+#[test]
+fn a_loss_is_shown_by_a_message_that_does_not_come_back() {
+    let folder = lossy(LOSSY_ROUTES);
+    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    assert_eq!(run.code, Some(1));
+    insta::assert_snapshot!("lossy_for_people", run.stdout);
+    insta::assert_snapshot!("lossy_problems", run.stderr);
+}
+
+#[test]
+fn a_loss_is_in_the_document_for_programs() {
+    let folder = lossy(LOSSY_ROUTES);
+    let run = check(&folder.path().join("dualgauge.toml"), &["--format", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
+    insta::assert_snapshot!("lossy_for_programs", run.stdout.replace("},{", "},\n{"));
+}
+
+#[test]
+fn losses_that_are_accepted_are_no_problem() {
+    let routes = LOSSY_ROUTES
+        .replace(
+            "rpc = \"items/search\"",
+            "rpc = \"items/search\"\nlossy = \"nobody reads it\"",
         )
+        .replace("lossy = \"nothing is\"\n", "")
+        .replace("lossy = \"nothing is either\"\n", "")
+        .replace(
+            "[[outcomes.common]]\nrest = { status = [404",
+            "[[outcomes.common]]\nlossy = \"the time\"\nrest = { status = [404",
+        )
+        .replace("id = \"8\"", "id = \"7\"");
+    let folder = lossy(&routes);
+    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (Some(0), ""),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("(accepted: the time)"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.ends_with("ok: 2 routes, 0 flags, 0 clients\n"),
+        "{}",
+        run.stdout
     );
 }
 

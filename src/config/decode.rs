@@ -2,7 +2,9 @@
 //!
 //! What a pattern or a value of any kind means is not looked at here.
 
+mod cors;
 mod example;
+mod local;
 mod outcome;
 mod route;
 
@@ -70,7 +72,7 @@ const MOST: usize = 1_000_000;
 
 /// The whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
-    table.later(&["event", "local", "cors"]);
+    table.later(&["event"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
     let admin = table.require_table("admin", |admin| admin.require("address", address));
@@ -84,6 +86,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let routes = table.tables("route", route::route);
     unique(routes.iter().map(|route| &route.name), table);
     let sets = table.named_lists("outcomes", outcome::row);
+    let locals = table.tables("local", local::local);
+    let cors = table.table("cors", cors::cors);
     let log = table.require_table("log", log);
     Some(RawConfig {
         file: None,
@@ -101,6 +105,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .into_iter()
             .map(|(name, rows)| RawSet { name, rows })
             .collect(),
+        locals,
+        cors,
         places: Places::default(),
         log: log?,
     })
@@ -109,9 +115,11 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
 fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let address = table.require("address", address);
     let workers = table.require("workers", whole(1..=MOST_WORKERS));
+    let hosts = table.list("hosts", cors::host);
     Some(RawListen {
         address: address?,
         workers: workers?,
+        hosts: hosts?,
     })
 }
 

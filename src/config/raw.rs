@@ -3,6 +3,9 @@
 //! Whatever a later step may find a fault in is [`Located`], so that its problem names file and line. No value
 //! here has been compared with another one, except that names are not given twice.
 
+mod answers;
+mod words;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +14,17 @@ use http::{HeaderName, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
+use crate::domain::cors::HostName;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
+
+pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use words::{
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, StageWord, UnroutedWord,
+    WithoutKeyWord,
+};
 
 /// The whole configuration, without the flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +53,10 @@ pub struct RawConfig {
     pub routes: Vec<RawRoute>,
     /// `[[outcomes.NAME]]`, sorted by name.
     pub sets: Vec<RawSet>,
+    /// `[[local]]`: those of the main file, then those of the included files in order.
+    pub locals: Vec<RawLocal>,
+    /// `[cors]`
+    pub cors: Option<RawCors>,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -56,6 +70,8 @@ pub struct RawListen {
     pub address: Located<SocketAddr>,
     /// `workers`: one thread each; the number of cores unless said.
     pub workers: Located<usize>,
+    /// `hosts`: any where there are none.
+    pub hosts: Vec<Located<HostName>>,
 }
 
 /// `[upstream.NAME]`
@@ -310,91 +326,4 @@ pub struct RawFlag {
     pub without_key: Located<WithoutKeyWord>,
     /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.
     pub text_hash: String,
-}
-
-/// What happens to a REST call without a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnroutedWord {
-    /// It goes to the REST upstream.
-    Passthrough,
-    /// It is answered by the proxy.
-    Reject,
-}
-
-/// What an upstream gets of the caller's credentials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CredentialsWord {
-    /// All.
-    Forward,
-    /// None.
-    Drop,
-}
-
-/// A stage, by its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageWord {
-    /// `passthrough`
-    Passthrough,
-    /// `translate`
-    Translate,
-    /// `retired`
-    Retired,
-}
-
-/// What a call does to the server behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EffectWord {
-    /// Nothing.
-    Safe,
-    /// Twice is the same as once.
-    Idempotent,
-    /// Twice is not the same as once.
-    Unsafe,
-}
-
-/// What a percentage means for a caller without a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithoutKeyWord {
-    /// The flag does not apply.
-    Out,
-    /// The flag applies.
-    In,
-}
-
-/// How a line of the log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormatWord {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
-}
-
-/// The least important line that is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevelWord {
-    /// `error`
-    Error,
-    /// `warn`
-    Warn,
-    /// `info`
-    Info,
-    /// `debug`
-    Debug,
-    /// `trace`
-    Trace,
-}
-
-impl LogLevelWord {
-    /// The word itself.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LogLevelWord::Error => "error",
-            LogLevelWord::Warn => "warn",
-            LogLevelWord::Info => "info",
-            LogLevelWord::Debug => "debug",
-            LogLevelWord::Trace => "trace",
-        }
-    }
 }

@@ -13,6 +13,7 @@ use crate::domain::side::Side;
 
 mod any_route;
 mod any_text;
+mod face;
 mod flags;
 mod kind;
 mod layers;

@@ -6,8 +6,10 @@
 
 use http::{HeaderMap, Method, Uri};
 
+use super::cors;
 use super::failure::{Failure, Reason};
 use super::json::Json;
+use super::local::{LocalFound, RestLocal};
 use super::plan::{Irregular, Plan, Unrouted};
 use super::refusal;
 use super::rollout::{Caller, Decision, Stage, Why};
@@ -59,7 +61,7 @@ pub enum Claim<'p> {
 }
 
 /// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
-/// upstream, unless a route claims them.
+/// upstream, unless a route claims them or the proxy itself answers.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
     let place = plan.face.find(head.uri.path());
@@ -79,11 +81,81 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
 fn passing(plan: &Plan, head: Head<'_>) -> Side {
     match *head.method {
         Method::GET | Method::DELETE
-            if plan.upstream(Side::Rpc).is_some() && !is_routed(plan, head) =>
+            if plan.upstream(Side::Rpc).is_some()
+                && !is_local(plan, head)
+                && !is_routed(plan, head) =>
         {
             Side::Rpc
         }
         _ => Side::Rest,
+    }
+}
+
+/// Whether the proxy itself answers a request.
+fn is_local(plan: &Plan, head: Head<'_>) -> bool {
+    let found = plan.locals.rest(head.method, head.uri.path());
+    matches!(found, LocalFound::Answer(_) | LocalFound::Irregular(_))
+}
+
+/// The proxy's own answer to a REST call, if there is one.
+///
+/// # Errors
+/// A [`Failure`] where the call may not have it, or where two programs may read its path in two ways.
+pub fn local<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Option<&'p RestLocal>, Failure> {
+    match plan.locals.rest(head.method, head.uri.path()) {
+        LocalFound::Answer(local) => guard(plan, head).map(|()| Some(local)),
+        LocalFound::Irregular(why) => Err(refusal::irregular_local_path(why)),
+        LocalFound::Nothing => Ok(None),
+    }
+}
+
+/// Checks that a request may ask for what the proxy itself answers.
+///
+/// # Errors
+/// A [`Failure`] where a page of another origin asks, or another host is asked.
+pub fn guard(plan: &Plan, head: Head<'_>) -> Result<(), Failure> {
+    let asked = (head.uri, head.headers);
+    cors::guard(&plan.hosts, plan.cors.as_ref(), asked).map_err(refusal::foreign)
+}
+
+/// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass
+/// through. A preflight says neither the headers nor the body of that call, nor who will send it.
+#[must_use]
+pub fn preflight(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> Option<HeaderMap> {
+    let cors = plan.cors.as_ref()?;
+    let wanted = cors::asked_method(head.method, head.headers)?;
+    let is_ours = |method: &Method| is_ours(plan, caller, Head { method, ..head });
+    if !is_ours(&wanted) {
+        return None;
+    }
+    let path = head.uri.path();
+    let mut methods = plan.routes.methods(&Segments::split(path));
+    methods.extend(plan.locals.methods(path));
+    methods.push(wanted);
+    methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    methods.dedup();
+    // What passes through is for the server behind to allow, at a preflight of its own.
+    methods.retain(is_ours);
+    Some(cors.preflight(head.headers, &methods))
+}
+
+/// Whether the proxy serves a REST call in another way than by passing it through.
+fn is_ours(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> bool {
+    let facing = facing(plan, head);
+    if facing.side != Side::Rest || facing.refused.is_some() {
+        return false;
+    }
+    if is_local(plan, head) {
+        return true;
+    }
+    let serves = |route: usize| {
+        let decision = decide(plan, caller, (Some(route), Side::Rest));
+        matches!(decision.stage, Stage::Translate | Stage::Retired)
+    };
+    match claim(plan, head) {
+        Ok(Claim::Route(route)) => serves(route),
+        Ok(Claim::ByBody(group)) => group.routes().iter().any(|route| serves(*route)),
+        Ok(Claim::Nobody) | Err(_) => false,
     }
 }
 
@@ -114,10 +186,27 @@ pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
             );
             Err(Failure::new(Reason::MalformedTarget, message))
         }
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => Ok(Claim::Nobody),
-        RestSelection::OtherMethods(methods) => Err(refusal::other_methods(head.method, &methods)),
-        RestSelection::Unrouted => Err(refusal::no_route(head.method, path)),
+        RestSelection::OtherMethods(_) | RestSelection::OtherLiterals | RestSelection::Unrouted
+            if may_pass =>
+        {
+            Ok(Claim::Nobody)
+        }
+        RestSelection::OtherLiterals => Err(refusal::other_literals(head.method, path)),
+        RestSelection::OtherMethods(methods) => Err(other_methods(plan, head, methods)),
+        RestSelection::Unrouted => Err(other_methods(plan, head, Vec::new())),
     }
+}
+
+/// Nobody takes a call; the methods that routes and local answers have at its path are told.
+fn other_methods(plan: &Plan, head: Head<'_>, mut methods: Vec<Method>) -> Failure {
+    let path = head.uri.path();
+    methods.extend(plan.locals.methods(path));
+    if methods.is_empty() {
+        return refusal::no_route(head.method, path);
+    }
+    methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    methods.dedup();
+    refusal::other_methods(head.method, &methods)
 }
 
 /// Tells whose a REST call is among the routes that its head leaves. A body that is no JSON has none of their
@@ -135,7 +224,7 @@ pub fn by_body(
         .routes
         .select_by_body(group, head.rest(&segments), body)
     {
-        None if !may_pass(plan) => Err(refusal::no_route(head.method, head.uri.path())),
+        None if !may_pass(plan) => Err(refusal::other_literals(head.method, head.uri.path())),
         index => Ok(index),
     }
 }

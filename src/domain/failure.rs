@@ -120,6 +120,8 @@ pub enum Reason {
     MethodNotAllowed,
     /// A route whose old way is closed.
     Retired,
+    /// A page of another origin, or another host's name, asks for what the proxy itself answers.
+    OriginRefused,
     /// No connection to the upstream.
     UpstreamUnreachable,
     /// No answer within the upstream's timeout.
@@ -199,7 +201,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 32] = [
+    pub const ALL: [Reason; 33] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -217,6 +219,7 @@ impl Reason {
         Reason::RouteNotFound,
         Reason::MethodNotAllowed,
         Reason::Retired,
+        Reason::OriginRefused,
         Reason::UpstreamUnreachable,
         Reason::UpstreamTimeout,
         Reason::UpstreamCut,
@@ -255,6 +258,7 @@ impl Reason {
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
             Reason::MethodNotAllowed => client(405, -32010, "method_not_allowed"),
             Reason::Retired => client(410, -32009, "retired"),
+            Reason::OriginRefused => client(403, -32013, "origin_refused"),
             Reason::UpstreamUnreachable => Row {
                 retry: Retry::NotSent,
                 ..upstream(502, -32001, "upstream_unreachable")
@@ -284,7 +288,7 @@ impl Reason {
             return 400;
         }
         match self.row().status {
-            status @ (405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
+            status @ (403 | 405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
             _ => 200,
         }
     }

@@ -3,7 +3,9 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod check;
 pub mod claim;
+pub mod cors;
 pub mod document;
 pub mod envelope;
 pub mod explain;
@@ -12,6 +14,7 @@ pub mod headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
+pub mod local;
 pub mod outcome;
 pub mod pattern;
 pub mod percent;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
+use super::local::Locals;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments};
@@ -23,6 +25,12 @@ pub struct Plan {
     pub upstreams: Upstreams,
     /// The RPC face.
     pub face: RpcFace,
+    /// What the proxy itself answers.
+    pub locals: Locals,
+    /// Which pages of other origins may read answers.
+    pub cors: Option<Cors>,
+    /// The hosts by which the proxy itself is asked; any where there are none.
+    pub hosts: Vec<HostName>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
     /// What bounds a call.

@@ -111,7 +111,9 @@ pub(in crate::domain) fn write_headers(
     for item in items {
         for text in item.words.write(writing)? {
             let trimmed = text.trim_matches([' ', '\t']) == text;
-            let value = HeaderValue::from_str(&text).ok().filter(|_| trimmed);
+            let fits =
+                trimmed && (!item.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
+            let value = HeaderValue::from_str(&text).ok().filter(|_| fits);
             let value = value.ok_or_else(|| {
                 let place = format!("header `{}`", item.name);
                 BindError::new(place, "its value cannot stand in a header (RFC 9110 §5.5)")
@@ -180,6 +182,7 @@ pub fn rest_to_rpc(
     terms: Terms,
 ) -> Result<ToRpc, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
+    refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
     let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
@@ -208,6 +211,28 @@ pub fn rest_to_rpc(
 /// About as much as writing a value anew will copy, so that the buffer does not grow.
 fn room(value: Option<&Json>) -> usize {
     256 + value.map_or(0, |value| value.as_bytes().len().min(512))
+}
+
+/// What a body carries to params must not be taken for the protocol's own member.
+fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
+    let carries =
+        matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
+    let Some(body) = body.filter(|body| carries && names_protocol(body)) else {
+        return Ok(());
+    };
+    match body.member(PROTOCOL_MEMBER) {
+        None => Ok(()),
+        Some(_) => {
+            let what = "a member of this name belongs to the protocol on the other side, and is not carried";
+            Err(BindError::new(format!("body/{PROTOCOL_MEMBER}"), what))
+        }
+    }
+}
+
+fn names_protocol(value: &Json) -> bool {
+    // Few values have the member, and looking for its first letter costs next to nothing.
+    let text = value.as_bytes();
+    memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""))
 }
 
 /// Checks a value against the schema of its route.
@@ -282,10 +307,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    // Few params have the member, and looking for its first letter costs next to nothing.
-    let text = params.as_bytes();
-    let occurs = || memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""));
-    if names_it || params.kind() != Kind::Object || !occurs() {
+    if names_it || params.kind() != Kind::Object || !names_protocol(params) {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());
@@ -328,10 +350,7 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => {
-            let out = PiecesWriter::with_capacity(room(call.1));
-            write_body(pattern, &writing, out).map_err(in_params)?
-        }
+        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
         None => None,
     };
     Ok(ToRest {
@@ -344,11 +363,11 @@ pub fn rpc_to_rest(
 }
 
 /// A body that may be absent and has nothing to say is not sent.
-fn write_body(
+pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
-    mut body: PiecesWriter,
 ) -> Result<Option<Pieces>, BindError> {
+    let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
     let is_empty = |chunk: &bytes::Bytes| {
@@ -358,8 +377,9 @@ fn write_body(
                 .iter()
                 .all(u8::is_ascii_whitespace)
     };
-    let is_plain = matches!(pattern, Pattern::Object(object) if object.is_empty());
-    let may_be_absent = is_plain || pattern.may_be_absent();
+    // A hole whose value is the empty object has something to say.
+    let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
+        || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
     Ok(match written {
         Presence::Present if !says_nothing => Some(body),

@@ -8,9 +8,11 @@
 mod answer;
 mod ask;
 mod coding;
+mod cors;
 mod forward;
 mod headers;
 mod intake;
+mod local;
 mod record;
 mod render;
 mod rest;

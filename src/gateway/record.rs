@@ -31,7 +31,8 @@ pub(super) struct Record {
     rpc_method: Option<String>,
     route: Option<usize>,
     client: Option<usize>,
-    decision: Decision,
+    stage: Option<Stage>,
+    why: Why,
     upstream: Option<Duration>,
     head: Option<Duration>,
     dropped: usize,
@@ -75,10 +76,8 @@ impl Record {
             rpc_method: None,
             route: None,
             client: None,
-            decision: Decision {
-                stage: Stage::Passthrough,
-                why: Why::Unrouted,
-            },
+            stage: Some(Stage::Passthrough),
+            why: Why::Unrouted,
             upstream: None,
             head: None,
             dropped: 0,
@@ -121,7 +120,19 @@ impl Record {
     /// The route and the decision.
     pub(super) fn decided(&mut self, route: Option<usize>, decision: Decision) {
         self.route = route;
-        self.decision = decision;
+        self.stage = Some(decision.stage);
+        self.why = decision.why;
+    }
+
+    /// The proxy itself answers, for this reason.
+    pub(super) fn stays_here(&mut self, why: Why) {
+        self.stage = None;
+        self.why = why;
+    }
+
+    /// Whether the proxy itself makes the answer that a page of another origin may read.
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self.stage, Some(Stage::Translate | Stage::Retired)) || self.why == Why::Local
     }
 
     /// Members or query parameters that the route had no place for.
@@ -171,6 +182,16 @@ impl Record {
         self.ending.outcome = Some((Outcome::Error, Some(blame)));
         self.ending.status = Some(status);
         self.ending.code = Some(code);
+    }
+
+    /// The call has an answer of the proxy's own, which is no failure.
+    pub(super) fn answered_here(&mut self, status: u16, error: Option<(Blame, Option<i64>)>) {
+        self.ending.outcome = Some(match error {
+            None => (Outcome::Success, None),
+            Some((blame, _)) => (Outcome::Error, Some(blame)),
+        });
+        self.ending.status = Some(status);
+        self.ending.code = error.and_then(|(_, code)| code);
     }
 
     /// The status that the client gets, where it is not the upstream's.
@@ -239,7 +260,7 @@ impl Drop for Record {
             route: self.installed.route_label(self.route),
             client: self.installed.client_label(self.client),
             side: self.side,
-            stage: self.decision.stage,
+            stage: self.stage,
             outcome,
             blame,
         };
@@ -276,7 +297,7 @@ impl Record {
                 .map(|route| plan.routes.route(route).name.as_str()),
             client: plan.rollout.clients.name(self.client),
             stage: labels.stage,
-            decision: &plan.rollout.describe(self.decision.why),
+            decision: &plan.rollout.describe(self.why),
             outcome: labels.outcome,
             blame: labels.blame,
             status: self.ending.status,

@@ -10,7 +10,7 @@ use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, translated};
+use super::{AnswerBody, Arrival, Installed, Worker, cors, local, translated};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -26,8 +26,14 @@ pub(super) async fn serve(
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
+    let origin = cors::origin(&installed.plan, request.headers());
     let answer = call(&mut record, request, &arrival).await;
-    render::settled(record, answer)
+    let ours = record.is_ours();
+    let mut response = render::settled(record, answer);
+    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
+        cors.mark(origin.as_ref(), response.headers_mut());
+    }
+    response
 }
 
 async fn call(
@@ -45,6 +51,12 @@ async fn call(
         uri: &head.uri,
         headers: &head.headers,
     };
+    if let Some(answer) = local::rest(record, plan, claimed)? {
+        return Ok(answer);
+    }
+    if let Some(answer) = cors::preflight(record, plan, (caller, claimed)) {
+        return Ok(answer);
+    }
     let selected = claim::claim(plan, claimed)?;
     let (selected, content) = match selected {
         Claim::Route(route) => (Some(route), Content::Coming(body)),

@@ -13,6 +13,7 @@ mod batch;
 mod blame;
 mod coded;
 mod connections;
+mod cors;
 #[cfg(feature = "demo")]
 mod demo;
 mod every_kind;
@@ -24,6 +25,7 @@ mod import;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;
+mod local;
 mod metrics_and_log;
 mod quadrant;
 mod rest_answers;

@@ -40,7 +40,9 @@ impl Fixed {
 /// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
 /// there.
 pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
-    config.listen = started.listen.clone();
+    let (listen, before) = (&mut config.listen, &started.listen);
+    listen.address.clone_from(&before.address);
+    listen.workers.clone_from(&before.workers);
     config.admin = started.admin.clone();
     config.rollout.state = started.rollout.state.clone();
     config.log = started.log.clone();

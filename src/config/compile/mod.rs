@@ -4,6 +4,8 @@
 //! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
 //! nothing that the raw half can say makes it panic.
 
+mod cors;
+mod local;
 mod rollout;
 mod routes;
 mod sets;
@@ -35,7 +37,14 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let rollout = rollout::compile(raw, flags, &mut problems);
+    let locals = local::compile(raw, (&routes, &face), &mut problems);
+    let cors = raw.cors.as_ref();
+    let cors = cors.map(|cors| cors::compile(cors, &mut problems));
+    let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let plan = Plan {
+        locals,
+        cors,
+        hosts: hosts.collect(),
         routes,
         rollout,
         upstreams,

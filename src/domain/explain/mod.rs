@@ -4,6 +4,7 @@
 //! The same functions serve a call and explain it, so that both say the same. Nothing here asks a server.
 //! Law: the value of a credential is in no explanation; `***` stands for it.
 
+mod own;
 mod reply;
 mod rest;
 mod rpc;

@@ -1,5 +1,6 @@
 //! REST calls, explained.
 
+use super::own::{self, Own};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
@@ -26,6 +27,9 @@ pub(super) fn explain(case: &Case<'_>) -> Explanation {
 
 fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     let (plan, head) = (case.plan, case.asked.head);
+    if own::rest(case, explanation)? == Own::Told {
+        return Ok(());
+    }
     let route = match claim(plan, head)? {
         Claim::Route(index) => Some(index),
         Claim::ByBody(group) => {

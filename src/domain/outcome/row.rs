@@ -101,7 +101,7 @@ pub(super) enum Content {
 
 /// What a row has made of an answer.
 #[derive(Debug)]
-pub(super) struct Written<A> {
+pub(in crate::domain) struct Written<A> {
     /// The answer.
     pub answer: A,
     /// Members that no pattern named.
@@ -167,8 +167,17 @@ impl Row {
         Ok(reading)
     }
 
+    /// Reads a REST answer that no other row looks at.
+    pub(in crate::domain) fn read_rest_whole(
+        &self,
+        reply: &RestReply,
+        depth: u16,
+    ) -> Result<Reading, Misfit> {
+        self.read_rest(&Seen::of(reply, depth), depth)
+    }
+
     /// Reads an RPC answer.
-    pub(super) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
+    pub(in crate::domain) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
         let mut reading = self.reading(depth);
         match (&self.rpc, reply) {
             (RpcReplyPattern::Result(pattern), Reply::Result(result)) => {
@@ -207,7 +216,7 @@ impl Row {
     }
 
     /// Writes the RPC answer.
-    pub(super) fn write_rpc(
+    pub(in crate::domain) fn write_rpc(
         &self,
         reading: &Reading,
         call: &Bindings,
@@ -257,7 +266,7 @@ impl Row {
     }
 
     /// Writes the REST answer.
-    pub(super) fn write_rest(
+    pub(in crate::domain) fn write_rest(
         &self,
         reading: &Reading,
         call: &Bindings,
@@ -282,9 +291,19 @@ impl Row {
                 (Some("text/plain; charset=utf-8"), body)
             }
         };
+        if !body.is_empty() && without_content(status.into()) {
+            return Err(Misfit::new(
+                "status",
+                format!("an answer with {status} has no content"),
+            ));
+        }
         let headers = write_headers(&self.rest.headers, &writing)?;
         let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
-        let content_type = content_type.filter(|_| !headers.iter().any(says_type));
+        let own_type = headers.iter().find(|header| says_type(header));
+        if let (BodyPattern::Text(_), [text]) = (&self.rest.body, body.chunks()) {
+            is_text(text, own_type.map(|(_, kind)| kind.as_bytes()))?;
+        }
+        let content_type = content_type.filter(|_| own_type.is_none());
         Ok(Written {
             answer: RestAnswer {
                 status,
@@ -295,6 +314,19 @@ impl Row {
             dropped: reading.dropped,
         })
     }
+}
+
+/// Refuses a text that would not be read as one: blanks are no content, and JSON is told from text by the
+/// type only where that says text.
+fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), Misfit> {
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Err(Misfit::new("text", "a text of blanks is no content"));
+    }
+    let says_text = kind.is_none_or(|kind| kind.starts_with(b"text/"));
+    if !says_text && Json::parse(text.clone(), u16::MAX).is_ok() {
+        return Err(Misfit::new("text", "it would be read as JSON"));
+    }
+    Ok(())
 }
 
 /// A member of an error; one that the row does not name is dropped.
@@ -336,4 +368,9 @@ fn says_failure(result: &Json) -> bool {
     result
         .member(IS_ERROR)
         .is_some_and(|says| says.as_bytes() == b"true")
+}
+
+/// Whether an answer with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+pub(super) fn without_content(status: i64) -> bool {
+    matches!(status, 204 | 205 | 304)
 }

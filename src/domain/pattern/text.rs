@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::mention::{Mention, PatternError, Token, parse_mention, tokens};
 use super::tree::parse_parts;
-use super::{Bound, Misfit, Part, Reading, Slot, TextPattern, Writing};
+use super::{Bound, Misfit, Part, Reading, Role, Slot, TextPattern, Writing};
 
 /// A pattern of a text outside of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,6 +223,9 @@ impl TextPattern {
     pub fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             Part::Text(text) => text.clone(),
+            Part::Hole(slot) if matches!(slot.role, Role::Written(_)) => {
+                format!("{{>{}}}", slot.name)
+            }
             Part::Hole(slot) => format!("{{{}}}", slot.name),
         });
         parts.collect()

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot};
 use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of};
+use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -131,7 +132,7 @@ impl Slot {
             return self.read_absent();
         };
         let value = match self.codec {
-            Codec::Plain => value.clone(),
+            Codec::Plain | Codec::Percent => value.clone(),
             Codec::Json => inside(value, depth)?,
         };
         self.shape.check(&value)?;
@@ -153,7 +154,7 @@ impl Slot {
             return Ok(None);
         }
         Ok(Some(match self.codec {
-            Codec::Plain => value,
+            Codec::Plain | Codec::Percent => value,
             Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
         }))
     }
@@ -166,12 +167,21 @@ impl Slot {
         if self.binds().is_none() {
             return Ok(Bound::Absent);
         }
+        if self.codec == Codec::Percent {
+            let decoded =
+                percent::decode(text, Plus::Literal).map_err(|error| error.to_string())?;
+            return self.plain_text(&decoded);
+        }
         if self.codec == Codec::Json {
             return parsed(text, depth).and_then(|value| {
                 self.shape.check(&value)?;
                 Ok(Bound::Value(value))
             });
         }
+        self.plain_text(text)
+    }
+
+    fn plain_text(&self, text: &str) -> Result<Bound, String> {
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
         // A buffer that is just full is shared as it is.
         let quotes = match scalar {
@@ -250,7 +260,7 @@ impl Slot {
         if self.codec == Codec::Json {
             return Ok(Some(Cow::Owned(text_of(&value.compact()))));
         }
-        match self.shape.scalar() {
+        let text = match self.shape.scalar() {
             Some(scalar) => scalar.write(value.as_bytes()).map(Some),
             // Only what is only written has no type here: a string as it is, anything else as its JSON.
             None => match value.text() {
@@ -259,7 +269,15 @@ impl Slot {
                     .map_err(|fault| fault.to_string()),
                 None => Ok(Some(Cow::Owned(text_of(&value.compact())))),
             },
-        }
+        };
+        Ok(match self.codec {
+            Codec::Percent => text?.map(|text| {
+                let mut encoded = String::with_capacity(text.len());
+                percent::encode(&text, Keep::Nothing, &mut encoded);
+                Cow::Owned(encoded)
+            }),
+            Codec::Plain | Codec::Json => text?,
+        })
     }
 
     /// The texts of a URL or a header that a value stands for: none, one, or one for each element.

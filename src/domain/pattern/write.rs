@@ -214,7 +214,7 @@ impl ListPattern {
                     None => lead = b',',
                     Some(gap) => {
                         let what = format!("it is absent, and element {index} behind it is not");
-                        return Err(Misfit::new(gap.to_string(), what));
+                        return Err(Misfit::new(self.item_name(gap), what));
                     }
                 },
             }
@@ -225,7 +225,7 @@ impl ListPattern {
             if !is_blank(&array.as_bytes()[inside.clone()]) {
                 if let Some(gap) = missing {
                     let what = "it is absent, and elements behind it are not";
-                    return Err(Misfit::new(gap.to_string(), what));
+                    return Err(Misfit::new(self.item_name(gap), what));
                 }
                 out.push(lead);
                 out.share(array.shared(), inside);
@@ -237,7 +237,31 @@ impl ListPattern {
     }
 }
 
+impl ListPattern {
+    /// What an element is known by: its hole, else its place.
+    fn item_name(&self, index: usize) -> String {
+        if let Some(Pattern::Hole(slot)) = self.items.get(index) {
+            slot.name.clone()
+        } else {
+            index.to_string()
+        }
+    }
+}
+
 impl EachPattern {
+    /// The names of the holes that have a value for each element.
+    fn names(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        self.item.slots(&mut |slot| {
+            if slot.binds().is_some() {
+                names.push(format!("`{}`", slot.name));
+            }
+        });
+        names.sort();
+        names.dedup();
+        names.join(", ")
+    }
+
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let lists: Vec<&Vec<Bound>> = self
             .holes
@@ -249,9 +273,10 @@ impl EachPattern {
             .collect();
         let count = lists.first().map_or(0, |list| list.len());
         if lists.iter().any(|list| list.len() != count) {
-            return Err(Misfit::here(
-                "its values pair by position, and their numbers differ",
-            ));
+            return Err(Misfit::here(format!(
+                "the values of {} pair by position, and there are not as many of each",
+                self.names()
+            )));
         }
         let most = self.holes.last().map_or(0, |hole| hole + 1);
         let mut element = Bindings::of(most);

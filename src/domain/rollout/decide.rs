@@ -56,6 +56,10 @@ pub enum Why {
     Default,
     /// The call belongs to no route.
     Unrouted,
+    /// The proxy itself answers: a `[[local]]` says so.
+    Local,
+    /// The proxy itself answers what a browser asks before a call that it would serve.
+    Preflight,
 }
 
 impl Rollout {
@@ -89,6 +93,8 @@ impl Rollout {
             Why::Keyless(index) => format!("flag {} without key", flag(index)),
             Why::Default => "default".to_owned(),
             Why::Unrouted => "unrouted".to_owned(),
+            Why::Local => "local".to_owned(),
+            Why::Preflight => "preflight".to_owned(),
         }
     }
 }

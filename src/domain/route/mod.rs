@@ -17,6 +17,7 @@ mod url;
 
 use std::time::Duration;
 
+use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, Method};
 
 use super::outcome::Outcomes;
@@ -320,6 +321,14 @@ pub struct QueryItem<H = Slot> {
     pub key: String,
     /// What stands behind it.
     pub words: Words<H>,
+}
+
+impl<H> HeaderItem<H> {
+    /// Whether the header is a URL (RFC 9110 §10.2.2, §8.7).
+    #[must_use]
+    pub fn is_url(&self) -> bool {
+        self.name == LOCATION || self.name == CONTENT_LOCATION
+    }
 }
 
 /// One header of a pattern.

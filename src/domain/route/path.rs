@@ -9,7 +9,7 @@ use http::Method;
 
 use super::names::ByName;
 use super::siblings::Group;
-use super::{Route, SegmentPattern};
+use super::{Route, SegmentPattern, Template};
 use crate::domain::percent::{cut, normalise};
 
 /// A path, cut at its slashes.
@@ -147,6 +147,37 @@ impl<'a> Segments<'a> {
     #[must_use]
     pub fn raw(&self) -> &[&'a str] {
         self.raw.as_slice()
+    }
+}
+
+impl Template {
+    /// Whether a path has the segments of this template, whatever other templates say of it.
+    #[must_use]
+    pub fn fits(&self, segments: &Segments<'_>) -> bool {
+        let mut found: Vec<Cow<'_, str>> =
+            segments.raw().iter().map(|raw| normalise(raw)).collect();
+        if let (Some(verb), Some(last)) = (&self.verb, found.last_mut()) {
+            let Some(head) = last
+                .strip_suffix(verb.as_str())
+                .and_then(|head| head.strip_suffix(':'))
+            else {
+                return false;
+            };
+            *last = Cow::Owned(head.to_owned());
+        }
+        let open = self.segments.last() == Some(&SegmentPattern::Rest);
+        let fixed = self.segments.len() - usize::from(open);
+        let longer = found.len() > fixed && !open;
+        !longer
+            && self.segments[..fixed]
+                .iter()
+                .enumerate()
+                .all(|(at, pattern)| {
+                    found.get(at).is_some_and(|text| match pattern {
+                        SegmentPattern::Literal(literal) => literal == text,
+                        SegmentPattern::One | SegmentPattern::Rest => !text.is_empty(),
+                    })
+                })
     }
 }
 

@@ -302,7 +302,10 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
             let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
             let new = twin.members.iter().map(|(name, _)| name);
             let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
-            learn(&mut object.foreign, new);
+            // What takes all members ignores none of them.
+            if object.rest.is_none() {
+                learn(&mut object.foreign, new);
+            }
             for (name, member) in &mut object.members {
                 if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {
                     mark(member, twin);

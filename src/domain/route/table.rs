@@ -54,6 +54,8 @@ pub enum RestSelection<'t> {
     ByBody(&'t Group),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
+    /// Routes have this path and method, but each has a literal that the call has not.
+    OtherLiterals,
     /// No route has this path.
     Unrouted,
     /// The path names a route only after normalising.
@@ -67,6 +69,19 @@ pub struct Unsafe {
     pub route: usize,
     /// What is irregular.
     pub why: PathError,
+}
+
+/// The first route that fits and ignores nothing, else the first that fits.
+fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
+    let mut fitting = None;
+    for route in routes {
+        match dropped(route) {
+            Some(0) => return Some(*route),
+            Some(_) => fitting = fitting.or(Some(*route)),
+            None => {}
+        }
+    }
+    fitting
 }
 
 /// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
@@ -162,10 +177,20 @@ impl RouteTable {
                     headers,
                 };
                 let found = self.among_rest(group.routes(), head);
-                found.map_or(RestSelection::Unrouted, RestSelection::Route)
+                found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
             Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
             Found::Nothing => RestSelection::Unrouted,
+        }
+    }
+
+    /// The methods that routes have at a path.
+    #[must_use]
+    pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
+        // No route has CONNECT, so that all others are told.
+        match self.tree.find(segments, &Method::CONNECT) {
+            Found::OtherMethods(methods) => methods,
+            Found::Routes(_) | Found::Nothing => Vec::new(),
         }
     }
 
@@ -182,13 +207,13 @@ impl RouteTable {
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
         let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
-        let fits = |route: &&usize| {
-            let route = self.route(**route);
-            read_rest(route, head, TERMS)
-                .and_then(|mut reading| read_body(route, body, &mut reading))
-                .is_ok()
+        let dropped = |route: &usize| {
+            let route = self.route(*route);
+            let mut reading = read_rest(route, head, TERMS).ok()?;
+            read_body(route, body, &mut reading).ok()?;
+            Some(reading.dropped)
         };
-        let found = routes.iter().find(fits).copied();
+        let found = first_whole(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
     }
 
@@ -210,6 +235,13 @@ impl RouteTable {
                 self.first_rpc(&named, call)
             }
         }
+    }
+
+    /// Whether some route has this RPC method, whatever its params.
+    #[must_use]
+    pub fn knows_rpc(&self, method: &str) -> bool {
+        let mut patterns = self.by_rpc_pattern.routes().iter();
+        self.by_rpc.get(method).is_some() || patterns.any(|route| self.has_method(*route, method))
     }
 
     /// Whether a method fits the pattern of a route.
@@ -248,9 +280,10 @@ impl RouteTable {
                 let own = group.routes().contains(&index).then_some(index);
                 own.or(group.routes().first().copied())
             }
-            RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => {
-                None
-            }
+            RestSelection::OtherMethods(_)
+            | RestSelection::OtherLiterals
+            | RestSelection::Unrouted
+            | RestSelection::Unsafe(_) => None,
         };
         match taken.filter(|taken| *taken != index) {
             // An alias that is entered from the other side only has a twin in its place.
@@ -305,8 +338,11 @@ impl RouteTable {
         if let [route] = possible[..] {
             return Some(route);
         }
-        let fits = |route: &&usize| read_rpc(self.route(**route), call, TERMS).is_ok();
-        let found = possible.iter().find(fits).copied();
+        let dropped = |route: &usize| {
+            let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
+            Some(reading.dropped)
+        };
+        let found = first_whole(&possible, dropped);
         found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
+use crate::domain::json::same_ignoring_case;
 use crate::domain::pattern::{Reading, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus, cut};
 
@@ -125,6 +126,12 @@ pub fn read(
         ));
     }
     for name in query.unknown(call) {
+        let keys = call.query.iter().map(|item| &item.key);
+        let twin = |known: &&String| same_ignoring_case(known, name);
+        if let Some(twin) = keys.chain(&call.foreign).find(twin) {
+            let what = format!("it differs from `{twin}` only in letter case");
+            return Err(BindError::new(in_query(name), what));
+        }
         if route.extra == Extra::Reject {
             let what = format!("the route `{}` does not know it", route.name);
             return Err(BindError::new(in_query(name), what));

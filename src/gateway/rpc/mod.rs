@@ -24,7 +24,7 @@ use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::{decide, identify};
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -268,6 +268,10 @@ impl Letter {
             // What could not be answered is not asked, either.
             return Err(full(plan));
         }
+        refusal::ambiguous_credentials(plan, call)?;
+        if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
+            return Ok(Spoken::Answer(Box::new(own)));
+        }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let decision = decide(record, plan, caller, selected);
         match (decision.stage, selected) {
@@ -279,7 +283,7 @@ impl Letter {
                 let upstream = self
                     .installed
                     .upstream(selected, Side::Rpc)
-                    .ok_or_else(|| refusal::unknown_method(&call.method))?;
+                    .ok_or_else(|| refusal::unknown_method(plan, &call.method))?;
                 match self.stripped(upstream, call)? {
                     None => self.passthrough(record, upstream, call, company).await,
                     Some((call, body)) => {

@@ -95,21 +95,6 @@ mod tests {
             (Method::HEAD, "/metrics", Ok(Target::Metrics)),
             (Method::GET, "/readyz", Ok(Target::Readiness)),
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
-            (
-                Method::GET,
-                "/api/v1/openapi.json",
-                Ok(Target::Document(Side::Rest)),
-            ),
-            (
-                Method::HEAD,
-                "/api/v1/openrpc.json",
-                Ok(Target::Document(Side::Rpc)),
-            ),
-            (
-                Method::PUT,
-                "/api/v1/openapi.json",
-                Err(Lost::Method { allow: READ }),
-            ),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
             (
                 Method::GET,
@@ -151,6 +136,20 @@ mod tests {
         ];
         for (method, path, expected) in cases {
             assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn the_routes_have_a_document_for_each_side() {
+        for (path, side) in [
+            ("/api/v1/openapi.json", Side::Rest),
+            ("/api/v1/openrpc.json", Side::Rpc),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                assert_eq!(parse(&method, path), Ok(Target::Document(side)), "{path}");
+            }
+            let lost = Lost::Method { allow: READ };
+            assert_eq!(parse(&Method::PUT, path), Err(lost), "{path}");
         }
     }
 

@@ -36,8 +36,8 @@ pub struct CallLine<'a> {
     pub route: Option<&'a str>,
     /// Who called.
     pub client: &'a str,
-    /// What happened to the call.
-    pub stage: Stage,
+    /// What happened to the call; no stage where the proxy itself answered.
+    pub stage: Option<Stage>,
     /// Which rule said so, as [`crate::domain::rollout::Rollout::describe`] words it.
     pub decision: &'a str,
     /// How the call ended.
@@ -77,7 +77,7 @@ impl CallLine<'_> {
             rpc_method = self.rpc_method.map(|method| cut(method, CALLER_TEXT)).as_deref(),
             route = self.route,
             client = self.client,
-            stage = self.stage.as_str(),
+            stage = self.stage.map(Stage::as_str),
             decision = self.decision,
             outcome = self.outcome.as_str(),
             blame = self.blame.map(Blame::as_str),

@@ -17,7 +17,8 @@ pub(super) const CALLS: Family = Family {
     labels: &["route", "client", "side", "stage", "outcome", "blame"],
     help: "Calls that ended. The outcome is success, error (the upstream's own answer reports one), \
            failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
-           client went away); the blame is client, upstream, proxy or none.",
+           client went away); the blame is client, upstream, proxy or none; the stage is none where \
+           a `[[local]]` or a preflight was answered.",
 };
 
 pub(super) const CALL_DURATION: Family = Family {

@@ -15,7 +15,8 @@ pub(super) const NONE: &str = "none";
 pub enum Outcome {
     /// The upstream answered, and its answer reports no error.
     Success,
-    /// The upstream's own answer reports an error: a REST status of 400 and above, or an RPC error.
+    /// The upstream's own answer, or one that the configuration says, reports an error: a REST status of 400
+    /// and above, or an RPC error.
     Error,
     /// The proxy answered with a failure of its own.
     Failed,
@@ -126,8 +127,8 @@ pub struct CallLabels {
     pub client: LabelId,
     /// The language of the call.
     pub side: Side,
-    /// What happened to it.
-    pub stage: Stage,
+    /// What happened to it; no stage where the proxy itself answered.
+    pub stage: Option<Stage>,
     /// How it ended.
     pub outcome: Outcome,
     /// Whose fault it was, where it was one.

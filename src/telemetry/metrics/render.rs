@@ -140,7 +140,7 @@ fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
         texts.of(labels.route),
         texts.of(labels.client),
         labels.side.as_str(),
-        labels.stage.as_str(),
+        labels.stage.map_or(NONE, Stage::as_str),
         labels.outcome.as_str(),
     ]
 }

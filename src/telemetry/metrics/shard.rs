@@ -75,8 +75,11 @@ impl Shard {
         call.duration.observe(timing.total);
         if let Some(upstream) = timing.upstream {
             call.upstream.observe(upstream);
-            counts.overhead[labels.side as usize][labels.stage as usize]
-                .observe(timing.head.saturating_sub(upstream));
+            // Where the proxy itself answers, there is no upstream and no stage.
+            if let Some(stage) = labels.stage {
+                counts.overhead[labels.side as usize][stage as usize]
+                    .observe(timing.head.saturating_sub(upstream));
+            }
         }
         if let Some(reason) = failure {
             counts.failures[labels.side as usize][reason as usize] += 1;

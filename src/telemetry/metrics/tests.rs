@@ -53,7 +53,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
         route: names.intern("tools.call"),
         client: names.intern("ios-app"),
         side: Side::Rest,
-        stage: Stage::Translate,
+        stage: Some(Stage::Translate),
         outcome: Outcome::Success,
         blame: None,
     };
@@ -66,7 +66,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
         route: LabelId::NONE,
         client: LabelId::NONE,
         side: Side::Rpc,
-        stage: Stage::Passthrough,
+        stage: Some(Stage::Passthrough),
         outcome: Outcome::Failed,
         blame: Some(Blame::Client),
     };
@@ -172,7 +172,7 @@ fn a_call_that_reached_no_upstream_has_no_upstream_time_and_no_overhead() {
         route: LabelId::NONE,
         client: LabelId::NONE,
         side: Side::Rest,
-        stage: Stage::Retired,
+        stage: Some(Stage::Retired),
         outcome: Outcome::Failed,
         blame: Some(Blame::Client),
     };
@@ -223,7 +223,7 @@ fn labels() -> impl Strategy<Value = CallLabels> {
         Some(Blame::Proxy),
     ]);
     let side = prop::sample::select(&Side::ALL[..]);
-    let stage = prop::sample::select(&Stage::ALL[..]);
+    let stage = prop::option::of(prop::sample::select(&Stage::ALL[..]));
     let outcome = prop::sample::select(&Outcome::ALL[..]);
     (id(), id(), side, stage, outcome, blame).prop_map(
         |(route, client, side, stage, outcome, blame)| CallLabels {
@@ -296,7 +296,10 @@ proptest! {
             ("route", names.into()),
             ("client", names.into()),
             ("side", Side::ALL.map(Side::as_str).into()),
-            ("stage", Stage::ALL.map(Stage::as_str).into()),
+            (
+                "stage",
+                [&["none"][..], &Stage::ALL.map(Stage::as_str)].concat(),
+            ),
             ("outcome", Outcome::ALL.map(Outcome::as_str).into()),
             ("blame", vec!["none", "client", "upstream", "proxy"]),
             ("reason", Reason::ALL.map(|reason| reason.row().label).into()),

@@ -5,10 +5,16 @@
 //! the fake of the caller's own side directly, and wants the same from the proxy before the other one.
 
 mod agent;
+mod asked;
+mod calls;
+mod cdev;
 mod fake_agent;
+mod fake_cdev;
 mod fake_kuzu;
+mod fake_pierre;
 mod fake_sqlite;
 mod kuzu;
+mod pierre;
 mod servers;
 mod sqlite;
 mod tables;

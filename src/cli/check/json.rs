@@ -1,0 +1,228 @@
+//! The outcome as one document; its members are read by programs of others.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::human::{accepted, row};
+use super::verdict::Checked;
+use crate::config::problem::{Place, Problem, Problems};
+use crate::domain::check::{Direction, Finding, Kind, Never, RouteReport, Verdict};
+use crate::domain::route::Route;
+
+#[derive(Debug, Serialize)]
+struct Fine<'d> {
+    ok: bool,
+    problems: Vec<ProblemRow<'d>>,
+    notes: Vec<ProblemRow<'d>>,
+    routes: Vec<RouteRow<'d>>,
+    flags: usize,
+    clients: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Wrong<'d> {
+    ok: bool,
+    problems: Vec<ProblemRow<'d>>,
+}
+
+/// A route as the files spell it, with what holds of it.
+#[derive(Debug, Serialize)]
+struct RouteRow<'d> {
+    name: &'d str,
+    rest: &'d str,
+    rpc: &'d str,
+    effect: &'static str,
+    extra: &'static str,
+    /// Why the route may lose something.
+    lossy: Option<&'d str>,
+    directions: Vec<DirectionRow<'d>>,
+    examples: Examples<'d>,
+    problems: Vec<&'d str>,
+}
+
+#[derive(Debug, Serialize)]
+struct DirectionRow<'d> {
+    /// The side that calls, or that answers.
+    from: &'static str,
+    /// `request`, `outcome`, or `builtin` for answers of which the route says nothing.
+    kind: &'static str,
+    /// The key of the row.
+    row: Option<&'d str>,
+    verdict: &'static str,
+    /// Why there are no messages.
+    never: Option<String>,
+    /// Why a loss may be.
+    accepted: Option<&'d str>,
+    /// What happens to members that no pattern names.
+    unknown: &'static str,
+    /// How many made-up messages went there and back.
+    tried: usize,
+    norms: Vec<FindingRow<'d>>,
+    witnesses: Vec<FindingRow<'d>>,
+}
+
+/// A reason, and a message of which it is so.
+#[derive(Debug, Serialize)]
+struct FindingRow<'d> {
+    rule: &'static str,
+    at: &'d str,
+    says: String,
+    sent: String,
+    gets: String,
+    back: Option<String>,
+    refused: Option<&'d str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Examples<'d> {
+    run: usize,
+    failed: Vec<ExampleRow<'d>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExampleRow<'d> {
+    key: &'d str,
+    message: &'d str,
+}
+
+#[derive(Debug, Serialize)]
+struct ProblemRow<'d> {
+    /// A file, a variable or an argument.
+    place: String,
+    line: Option<usize>,
+    key: &'d str,
+    message: &'d str,
+    hint: Option<&'d str>,
+}
+
+pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
+    let rows = |problems: &'_ Option<Problems>| -> Vec<Problem> {
+        problems.iter().flatten().cloned().collect()
+    };
+    let (problems, notes) = (rows(&checked.problems), rows(&checked.notes));
+    let keys = checked.configuration.raw.routes.iter();
+    let routes = checked.routes().zip(keys);
+    let routes =
+        routes.map(|((route, report), raw)| route_row((route, &raw.key), report, &problems));
+    write_line(&Fine {
+        ok: checked.problems.is_none(),
+        problems: problems.iter().map(problem_row).collect(),
+        notes: notes.iter().map(problem_row).collect(),
+        routes: routes.collect(),
+        flags: checked.configuration.flags.len(),
+        clients: checked.configuration.raw.clients.len(),
+    })
+}
+
+pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
+    write_line(&Wrong {
+        ok: false,
+        problems: problems.iter().map(problem_row).collect(),
+    })
+}
+
+fn write_line(document: &impl Serialize) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer(&mut stdout, document)?;
+    stdout.write_all(b"\n")
+}
+
+fn route_row<'d>(
+    (route, key): (&'d Route, &str),
+    report: &'d RouteReport,
+    problems: &'d [Problem],
+) -> RouteRow<'d> {
+    let rows = route.outcomes.rows();
+    let own = |problem: &&Problem| {
+        let below = |key: &str| {
+            let behind = problem.key.strip_prefix(key);
+            behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('.'))
+        };
+        below(key) || rows.iter().any(|row| below(&row.key))
+    };
+    let failed = report.examples.failed.iter().map(|failed| ExampleRow {
+        key: &failed.key,
+        message: &failed.what,
+    });
+    RouteRow {
+        name: &route.name,
+        rest: &route.rest,
+        rpc: &route.rpc,
+        effect: route.effect.as_str(),
+        extra: route.extra.as_str(),
+        lossy: route.lossy.as_deref(),
+        directions: report
+            .directions
+            .iter()
+            .map(|direction| direction_row(route, direction))
+            .collect(),
+        examples: Examples {
+            run: report.examples.run,
+            failed: failed.collect(),
+        },
+        problems: problems
+            .iter()
+            .filter(own)
+            .map(|problem| problem.message.as_str())
+            .collect(),
+    }
+}
+
+fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow<'d> {
+    let never = direction.never.map(|never| match never {
+        Never::NotEntered => "the route is entered from the other side only".to_owned(),
+        Never::Hidden(row) => format!("{} takes what it fits", route.outcomes.rows()[row].key),
+    });
+    DirectionRow {
+        from: direction.from.as_str(),
+        kind: match direction.kind {
+            Kind::Request => "request",
+            Kind::Outcome(_) => "outcome",
+            Kind::BuiltIn => "builtin",
+        },
+        row: row(route, direction.kind).map(|row| row.key.as_str()),
+        verdict: match direction.verdict() {
+            Verdict::NormalForm => "normal_form",
+            verdict @ (Verdict::Lossless | Verdict::Lossy | Verdict::Never) => verdict.as_str(),
+        },
+        never,
+        accepted: accepted(route, direction.kind).filter(|_| !direction.losses.is_empty()),
+        unknown: direction.strange.as_str(),
+        tried: direction.tried,
+        norms: direction.norms.iter().map(finding_row).collect(),
+        witnesses: direction.losses.iter().map(finding_row).collect(),
+    }
+}
+
+fn finding_row(finding: &Finding) -> FindingRow<'_> {
+    let witness = &finding.witness;
+    FindingRow {
+        rule: finding.rule.as_str(),
+        at: &finding.at,
+        says: finding.rule.says(&finding.at),
+        sent: witness.sent.to_string(),
+        gets: witness.there.to_string(),
+        back: witness.back.as_ref().ok().map(ToString::to_string),
+        refused: witness.back.as_ref().err().map(String::as_str),
+    }
+}
+
+fn problem_row(problem: &Problem) -> ProblemRow<'_> {
+    let (place, line) = match &problem.place {
+        Place::File { path, position } => (
+            path.display().to_string(),
+            position.map(|position| position.line),
+        ),
+        place @ (Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_)) => {
+            (place.to_string(), None)
+        }
+    };
+    ProblemRow {
+        place,
+        line,
+        key: &problem.key,
+        message: &problem.message,
+        hint: problem.hint.as_deref(),
+    }
+}

@@ -1,0 +1,45 @@
+//! `dualgauge check`: everything that is wrong with a configuration, or what it holds and what survives it.
+
+mod human;
+mod json;
+mod verdict;
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::cli::{CheckArguments, CommandError, Format};
+use crate::config::configuration::Configuration;
+use crate::config::load::{Sources, environment};
+use crate::config::problem::Problems;
+use crate::domain::check;
+use verdict::Checked;
+
+pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError> {
+    let sources = Sources {
+        file: Some(arguments.config.clone()),
+        environment: environment(),
+        ..Sources::default()
+    };
+    let outcome = Configuration::read(&sources);
+    let checked = match &outcome {
+        Ok(configuration) => {
+            let reports = check::check(&configuration.plan.routes);
+            Ok(Checked::of(configuration, reports))
+        }
+        Err(problems) => Err(problems),
+    };
+    write(arguments.format, &checked)?;
+    Ok(match checked {
+        Ok(checked) if checked.problems.is_none() => ExitCode::SUCCESS,
+        Ok(_) | Err(_) => ExitCode::FAILURE,
+    })
+}
+
+fn write(format: Format, checked: &Result<Checked<'_>, &Problems>) -> io::Result<()> {
+    match (format, checked) {
+        (Format::Human, Ok(checked)) => human::write(checked),
+        (Format::Human, Err(problems)) => human::write_problems(problems),
+        (Format::Json, Ok(checked)) => json::write(checked),
+        (Format::Json, Err(problems)) => json::write_problems(problems),
+    }
+}

@@ -1,0 +1,163 @@
+//! What the verdicts mean for a configuration: which losses nobody has accepted, which words accept nothing.
+
+use std::collections::BTreeMap;
+
+use crate::config::configuration::Configuration;
+use crate::config::problem::{Problem, Problems};
+use crate::domain::check::{Direction, Finding, Kind, RouteReport, Rule, Verdict};
+use crate::domain::route::Route;
+
+/// A configuration whose routes were looked at.
+pub(super) struct Checked<'c> {
+    pub(super) configuration: &'c Configuration,
+    pub(super) reports: Vec<RouteReport>,
+    /// What has to be mended.
+    pub(super) problems: Option<Problems>,
+    /// What may be mended.
+    pub(super) notes: Option<Problems>,
+}
+
+/// A row of a table, which several routes may share: whether it loses anything, and whether it may.
+struct RowWord {
+    lossy: Option<String>,
+    accepted: Option<()>,
+}
+
+impl<'c> Checked<'c> {
+    pub(super) fn of(configuration: &'c Configuration, reports: Vec<RouteReport>) -> Checked<'c> {
+        let (mut problems, mut notes) = (Vec::new(), Vec::new());
+        let mut rows: BTreeMap<&str, RowWord> = BTreeMap::new();
+        let places = &configuration.raw.places;
+        for (report, raw) in reports.iter().zip(&configuration.raw.routes) {
+            let route = configuration.plan.routes.route(report.route);
+            for direction in &report.directions {
+                for what in faults(direction) {
+                    problems.push(places.problem(&raw.key, what));
+                }
+            }
+            for direction in report.directions.iter().filter(|one| one.is_untried()) {
+                let key = match direction.kind {
+                    Kind::Outcome(row) => &route.outcomes.rows()[row].key,
+                    Kind::Request | Kind::BuiltIn => &raw.key,
+                };
+                notes.push(places.problem(key, untried(direction)));
+            }
+            calls(configuration, (route, &raw.key), report, &mut problems);
+            note_rows(route, report, &mut rows);
+            if let Some(word) = &raw.lossy
+                && !report.directions.iter().any(needs_word)
+            {
+                notes.push(word.problem("the route loses nothing; remove the word"));
+            }
+            for failed in &report.examples.failed {
+                problems.push(places.problem(&failed.key, &failed.what));
+            }
+        }
+        for (key, word) in rows {
+            match (word.lossy, word.accepted) {
+                (Some(what), None) => problems.push(unaccepted(configuration, key, &what)),
+                (None, Some(())) => {
+                    let what = "the row loses nothing; remove the word";
+                    notes.push(places.problem(format!("{key}.lossy"), what));
+                }
+                (Some(_), Some(())) | (None, None) => {}
+            }
+        }
+        Checked {
+            configuration,
+            reports,
+            problems: some(problems),
+            notes: some(notes),
+        }
+    }
+
+    /// A route with its report, in the order of the files.
+    pub(super) fn routes(&self) -> impl Iterator<Item = (&Route, &RouteReport)> {
+        let table = &self.configuration.plan.routes;
+        let reports = self.reports.iter();
+        reports.map(|report| (table.route(report.route), report))
+    }
+}
+
+fn some(problems: Vec<Problem>) -> Option<Problems> {
+    (!problems.is_empty()).then(|| Problems::new(problems))
+}
+
+fn needs_word(direction: &Direction) -> bool {
+    direction.kind != Kind::BuiltIn && direction.verdict() == Verdict::Lossy
+}
+
+/// Differences that no rule explains cannot be accepted.
+fn faults(direction: &Direction) -> impl Iterator<Item = String> {
+    let unexplained = |finding: &&Finding| finding.rule == Rule::Unexplained;
+    let found = direction.losses.iter().filter(unexplained);
+    found.map(|finding| {
+        let sent = &finding.witness.sent;
+        format!(
+            "`{sent}` does not come back as it was, and {}",
+            finding.rule.says(&finding.at)
+        )
+    })
+}
+
+/// A direction that nothing takes may be one that refuses everything.
+fn untried(direction: &Direction) -> String {
+    let what = match direction.kind {
+        Kind::Request => "call",
+        Kind::Outcome(_) | Kind::BuiltIn => "answer",
+    };
+    let from = direction.from;
+    format!(
+        "no {what} from {from} was found that passes, so nothing was seen to survive; write an example"
+    )
+}
+
+/// Losses of calls, which the word of the route accepts.
+fn calls(
+    configuration: &Configuration,
+    (route, key): (&Route, &str),
+    report: &RouteReport,
+    problems: &mut Vec<Problem>,
+) {
+    if route.lossy.is_some() {
+        return;
+    }
+    for direction in report.losses(Kind::Request) {
+        let what = format!(
+            "calls from {} lose something: {}",
+            direction.from,
+            first(direction)
+        );
+        problems.push(unaccepted(configuration, key, &what));
+    }
+}
+
+/// Losses of rows, which the word of the row accepts, or that of the route.
+fn note_rows<'r>(route: &'r Route, report: &RouteReport, rows: &mut BTreeMap<&'r str, RowWord>) {
+    for (place, row) in route.outcomes.rows().iter().enumerate() {
+        let mut lossy = report.losses(Kind::Outcome(place)).map(|direction| {
+            let from = direction.from;
+            format!(
+                "answers of {from} servers lose something: {}",
+                first(direction)
+            )
+        });
+        let word = rows.entry(&row.key).or_insert(RowWord {
+            lossy: None,
+            accepted: row.lossy.as_ref().map(|_| ()),
+        });
+        if row.lossy.is_some() || route.lossy.is_none() {
+            word.lossy = word.lossy.take().or(lossy.next());
+        }
+    }
+}
+
+fn first(direction: &Direction) -> String {
+    let first = direction.losses.first();
+    first.map_or_else(String::new, |finding| finding.rule.says(&finding.at))
+}
+
+fn unaccepted(configuration: &Configuration, key: &str, what: &str) -> Problem {
+    let problem = configuration.raw.places.problem(key, what);
+    problem.hint("mend the patterns, or accept it with `lossy = \"why\"`")
+}

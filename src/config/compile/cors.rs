@@ -1,0 +1,59 @@
+//! What pages of other origins may do: words that exclude each other.
+
+use http::HeaderName;
+
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{RawCors, RawOrigin};
+use crate::domain::cors::{Cors, Origins, RequestHeaders, WithCredentials};
+
+pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
+    let any = raw
+        .origins
+        .iter()
+        .find(|origin| origin.value == RawOrigin::Any);
+    let credentials = &raw.credentials;
+    if let Some(any) = any {
+        if raw.origins.len() > 1 {
+            problems.push(any.problem("`*` is every origin; write it alone, or leave it out"));
+        }
+        if credentials.value == WithCredentials::Yes {
+            let message = "`*` and credentials exclude each other: every page could act as its reader; write the origins";
+            problems.push(any.problem(message));
+        }
+    }
+    for name in raw.headers.iter().flatten().chain(&raw.expose) {
+        check_name(name, credentials.value, problems);
+    }
+    let listed = raw.origins.iter().filter_map(|origin| match &origin.value {
+        RawOrigin::Any => None,
+        RawOrigin::One(origin) => Some(origin.clone()),
+    });
+    let names = |headers: &[Located<HeaderName>]| -> Vec<HeaderName> {
+        headers.iter().map(|name| name.value.clone()).collect()
+    };
+    Cors {
+        origins: match any {
+            Some(_) => Origins::Any,
+            None => Origins::Listed(listed.collect()),
+        },
+        headers: match &raw.headers {
+            Some(headers) => RequestHeaders::Listed(names(headers)),
+            None => RequestHeaders::Mirrored,
+        },
+        expose: names(&raw.expose),
+        credentials: credentials.value,
+        max_age: raw.max_age.as_ref().map(|age| age.value),
+    }
+}
+
+/// With credentials, `*` is the name of a header like any other (Fetch, CORS protocol and credentials).
+fn check_name(
+    name: &Located<HeaderName>,
+    credentials: WithCredentials,
+    problems: &mut Vec<Problem>,
+) {
+    if name.value == "*" && credentials == WithCredentials::Yes {
+        let message = "`*` is no wildcard where credentials are sent; write the names";
+        problems.push(name.problem(message));
+    }
+}

@@ -1,0 +1,213 @@
+//! What the proxy itself answers: each answer fits the side of its call, and no two take the same calls.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use serde_json::Value;
+
+use crate::config::kind::header_named;
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
+use crate::domain::document::{TITLE, openapi, openrpc, rendered};
+use crate::domain::json::Json;
+use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
+use crate::domain::plan::RpcFace;
+use crate::domain::route::{RouteTable, Segments};
+
+/// Headers that HTTP itself writes, or that would change where the answer ends.
+const NOT_SAID: [HeaderName; 8] = [
+    http::header::CONNECTION,
+    CONTENT_LENGTH,
+    http::header::DATE,
+    HeaderName::from_static("keep-alive"),
+    http::header::TE,
+    http::header::TRAILER,
+    http::header::TRANSFER_ENCODING,
+    http::header::UPGRADE,
+];
+
+/// The answers, with documents made of the routes.
+pub(super) fn compile(
+    raw: &RawConfig,
+    (routes, face): (&RouteTable, &RpcFace),
+    problems: &mut Vec<Problem>,
+) -> Locals {
+    let mut said: Vec<&RawLocal> = Vec::new();
+    let mut locals = Vec::new();
+    for local in &raw.locals {
+        let compiled = match &local.call {
+            RawLocalCall::Rest(call) => {
+                check_path(call, face, problems);
+                rest(call, (&local.answer, routes), problems).map(Local::Rest)
+            }
+            RawLocalCall::Rpc(method) => {
+                let answer = rpc(&local.answer, routes, problems);
+                let method = method.value.clone();
+                answer.map(|answer| Local::Rpc(RpcLocal { method, answer }))
+            }
+        };
+        if let Some(compiled) = compiled {
+            said.push(local);
+            locals.push(compiled);
+        }
+    }
+    Locals::build(locals).unwrap_or_else(|overlaps| {
+        problems.extend(overlaps.into_iter().map(|overlap| {
+            let (local, with) = (said[overlap.local], said[overlap.with]);
+            clash(local, with)
+        }));
+        Locals::default()
+    })
+}
+
+fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
+    let (line, first) = (local.call.line(), with.call.line());
+    let is_path = matches!(local.call, RawLocalCall::Rest(_));
+    if is_path || line.value == first.value {
+        let message = format!(
+            "`{}` is answered by {} at {} already",
+            line.value, first.key, first.place
+        );
+        return line.problem(message);
+    }
+    let message = format!(
+        "some methods fit both `{}` and `{}` of {} at {}, and neither is narrower",
+        line.value, first.value, first.key, first.place
+    );
+    line.problem(message).hint("narrow one of them")
+}
+
+/// A path that could never be asked for.
+fn check_path(call: &Located<(Method, String)>, face: &RpcFace, problems: &mut Vec<Problem>) {
+    let (method, path) = &call.value;
+    if let Some(why) = Segments::split(path).irregular() {
+        let message = format!("the path `{path}` has {why}; write it in its normal form");
+        problems.push(call.problem(message));
+    } else if *method == Method::POST && face.find(path).is_some() {
+        let message = format!("`{path}` is one of `rpc.paths`: what is posted there is JSON-RPC");
+        problems.push(
+            call.problem(message)
+                .hint("answer RPC calls with `rpc = \"METHOD\"`"),
+        );
+    }
+}
+
+fn rest(
+    call: &Located<(Method, String)>,
+    (answer, routes): (&Located<RawAnswer>, &RouteTable),
+    problems: &mut Vec<Problem>,
+) -> Option<RestLocal> {
+    let (method, path) = &call.value;
+    let (status, headers, body) = match &answer.value {
+        RawAnswer::Word(LocalWord::OpenApi) => document(openapi(routes.routes(), TITLE)),
+        RawAnswer::Word(LocalWord::OpenRpc) => document(openrpc(routes.routes(), TITLE)),
+        RawAnswer::Reply(reply) => reply_of(reply, answer, problems)?,
+        RawAnswer::Word(LocalWord::Nothing) => {
+            let message = "`none` answers RPC calls; write `{ status = 204 }`";
+            problems.push(answer.problem(message));
+            return None;
+        }
+        RawAnswer::Result(_) | RawAnswer::Error(_) => {
+            let message =
+                "`result` and `error` answer RPC calls; write `{ status = 200, body = ... }`";
+            problems.push(answer.problem(message));
+            return None;
+        }
+    };
+    Some(RestLocal {
+        method: method.clone(),
+        path: Segments::split(path).normal(),
+        status,
+        headers,
+        body,
+    })
+}
+
+fn document(made: Value) -> (StatusCode, HeaderMap, Bytes) {
+    let json = HeaderValue::from_static("application/json");
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, json)]);
+    (StatusCode::OK, headers, rendered(&made).into_bytes())
+}
+
+fn reply_of(
+    reply: &RawReply,
+    answer: &Located<RawAnswer>,
+    problems: &mut Vec<Problem>,
+) -> Option<(StatusCode, HeaderMap, Bytes)> {
+    let mut headers = HeaderMap::new();
+    let (kind, body) = match (&reply.body, &reply.text) {
+        (Some(body), _) => (Some("application/json"), body.clone().into_bytes()),
+        (None, Some(text)) => (Some("text/plain; charset=utf-8"), Bytes::from(text.clone())),
+        (None, None) => (None, Bytes::new()),
+    };
+    if let Some(kind) = kind {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    let status = StatusCode::from_u16(reply.status.value).ok();
+    let Some(status) = status.filter(|status| !status.is_informational()) else {
+        let message = format!("`{}` is no status of an answer", reply.status.value);
+        problems.push(reply.status.problem(message));
+        return None;
+    };
+    // No content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+    if matches!(reply.status.value, 204 | 205 | 304) && kind.is_some() {
+        let message = format!(
+            "an answer with status {} has no content",
+            reply.status.value
+        );
+        problems.push(answer.problem(message).hint("leave `body` and `text` out"));
+        return None;
+    }
+    for (name, value) in &reply.headers {
+        match header(name, value) {
+            Ok((name, value)) => {
+                headers.insert(name, value);
+            }
+            Err(problem) => {
+                problems.push(problem);
+                return None;
+            }
+        }
+    }
+    Some((status, headers, body))
+}
+
+fn header(
+    name: &Located<String>,
+    value: &Located<String>,
+) -> Result<(HeaderName, HeaderValue), Problem> {
+    let header = header_named(&name.value).map_err(|wrong| name.problem(wrong.message))?;
+    if NOT_SAID.contains(&header) {
+        let message = format!("`{header}` is written by the proxy for each answer; remove it");
+        return Err(name.problem(message));
+    }
+    match HeaderValue::from_str(&value.value) {
+        Ok(value) => Ok((header, value)),
+        Err(_) => Err(value.problem(format!("`{header}` cannot have this value in HTTP"))),
+    }
+}
+
+fn rpc(
+    answer: &Located<RawAnswer>,
+    routes: &RouteTable,
+    problems: &mut Vec<Problem>,
+) -> Option<LocalAnswer> {
+    match &answer.value {
+        RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(
+            routes.routes(),
+            TITLE,
+        )))),
+        RawAnswer::Word(LocalWord::OpenRpc) => Some(LocalAnswer::Result(rendered(&openrpc(
+            routes.routes(),
+            TITLE,
+        )))),
+        RawAnswer::Word(LocalWord::Nothing) => Some(LocalAnswer::Result(Json::literal("null"))),
+        RawAnswer::Result(result) => Some(LocalAnswer::Result(result.clone())),
+        RawAnswer::Error(error) => Some(LocalAnswer::Error(error.clone())),
+        RawAnswer::Reply(_) => {
+            let message = "`status` answers a REST call; write `{ result = ... }` or `{ error = { code, message } }`";
+            problems.push(answer.problem(message));
+            None
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `[cors]`, and the hosts of `[listen]`.
+
+use crate::config::kind::{Found, Wrong, boolean, cut, duration, header, string};
+use crate::config::raw::{RawCors, RawOrigin};
+use crate::config::reader::{Shape, Table};
+use crate::domain::cors::{HostName, Origin, OriginError, WithCredentials};
+
+pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
+    if table.shape("origins") == Shape::Absent {
+        let here = table.here();
+        table.add(here.problem("`origins` is missing"));
+    }
+    let origins = table.one_or_many("origins", origin);
+    let mirrored = table.shape("headers") == Shape::Absent;
+    let headers = table.list("headers", header);
+    let expose = table.list("expose", header);
+    let credentials = boolean(WithCredentials::No, WithCredentials::Yes);
+    let credentials = table.get_or("credentials", credentials, WithCredentials::No);
+    let max_age = table.get("max_age", duration);
+    let headers = headers?;
+    Some(RawCors {
+        origins: origins?,
+        headers: (!mirrored).then_some(headers),
+        expose: expose?,
+        credentials: credentials?,
+        max_age,
+    })
+}
+
+fn origin(found: Found<'_>) -> Result<RawOrigin, Wrong> {
+    let text = string(found)?;
+    if text == "*" {
+        return Ok(RawOrigin::Any);
+    }
+    Origin::parse(&text)
+        .map(RawOrigin::One)
+        .map_err(|error| match error {
+            OriginError::Shape => Wrong::new(format!(
+                "`{}` is no origin; write one such as `https://app.example`, or `*` alone",
+                cut(&text)
+            )),
+            OriginError::Spelling(spelled) => Wrong::new(format!(
+                "browsers write the origin `{}` as `{}`; write it so",
+                cut(&text),
+                cut(&spelled)
+            )),
+        })
+}
+
+/// The name of a host that leads here.
+pub(super) fn host(found: Found<'_>) -> Result<HostName, Wrong> {
+    let text = string(found)?;
+    HostName::parse(&text).ok_or_else(|| {
+        Wrong::new(format!(
+            "`{}` is no host; write one such as `api.example` or `localhost:8080`",
+            cut(&text)
+        ))
+    })
+}

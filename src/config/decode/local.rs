@@ -1,0 +1,166 @@
+//! `[[local]]`: what the proxy itself answers.
+
+use http::Method;
+
+use super::outcome::not_exactly_one;
+use crate::config::kind::{Found, Wrong, cut, path, string, text, whole, word};
+use crate::config::problem::Located;
+use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply};
+use crate::config::reader::{Shape, Table};
+use crate::domain::json::Kind;
+use crate::domain::jsonrpc::ErrorObject;
+use crate::domain::rollout::Glob;
+
+const WORDS: &[(&str, LocalWord)] = &[
+    ("openapi", LocalWord::OpenApi),
+    ("openrpc", LocalWord::OpenRpc),
+    ("none", LocalWord::Nothing),
+];
+/// Answers of a later version: they need a negotiation.
+const LATER_WORDS: &[&str] = &["initialize", "discover"];
+
+pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
+    table.later(&["frame"]);
+    let rest = table.get("rest", call);
+    let rpc = table.get("rpc", |found| text(found).map(Glob::new));
+    let both = [table.shape("rest"), table.shape("rpc")].map(|shape| shape != Shape::Absent);
+    let here = table.here();
+    match both {
+        [true, false] | [false, true] => {}
+        [false, false] => table.add(here.problem("`rest` or `rpc` is missing")),
+        [true, true] => {
+            table.add(here.problem("`rest` and `rpc` exclude each other; write two `[[local]]`"));
+        }
+    }
+    let answer = answer(table);
+    let call = match (rest, rpc) {
+        (Some(rest), None) => RawLocalCall::Rest(rest),
+        (None, Some(rpc)) => RawLocalCall::Rpc(rpc),
+        (None, None) | (Some(_), Some(_)) => return None,
+    };
+    Some(RawLocal {
+        call,
+        answer: answer?,
+    })
+}
+
+/// A method and a literal path: `GET /openapi.json`.
+fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+    let line = string(found)?;
+    let wrong = || {
+        Wrong::new(format!(
+            "`{}` is no call; write a method and a path without holes, such as `GET /openapi.json`",
+            cut(&line)
+        ))
+    };
+    let (method, target) = line.split_once(' ').ok_or_else(wrong)?;
+    let parsed = Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
+    let named = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    let value = figment::value::Value::from(target);
+    let target = path(Found {
+        value: &value,
+        ..found
+    });
+    let target = target.map_err(|_| wrong())?;
+    if !named || parsed == Method::CONNECT || target.contains(['{', '}']) {
+        return Err(wrong());
+    }
+    Ok((parsed, target))
+}
+
+fn answer(table: &mut Table<'_>) -> Option<Located<RawAnswer>> {
+    let here = table.at("answer");
+    let answer = match table.shape("answer") {
+        Shape::Absent => {
+            let here = table.here();
+            table.add(here.problem("`answer` is missing"));
+            None
+        }
+        Shape::Value => {
+            let word = table.get("answer", |found| {
+                word(WORDS, LATER_WORDS)(found).map_err(|wrong| Wrong {
+                    message: format!(
+                        "{}, or a table with `result`, `error` or `status`",
+                        wrong.message
+                    ),
+                    hint: wrong.hint,
+                })
+            });
+            word.map(|word| RawAnswer::Word(word.value))
+        }
+        Shape::Table => table.table("answer", written),
+    };
+    answer.map(|answer| here.map(|()| answer))
+}
+
+/// An answer in full: to a REST call with a status, to RPC calls without.
+fn written(table: &mut Table<'_>) -> Option<RawAnswer> {
+    let rpc = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
+    let rest = ["status", "body", "text", "headers"].map(|name| table.shape(name) != Shape::Absent);
+    match (rpc.contains(&true), rest.contains(&true)) {
+        (false, false) => {
+            let here = table.here();
+            table.add(here.problem("`result`, `error` or `status` is missing"));
+            None
+        }
+        (true, true) => {
+            // Asked for, so that they are not unknown as well.
+            rpc_answer(table);
+            reply(table);
+            let here = table.here();
+            table.add(here.problem(
+                "`result` and `error` answer RPC calls, `status` answers a REST call; write one",
+            ));
+            None
+        }
+        (true, false) => rpc_answer(table),
+        (false, true) => reply(table),
+    }
+}
+
+fn rpc_answer(table: &mut Table<'_>) -> Option<RawAnswer> {
+    let result = table.json("result");
+    let error = table.table("error", |error| {
+        let code = error.require("code", whole(i64::MIN..=i64::MAX));
+        let message = error.require_json("message");
+        let data = error.json("data");
+        let message = message?;
+        if message.kind() != Kind::String {
+            error.report("message", Wrong::new("the message of an error is a string"));
+            return None;
+        }
+        Some(ErrorObject {
+            code: code?.value,
+            message,
+            data,
+        })
+    });
+    if let Some(problem) = not_exactly_one(table) {
+        table.add(problem);
+        return None;
+    }
+    result
+        .map(RawAnswer::Result)
+        .or(error.map(RawAnswer::Error))
+}
+
+fn reply(table: &mut Table<'_>) -> Option<RawAnswer> {
+    let status = table.require("status", whole(200..=599));
+    let body = table.json("body");
+    let text = table.get("text", string);
+    let headers = table.named_values("headers", string);
+    if table.shape("headers") != Shape::Absent && headers.is_none() {
+        return None;
+    }
+    if table.shape("body") != Shape::Absent && text.is_some() {
+        let here = table.here();
+        table.add(here.problem("`body` is JSON and `text` is none; write one of them"));
+        return None;
+    }
+    Some(RawAnswer::Reply(RawReply {
+        status: status?,
+        body,
+        text: text.map(|text| text.value),
+        headers: headers.unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,102 @@
+//! What the proxy answers itself: `[cors]` and `[[local]]`.
+
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+
+use crate::config::problem::Located;
+use crate::domain::cors::{Origin, WithCredentials};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::ErrorObject;
+use crate::domain::rollout::Glob;
+/// `[cors]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCors {
+    /// `origins`: at least one.
+    pub origins: Vec<Located<RawOrigin>>,
+    /// `headers`; those that are asked for where it is absent.
+    pub headers: Option<Vec<Located<HeaderName>>>,
+    /// `expose`
+    pub expose: Vec<Located<HeaderName>>,
+    /// `credentials`
+    pub credentials: Located<WithCredentials>,
+    /// `max_age`
+    pub max_age: Option<Located<Duration>>,
+}
+
+/// One of `origins`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawOrigin {
+    /// `*`
+    Any,
+    /// An origin.
+    One(Origin),
+}
+
+/// `[[local]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawLocal {
+    /// `rest` or `rpc`
+    pub call: RawLocalCall,
+    /// `answer`
+    pub answer: Located<RawAnswer>,
+}
+
+/// Which calls a `[[local]]` answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawLocalCall {
+    /// `rest`: a method and a path.
+    Rest(Located<(Method, String)>),
+    /// `rpc`: a method, or a glob of methods.
+    Rpc(Located<Glob>),
+}
+
+impl RawLocalCall {
+    /// The calls, as they are written.
+    #[must_use]
+    pub fn line(&self) -> Located<String> {
+        match self {
+            RawLocalCall::Rest(call) => call
+                .clone()
+                .map(|(method, path)| format!("{method} {path}")),
+            RawLocalCall::Rpc(method) => method.clone().map(|glob| glob.as_str().to_owned()),
+        }
+    }
+}
+
+/// What a `[[local]]` answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawAnswer {
+    /// A word.
+    Word(LocalWord),
+    /// `result`
+    Result(Json),
+    /// `error`
+    Error(ErrorObject),
+    /// `status`
+    Reply(RawReply),
+}
+
+/// The answer to a REST call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawReply {
+    /// `status`: 200 to 599.
+    pub status: Located<u16>,
+    /// `body`: not beside `text`.
+    pub body: Option<Json>,
+    /// `text`
+    pub text: Option<String>,
+    /// `headers`
+    pub headers: Vec<(Located<String>, Located<String>)>,
+}
+
+/// An answer that is made here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalWord {
+    /// The REST side of the routes.
+    OpenApi,
+    /// The RPC side of the routes.
+    OpenRpc,
+    /// Nothing: `null`, where an answer is due.
+    Nothing,
+}

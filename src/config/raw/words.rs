@@ -1,0 +1,88 @@
+//! The closed sets of words that the files may say.
+
+/// What happens to a REST call without a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnroutedWord {
+    /// It goes to the REST upstream.
+    Passthrough,
+    /// It is answered by the proxy.
+    Reject,
+}
+
+/// What an upstream gets of the caller's credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialsWord {
+    /// All.
+    Forward,
+    /// None.
+    Drop,
+}
+
+/// A stage, by its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageWord {
+    /// `passthrough`
+    Passthrough,
+    /// `translate`
+    Translate,
+    /// `retired`
+    Retired,
+}
+
+/// What a call does to the server behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectWord {
+    /// Nothing.
+    Safe,
+    /// Twice is the same as once.
+    Idempotent,
+    /// Twice is not the same as once.
+    Unsafe,
+}
+
+/// What a percentage means for a caller without a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutKeyWord {
+    /// The flag does not apply.
+    Out,
+    /// The flag applies.
+    In,
+}
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormatWord {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// The least important line that is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevelWord {
+    /// `error`
+    Error,
+    /// `warn`
+    Warn,
+    /// `info`
+    Info,
+    /// `debug`
+    Debug,
+    /// `trace`
+    Trace,
+}
+
+impl LogLevelWord {
+    /// The word itself.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogLevelWord::Error => "error",
+            LogLevelWord::Warn => "warn",
+            LogLevelWord::Info => "info",
+            LogLevelWord::Debug => "debug",
+            LogLevelWord::Trace => "trace",
+        }
+    }
+}

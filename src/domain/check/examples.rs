@@ -1,0 +1,218 @@
+//! Examples of the route table, run in the directions that they name.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::message::Message;
+use super::subject::Subject;
+use super::trip::select_rest;
+use crate::domain::json::{Json, Kind};
+use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::outcome::RestReply;
+use crate::domain::pattern::Bindings;
+use crate::domain::route::{Example, ExampleReply, RouteTable, Way};
+use crate::domain::side::Side;
+
+/// What the examples of a route showed.
+#[derive(Debug, Default)]
+pub struct ExampleReport {
+    /// How many there are.
+    pub run: usize,
+    /// Every difference.
+    pub failed: Vec<ExampleFault>,
+}
+
+/// An example that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleFault {
+    /// The key of the example, below its route.
+    pub key: String,
+    /// What differs, with what was expected and what was found.
+    pub what: String,
+}
+
+/// Runs the examples of one route.
+pub(super) fn run(table: &RouteTable, place: usize) -> ExampleReport {
+    let mut report = ExampleReport::default();
+    let route = table.route(place);
+    if route.examples.is_empty() {
+        return report;
+    }
+    let subject = Subject::calls(table, place, Side::Rest);
+    for example in &route.examples {
+        report.run += 1;
+        if let Err(what) = holds(&subject, example) {
+            let key = example.key.clone();
+            report.failed.push(ExampleFault { key, what });
+        }
+    }
+    report
+}
+
+fn holds(subject: &Subject<'_>, example: &Example) -> Result<(), String> {
+    let (rest, rpc) = (rest_call(subject, example)?, rpc_call(example));
+    let mut call = None;
+    for from in Side::ALL {
+        let asked = subject.route.enters_from(from) && goes(example.way, from);
+        if !asked {
+            continue;
+        }
+        let (sent, expected) = match from {
+            Side::Rest => (&rest, &rpc),
+            Side::Rpc => (&rpc, &rest),
+        };
+        let found = selected(subject, sent)
+            .and_then(|()| subject.call_of(sent))
+            .map_err(|what| format!("`{sent}` from {from}: {what}"))?;
+        compare(from, sent, (expected, &found.0))?;
+        call = call.or(Some(found.1));
+    }
+    match (&example.reply, call) {
+        (Some(reply), Some(call)) => replies(subject, (example.way, reply), &call),
+        (Some(_) | None, _) => Ok(()),
+    }
+}
+
+fn goes(way: Way, from: Side) -> bool {
+    match way {
+        Way::Both => true,
+        Way::From(only) => only == from,
+    }
+}
+
+/// That the table gives the call to this route.
+fn selected(subject: &Subject<'_>, sent: &Message) -> Result<(), String> {
+    let found = match sent {
+        Message::RpcCall { method, params } => subject.table.select_rpc(method, params.as_ref()),
+        Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
+            select_rest(subject.table, sent)
+        }
+    };
+    match found {
+        Some(place) if place == subject.place => Ok(()),
+        Some(place) => {
+            let name = &subject.table.route(place).name;
+            Err(format!("it belongs to the route `{name}`"))
+        }
+        None => Err("it belongs to no route".to_owned()),
+    }
+}
+
+fn compare(
+    from: Side,
+    sent: &Message,
+    (expected, found): (&Message, &Message),
+) -> Result<(), String> {
+    if found.shows(expected) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{sent}` from {from}: expected `{expected}`, found `{found}`"
+    ))
+}
+
+/// Answers come from the servers of the side that the call goes to.
+fn replies(
+    subject: &Subject<'_>,
+    (way, reply): (Way, &ExampleReply),
+    call: &Bindings,
+) -> Result<(), String> {
+    let (rest, rpc) = (rest_reply(reply)?, rpc_reply(reply)?);
+    for from in Side::ALL {
+        if !goes(way, from.other()) || !subject.route.enters_from(from.other()) {
+            continue;
+        }
+        let (sent, expected) = match from {
+            Side::Rest => (&rest, &rpc),
+            Side::Rpc => (&rpc, &rest),
+        };
+        let found = subject.reply_of(sent, call);
+        let found = found.map_err(|what| format!("`{sent}` from {from}: {what}"))?;
+        compare(from, sent, (expected, &found))?;
+    }
+    Ok(())
+}
+
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let wrong = || format!("`{name}: {value}` is no header");
+        let named = HeaderName::try_from(name.to_ascii_lowercase()).map_err(|_| wrong())?;
+        map.append(named, HeaderValue::try_from(value).map_err(|_| wrong())?);
+    }
+    Ok(map)
+}
+
+fn rest_call(subject: &Subject<'_>, example: &Example) -> Result<Message, String> {
+    let wrong = || format!("`{}` is no call; write `GET /path?query`", example.call);
+    let (method, target) = example.call.split_once(' ').ok_or_else(wrong)?;
+    let method = http::Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
+    let mut headers = header_map(&example.headers)?;
+    // What the route does not name is nothing that it could lose.
+    let named = |name: &HeaderName| {
+        let mut items = subject.route.rest_call.headers.iter();
+        items.any(|item| item.name == *name)
+    };
+    let strange: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| !named(name))
+        .cloned()
+        .collect();
+    for name in strange {
+        headers.remove(name);
+    }
+    Ok(Message::RestCall {
+        method,
+        target: target.to_owned(),
+        headers,
+        body: example.body.clone(),
+    })
+}
+
+fn rpc_call(example: &Example) -> Message {
+    Message::RpcCall {
+        method: example.method.clone(),
+        params: Some(example.params.clone().unwrap_or(Json::literal("{}"))),
+    }
+}
+
+fn rest_reply(reply: &ExampleReply) -> Result<Message, String> {
+    let mut headers = header_map(&reply.headers)?;
+    let (kind, body) = match (&reply.body, &reply.text) {
+        (Some(body), _) => ("application/json", body.clone().into_bytes()),
+        (None, Some(text)) => (
+            "text/plain; charset=utf-8",
+            Bytes::copy_from_slice(text.as_bytes()),
+        ),
+        (None, None) => ("", Bytes::new()),
+    };
+    if !kind.is_empty() {
+        let kind = HeaderValue::from_static(kind);
+        headers.entry(CONTENT_TYPE).or_insert(kind);
+    }
+    Ok(Message::RestReply(RestReply {
+        status: reply.status,
+        headers,
+        body,
+    }))
+}
+
+fn rpc_reply(reply: &ExampleReply) -> Result<Message, String> {
+    let error = match &reply.rpc {
+        Ok(result) => return Ok(Message::RpcReply(Reply::Result(result.clone()))),
+        Err(error) => error,
+    };
+    let wrong = || "`rpc.error` has a `code` and a `message`".to_owned();
+    let code = error.member("code").ok_or_else(wrong)?;
+    let code = std::str::from_utf8(code.as_bytes()).ok();
+    let code = code.and_then(|code| code.parse().ok()).ok_or_else(wrong)?;
+    let message = error
+        .member("message")
+        .filter(|message| message.kind() == Kind::String);
+    Ok(Message::RpcReply(Reply::Error(ErrorObject {
+        code,
+        message: message.ok_or_else(wrong)?,
+        data: error.member("data"),
+    })))
+}

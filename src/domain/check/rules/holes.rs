@@ -1,0 +1,320 @@
+//! Rules about a single hole, or a single object, whatever it stands in.
+
+use super::{Rule, Suspicion};
+use crate::domain::check::message::Message;
+use crate::domain::check::places::{Held, Stand};
+use crate::domain::check::report::Weight;
+use crate::domain::check::subject::{Chosen, Subject};
+use crate::domain::check::twist::{Raw, Spot, Twist};
+use crate::domain::json::{Json, Kind};
+use crate::domain::pattern::{
+    Absence, Codec, Null, ObjectPattern, Pattern, Role, Shape, Slot, Source,
+};
+use crate::domain::side::Side;
+
+type Near<'n> = &'n [Message];
+
+/// What no pattern would write by itself.
+const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];
+
+/// Messages with other values at a place.
+fn others(subject: &Subject<'_>, slot: &Slot) -> Vec<Message> {
+    let odd = ODD.iter().map(|text| Raw::Value(Json::literal(text)));
+    let raws = odd.chain([Raw::Absent]);
+    raws.filter_map(|raw| twisted(subject, slot, (raw, &[])))
+        .collect()
+}
+
+fn twisted(
+    subject: &Subject<'_>,
+    slot: &Slot,
+    (raw, chosen): (Raw, Chosen<'_>),
+) -> Option<Message> {
+    let twist = Twist {
+        spot: Spot::Slot(slot),
+        raw,
+    };
+    subject.message(Some(&twist), chosen)
+}
+
+/// The same, and once more with all other holes absent that may be: a text or a list has no gaps.
+fn twisted_alone(
+    subject: &Subject<'_>,
+    slot: &Slot,
+    (raw, chosen): (Raw, (usize, Option<Json>)),
+) -> Vec<Message> {
+    let mut alone = vec![chosen];
+    let mut first = Vec::new();
+    first.extend(twisted(subject, slot, (raw.clone(), &alone)));
+    for held in subject.here.held.iter().chain(&subject.there.held) {
+        let absent = held.slot.binds().filter(|_| !held.slot.is_required());
+        if let Some(hole) = absent
+            && alone.iter().all(|(known, _)| *known != hole)
+        {
+            alone.push((hole, held.slot.default().cloned()));
+        }
+    }
+    first.extend(twisted(subject, slot, (raw, &alone)));
+    first
+}
+
+fn suspicion(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Suspicion {
+    Suspicion {
+        rule,
+        weight,
+        at: at.to_owned(),
+        messages,
+    }
+}
+
+/// What each shared place of this side makes suspect.
+fn shared<'s>(
+    subject: &'s Subject<'_>,
+    look: impl Fn(&Held<'_>, usize) -> Option<Suspicion> + 's,
+) -> Vec<Suspicion> {
+    let held = subject.here.held.iter();
+    held.filter_map(|held| look(held, held.slot.binds()?))
+        .collect()
+}
+
+/// `{_}` and `{_=v}` bind nothing, so of all that may stand there only one thing is written. Complete:
+/// the role of a place says that it binds nothing, and every place of this side is looked at.
+pub(in crate::domain::check) fn forgotten(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    let held = subject.here.held.iter();
+    let forgets = |held: &&Held<'_>| matches!(held.slot.role, Role::Forgotten(_));
+    held.filter(forgets)
+        .map(|held| {
+            let messages = others(subject, held.slot);
+            suspicion(Rule::Forgotten, Weight::Loss, &held.at, messages)
+        })
+        .collect()
+}
+
+/// `{>x}` binds nothing either; what is written there is known from elsewhere, so any other value is gone.
+/// Complete for the same reason.
+pub(in crate::domain::check) fn write_only(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    let held = subject.here.held.iter();
+    held.filter_map(|held| {
+        let rule = match held.slot.role {
+            Role::Written(Source::Now) => Rule::Time,
+            Role::Written(Source::Hole(_) | Source::Call(_)) => Rule::WriteOnly,
+            Role::Shared(_) | Role::Forgotten(_) => return None,
+        };
+        Some(suspicion(
+            rule,
+            Weight::Loss,
+            &held.at,
+            others(subject, held.slot),
+        ))
+    })
+    .collect()
+}
+
+/// `{x=50}` binds its default where nothing stands, and writes it. Complete: `Absence::Filled` is the only
+/// absence that is written as a value.
+pub(in crate::domain::check) fn default_written(
+    subject: &Subject<'_>,
+    _: Near<'_>,
+) -> Vec<Suspicion> {
+    shared(subject, |held, hole| {
+        let Absence::Filled(default) = &held.slot.absence else {
+            return None;
+        };
+        let chosen = (hole, Some(default.clone()));
+        let messages = twisted_alone(subject, held.slot, (Raw::Absent, chosen));
+        Some(suspicion(
+            Rule::DefaultWritten,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
+}
+
+/// `{x?=50}` leaves out what equals its default. Complete: `Absence::Implied` is the only absence that a
+/// value is written as. In a text or a list with other values the gap cannot be written, and the message
+/// does not come back at all; being seen to, that is a loss.
+pub(in crate::domain::check) fn default_left_out(
+    subject: &Subject<'_>,
+    _: Near<'_>,
+) -> Vec<Suspicion> {
+    shared(subject, |held, hole| {
+        let Absence::Implied(default) = &held.slot.absence else {
+            return None;
+        };
+        let chosen = (hole, Some(default.clone()));
+        let raw = Raw::Value(spelled(held.slot, default));
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
+        Some(suspicion(
+            Rule::DefaultLeftOut,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
+}
+
+/// A value as it stands at a place.
+fn spelled(slot: &Slot, value: &Json) -> Json {
+    match (slot.codec, &slot.shape) {
+        (Codec::Json, _) => Json::string(&String::from_utf8_lossy(value.as_bytes())),
+        (Codec::Plain | Codec::Percent, _) => value.clone(),
+    }
+}
+
+/// Where the other side has a text, `null` binds nothing. Complete: that is what `Null::Absent` says, and
+/// it says so at every place of such a hole; in a text there is no `null`.
+pub(in crate::domain::check) fn null_absent(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    shared(subject, |held, hole| {
+        let in_json = matches!(held.stand, Stand::Json | Stand::Whole);
+        if held.slot.null != Null::Absent || !in_json {
+            return None;
+        }
+        let chosen = (hole, held.slot.default().cloned());
+        let raw = Raw::Value(Json::literal("null"));
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
+        Some(suspicion(
+            Rule::NullAbsent,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
+}
+
+/// In a query or a header an empty list is no text at all, which reads as absent, or as the default.
+/// Complete: lists have a text only as a whole query parameter or header, on the REST side.
+pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    let is_list = |held: &&Held<'_>| {
+        let list = matches!(held.slot.shape, Shape::Repeated(_) | Shape::Separated(_));
+        list && held.stand == Stand::Words && held.slot.codec == Codec::Plain
+    };
+    let rest = match subject.from {
+        Side::Rest => &subject.here,
+        Side::Rpc => &subject.there,
+    };
+    let held = rest.held.iter().filter(is_list);
+    held.filter_map(|held| {
+        let hole = held.slot.binds()?;
+        let empty = Json::literal("[]");
+        let weight = match held.slot.default() {
+            Some(default) if *default != empty => Weight::Loss,
+            Some(_) | None => Weight::Norm,
+        };
+        let chosen = [(hole, Some(empty))];
+        let message = match subject.from {
+            Side::Rest => {
+                let raw = Raw::Value(Json::literal("\"\""));
+                twisted(subject, held.slot, (raw, &chosen))
+            }
+            Side::Rpc => subject.message(None, &chosen),
+        };
+        let messages = message.into_iter().collect();
+        Some(suspicion(Rule::EmptyList, weight, &held.at, messages))
+    })
+    .collect()
+}
+
+/// An object whose members may all be absent binds nothing where it is absent, and is written as `{}`; a
+/// whole body that has nothing to say is not sent. Complete: objects are the only patterns that are written
+/// although they may be absent, and every object of this side is looked at.
+pub(in crate::domain::check) fn absent_object(
+    subject: &Subject<'_>,
+    _: Near<'_>,
+) -> Vec<Suspicion> {
+    let objects = subject.here.objects.iter();
+    objects
+        .filter_map(|(object, at)| {
+            let raw = match at.as_str() {
+                "result" => return None,
+                "body" if subject.row.is_some() => return None,
+                "body" => Raw::Value(Json::literal("{}")),
+                "params" => Raw::Absent,
+                _ if may_be_absent(object) => Raw::Absent,
+                _ => return None,
+            };
+            let twist = Twist {
+                spot: Spot::Object(object),
+                raw,
+            };
+            let message = subject.message(Some(&twist), &absent_in(object));
+            let messages = message.into_iter().collect();
+            Some(suspicion(Rule::AbsentObject, Weight::Norm, at, messages))
+        })
+        .collect()
+}
+
+fn may_be_absent(object: &ObjectPattern) -> bool {
+    !object.is_empty()
+        && object
+            .members
+            .iter()
+            .all(|(_, member)| member.may_be_absent())
+}
+
+/// What the holes of an object are that is not there.
+fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
+    let mut chosen = Vec::new();
+    let mut visit = |slot: &Slot| {
+        if let Some(hole) = slot.binds() {
+            chosen.push((hole, slot.default().cloned()));
+        }
+    };
+    for (_, member) in &object.members {
+        member.slots(&mut visit);
+    }
+    if let Some(rest) = &object.rest {
+        chosen.extend(rest.binds().map(|hole| (hole, Some(Json::literal("{}")))));
+    }
+    chosen
+}
+
+/// `{x:json}` binds the value that a text spells, and writes the value's compact text. Complete: the codec
+/// of a place says it, and nothing else opens a text.
+pub(in crate::domain::check) fn compact_json(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    shared(subject, |held, hole| {
+        if held.slot.codec != Codec::Json {
+            return None;
+        }
+        let mut messages = Vec::new();
+        let values = subject.samples.get(hole)?.all().flatten();
+        let structured = values.filter(|value| matches!(value.kind(), Kind::Object | Kind::Array));
+        let plain = subject.plain(hole);
+        for value in structured.chain(plain) {
+            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let wide = text.replace(':', " : ").replace('[', "[ ");
+            for spelling in [wide, format!(" {text}")] {
+                let raw = Raw::Value(Json::string(&spelling));
+                let chosen = [(hole, Some(value.clone()))];
+                messages.extend(twisted(subject, held.slot, (raw, &chosen)));
+            }
+        }
+        Some(suspicion(
+            Rule::CompactJson,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
+}
+
+/// Whether there may be nothing where a whole pattern stands, although it is no object.
+pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>)>> {
+    let mut chosen = Vec::new();
+    match pattern {
+        Pattern::Hole(slot) => chosen.extend(absent(slot)),
+        Pattern::Text(text) => chosen.extend(text.slots().filter_map(absent)),
+        Pattern::Literal(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => {}
+    }
+    (pattern.may_be_absent() && !chosen.is_empty()).then_some(chosen)
+}
+
+/// What a hole is where nothing is written.
+fn absent(slot: &Slot) -> Option<(usize, Option<Json>)> {
+    let hole = slot.binds()?;
+    match &slot.absence {
+        Absence::Kept => Some((hole, None)),
+        Absence::Implied(default) => Some((hole, Some(default.clone()))),
+        Absence::Refused | Absence::Filled(_) => None,
+    }
+}

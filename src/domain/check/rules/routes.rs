@@ -1,0 +1,169 @@
+//! Rules about who reads the way back: another row, another route, the built-in table.
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+
+use super::{Rule, Suspicion};
+use crate::domain::check::message::Message;
+use crate::domain::check::report::{Direction, Finding, Kind, Strange, Weight, Witness};
+use crate::domain::check::subject::Subject;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::outcome::RestReply;
+use crate::domain::side::Side;
+
+type Near<'n> = &'n [Message];
+
+/// What a row writes may fit a row that is tried earlier, which writes back what it makes of it. Complete
+/// up to the values tried: rows that are tried later never see it, and an earlier one that sees something
+/// sees what it would write itself, what both patterns have in common, or what has one of its holes absent
+/// or odd.
+pub(in crate::domain::check) fn another_row(
+    subject: &Subject<'_>,
+    near: Near<'_>,
+) -> Vec<Suspicion> {
+    let Some(own) = subject.row else {
+        return Vec::new();
+    };
+    let rows = subject.route.outcomes.rows();
+    let name = |row: usize| Some(rows.get(row)?.key.clone());
+    taken(subject, near, (own, &name))
+        .map(|(at, message)| suspicion(Rule::AnotherRow, Weight::Loss, (at, message)))
+        .collect()
+}
+
+/// What a route writes may be the call of another route. A REST call that would be another route's is
+/// refused when it is written, but for aliases; an RPC call that is another route's is the same call, whose
+/// other spelling comes back. Complete up to the values tried: every route that no literal of path or params
+/// tells apart is asked.
+pub(in crate::domain::check) fn another_route(
+    subject: &Subject<'_>,
+    near: Near<'_>,
+) -> Vec<Suspicion> {
+    if subject.row.is_some() || !subject.route.enters_from(subject.from.other()) {
+        return Vec::new();
+    }
+    let weight = match subject.from {
+        Side::Rest => Weight::Norm,
+        Side::Rpc => Weight::Loss,
+    };
+    let name = |route: usize| Some(subject.table.route(route).name.clone());
+    taken(subject, near, (subject.place, &name))
+        .map(|(at, message)| suspicion(Rule::AnotherRoute, weight, (at, message)))
+        .collect()
+}
+
+/// The messages whose way back another route or row reads, with its name.
+fn taken<'s>(
+    subject: &'s Subject<'_>,
+    near: Near<'s>,
+    (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
+) -> impl Iterator<Item = (String, Message)> + 's {
+    let sources = near.iter().filter_map(|there| subject.source_of(there));
+    let messages = sources.chain(subject.made_up());
+    messages.filter_map(move |message| {
+        let by = subject.trip(&message)?.by.filter(|by| *by != own)?;
+        Some((name(by)?, message))
+    })
+}
+
+fn suspicion(rule: Rule, weight: Weight, (at, message): (String, Message)) -> Suspicion {
+    Suspicion {
+        rule,
+        weight,
+        at,
+        messages: vec![message],
+    }
+}
+
+/// The built-in table, which is the same for every route, and what the rows of this route do to it.
+pub(in crate::domain::check) fn built_in(calls: &Subject<'_>, from: Side) -> Direction {
+    let mut direction = Direction {
+        from,
+        kind: Kind::BuiltIn,
+        never: None,
+        norms: Vec::new(),
+        losses: Vec::new(),
+        strange: Strange::Carried,
+        tried: 0,
+    };
+    let messages = match from {
+        Side::Rest => rest_answers(),
+        Side::Rpc => rpc_answers(),
+    };
+    for sent in messages {
+        let Some((trip, taken)) = calls.built_in_trip(&sent) else {
+            continue;
+        };
+        direction.tried += 1;
+        let Ok(back) = &trip.back else { continue };
+        if back.same(&sent) {
+            continue;
+        }
+        let (rule, at, findings) = match taken {
+            Some(row) => (Rule::AnotherRow, row, &mut direction.losses),
+            None => (Rule::SuccessStatus, String::new(), &mut direction.norms),
+        };
+        if !findings
+            .iter()
+            .any(|known| known.rule == rule && known.at == at)
+        {
+            let witness = Witness {
+                sent,
+                there: trip.there,
+                back: trip.back,
+            };
+            findings.push(Finding { rule, at, witness });
+        }
+    }
+    direction
+}
+
+fn rest_answers() -> Vec<Message> {
+    let answer = |status: u16, kind: &'static str, body: &'static str| {
+        let mut reply = RestReply {
+            status,
+            body: Bytes::from_static(body.as_bytes()),
+            ..RestReply::default()
+        };
+        if !kind.is_empty() {
+            reply
+                .headers
+                .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        Message::RestReply(reply)
+    };
+    let (json, text) = ("application/json", "text/plain; charset=utf-8");
+    let mut answers = vec![
+        answer(200, json, "{\"zz\":1}"),
+        answer(200, json, "{}"),
+        answer(200, json, "[7]"),
+        answer(201, json, "{\"zz\":1}"),
+        answer(202, "", ""),
+        answer(204, "", ""),
+    ];
+    for status in [400, 401, 403, 404, 405, 409, 422, 429, 500, 502, 503] {
+        answers.push(answer(status, json, "{\"zz\":1}"));
+        answers.push(answer(status, text, "zz"));
+        answers.push(answer(status, "", ""));
+    }
+    answers
+}
+
+fn rpc_answers() -> Vec<Message> {
+    let results = ["{\"zz\":1}", "{}", "[7]", "null", "\"zz\""].map(Json::literal);
+    let mut answers: Vec<Message> = results
+        .map(|result| Message::RpcReply(Reply::Result(result)))
+        .into();
+    for code in [-32700, -32600, -32601, -32602, -32603, -32000, -32050, 7] {
+        for data in [None, Some(Json::literal("{\"zz\":1}"))] {
+            answers.push(Message::RpcReply(Reply::Error(ErrorObject {
+                code,
+                message: Json::literal("\"zz\""),
+                data,
+            })));
+        }
+    }
+    answers
+}

@@ -1,0 +1,149 @@
+//! A few values for each hole: the plain ones first, then those at which things break.
+
+use super::places::{Held, Places, Stand};
+use crate::domain::json::Json;
+use crate::domain::pattern::{Absence, Facts, Scalar, Shape};
+use crate::domain::percent::{Plus, decode};
+use crate::domain::route::{Route, SegmentPattern};
+
+/// The values that are tried for one hole; `None` is that there is none.
+#[derive(Debug, Clone)]
+pub(super) struct Samples {
+    /// Values that nothing is said of.
+    pub(super) plain: Vec<Json>,
+    /// Further ones.
+    pub(super) odd: Vec<Option<Json>>,
+}
+
+impl Samples {
+    /// The plain value of a round; a round is tried after the other until one passes.
+    pub(super) fn plain(&self, round: usize) -> Json {
+        let plain = self.plain.get(round % self.plain.len().max(1));
+        plain.cloned().unwrap_or(Json::literal("null"))
+    }
+
+    /// All values.
+    pub(super) fn all(&self) -> impl Iterator<Item = Option<Json>> {
+        let plain = self.plain.iter().cloned().map(Some);
+        plain.chain(self.odd.iter().cloned())
+    }
+}
+
+/// The values of all holes of a pair.
+pub(super) fn samples(facts: &Facts, sides: [&Places<'_>; 2]) -> Vec<Samples> {
+    let holes = facts.holes.iter().enumerate();
+    holes
+        .map(|(hole, fact)| {
+            let mut held = Vec::new();
+            for places in sides {
+                let own = |held: &&Held<'_>| held.slot.binds() == Some(hole);
+                held.extend(places.held.iter().filter(own));
+            }
+            of_hole(&fact.shape, &held)
+        })
+        .collect()
+}
+
+fn of_hole(shape: &Shape, held: &[&Held<'_>]) -> Samples {
+    let is_number = held.iter().any(|held| held.stand == Stand::Number);
+    let (mut plain, mut odd) = if is_number {
+        (jsons(&["418", "503", "409"]), Vec::new())
+    } else {
+        of_shape(shape)
+    };
+    for held in held {
+        match &held.slot.absence {
+            Absence::Refused => {}
+            Absence::Kept => odd.push(None),
+            Absence::Filled(default) | Absence::Implied(default) => {
+                plain.retain(|value| !value.same(default));
+                odd.push(Some(default.clone()));
+            }
+        }
+    }
+    if plain.is_empty() {
+        plain.extend(odd.iter().flatten().take(1).cloned());
+    }
+    odd.dedup();
+    Samples { plain, odd }
+}
+
+/// The path `items/a1` for a hole of the path that spans `items/*`.
+pub(super) fn spanned(route: &Route, hole: usize) -> Option<Json> {
+    let path = &route.rest_call.path;
+    let placed = path
+        .holes
+        .iter()
+        .find(|placed| placed.slot.binds() == Some(hole))?;
+    let segments = path.segments.get(placed.start..placed.end)?;
+    if segments == [SegmentPattern::One] {
+        return None;
+    }
+    let texts = segments.iter().map(|segment| match segment {
+        SegmentPattern::Literal(text) => {
+            decode(text, Plus::Literal).map_or_else(|_| text.clone(), std::borrow::Cow::into_owned)
+        }
+        SegmentPattern::One => "a1".to_owned(),
+        SegmentPattern::Rest => "b/c".to_owned(),
+    });
+    Some(Json::string(&texts.collect::<Vec<_>>().join("/")))
+}
+
+fn jsons(texts: &[&'static str]) -> Vec<Json> {
+    texts.iter().map(|text| Json::literal(text)).collect()
+}
+
+fn of_shape(shape: &Shape) -> (Vec<Json>, Vec<Option<Json>>) {
+    let (plain, odd): (Vec<Json>, Vec<Json>) = match shape {
+        Shape::Any => (
+            jsons(&["\"a1\"", "{\"k\":1.10}", "[7]"]),
+            jsons(&["7", "true", "null", "\"\"", "{}", "[]", "{\"k\": [1, {}]}"]),
+        ),
+        Shape::One(scalar) => of_scalar(scalar),
+        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+            let (plain, odd) = of_scalar(scalar);
+            let list = |values: &[&Json]| {
+                let texts = values
+                    .iter()
+                    .map(|value| String::from_utf8_lossy(value.as_bytes()));
+                Json::written(format!("[{}]", texts.collect::<Vec<_>>().join(",")))
+            };
+            let one = plain.iter().map(|value| list(&[value])).collect();
+            let two = plain.iter().chain(&odd).map(|value| list(&[value, value]));
+            (one, two.chain([Json::literal("[]")]).collect())
+        }
+        Shape::Object => (
+            jsons(&["{\"k\":1.10}", "{\"q\":[]}"]),
+            jsons(&["{}", "{\"k\": \"\\u0041\"}"]),
+        ),
+        Shape::Array => (jsons(&["[7]", "[\"a1\",{}]"]), jsons(&["[]"])),
+        Shape::Null => (jsons(&["null"]), Vec::new()),
+    };
+    (plain, odd.into_iter().map(Some).collect())
+}
+
+fn of_scalar(scalar: &Scalar) -> (Vec<Json>, Vec<Json>) {
+    match scalar {
+        Scalar::String => (
+            jsons(&["\"a1\"", "\"q\"", "\"Z_9\""]),
+            jsons(&[
+                "\"\"",
+                "\"b c/d?&=+%\"",
+                "\"\\u00e9\"",
+                "\"7\"",
+                "\"null\"",
+                "\" \"",
+            ]),
+        ),
+        Scalar::Integer => (
+            jsons(&["7", "42", "-3"]),
+            jsons(&["0", "123456789012345678901234567890"]),
+        ),
+        Scalar::Number => (jsons(&["1.5", "42", "-3"]), jsons(&["0", "1.10", "1e3"])),
+        Scalar::Boolean => (jsons(&["true", "false"]), Vec::new()),
+        Scalar::Enum(words) => (
+            words.iter().map(|word| Json::string(word)).collect(),
+            Vec::new(),
+        ),
+    }
+}

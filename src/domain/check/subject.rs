@@ -1,0 +1,340 @@
+//! What is proven at a time: the calls, or the replies of one row, that come from one side.
+//!
+//! A subject makes up messages of its side, and sends them there and back through the same code that
+//! serves calls. It draws no conclusions.
+
+use http::HeaderMap;
+
+use super::message::{Message, header_map};
+use super::places::Places;
+use super::samples::{Samples, samples, spanned};
+use super::twist::Twist;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+use crate::domain::outcome::{BodyPattern, ReplyLimits, Row, RpcReplyPattern};
+use crate::domain::pattern::{
+    Bindings, Bound, Facts, Misfit, Pattern, Presence, Reading, Scope, Strangers, Words, Writing,
+};
+use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::route::{HeaderItem, QueryItem, Route, RouteTable, write_url};
+use crate::domain::side::Side;
+use crate::domain::translate::{Terms, write_body, write_headers};
+
+/// What holds for the proof: the nesting is that of the default limits, the time stands still.
+pub(super) const TERMS: Terms = Terms {
+    depth: 128,
+    now: noon,
+};
+
+pub(super) const LIMITS: ReplyLimits = ReplyLimits {
+    depth: 128,
+    error_text: usize::MAX,
+};
+
+fn noon() -> String {
+    "2026-01-01T12:00:00Z".to_owned()
+}
+
+/// How many made-up messages of one subject are sent there and back.
+const MOST: usize = 160;
+
+/// The calls, or the replies of one row, that come from one side.
+#[derive(Debug)]
+pub(super) struct Subject<'t> {
+    pub(super) table: &'t RouteTable,
+    /// The route, by its place in the table.
+    pub(super) place: usize,
+    pub(super) route: &'t Route,
+    /// The row, by its place in the outcomes; none for calls.
+    pub(super) row: Option<usize>,
+    pub(super) from: Side,
+    /// The places of the side that messages come from, and of the other one.
+    pub(super) here: Places<'t>,
+    pub(super) there: Places<'t>,
+    pub(super) samples: Vec<Samples>,
+    /// What the holes of the call are that a reply answers.
+    pub(super) call: Bindings,
+    /// The route without its outcomes, which is cheap to copy.
+    bare: Route,
+    round: usize,
+}
+
+/// Values of holes in place of the plain ones; `None` is that there is none.
+pub(super) type Chosen<'c> = &'c [(usize, Option<Json>)];
+
+impl<'t> Subject<'t> {
+    /// The calls of a route that come from one side.
+    pub(super) fn calls(table: &'t RouteTable, place: usize, from: Side) -> Subject<'t> {
+        let route = table.route(place);
+        let here = Places::of_call(route, from);
+        let there = Places::of_call(route, from.other());
+        let mut samples = samples(&route.facts, [&here, &there]);
+        for (hole, samples) in samples.iter_mut().enumerate() {
+            if let Some(path) = spanned(route, hole) {
+                samples.plain = vec![path];
+            }
+        }
+        let bare = Route {
+            outcomes: Default::default(),
+            examples: Vec::new(),
+            ..route.clone()
+        };
+        let mut subject = Subject {
+            table,
+            place,
+            route,
+            row: None,
+            from,
+            here,
+            there,
+            samples,
+            call: Bindings::default(),
+            bare,
+            round: 0,
+        };
+        subject.settle();
+        subject
+    }
+
+    /// The replies of a row that come from one side's servers, to a call that `calls` makes up.
+    pub(super) fn replies(calls: &Subject<'t>, row: usize, from: Side) -> Subject<'t> {
+        let route = calls.route;
+        let pair = &route.outcomes.rows()[row];
+        let here = Places::of_reply(pair, from);
+        let there = Places::of_reply(pair, from.other());
+        let mut subject = Subject {
+            row: Some(row),
+            from,
+            samples: samples(&pair.facts, [&here, &there]),
+            here,
+            there,
+            call: calls.bindings(&[], 1),
+            bare: calls.bare.clone(),
+            table: calls.table,
+            place: calls.place,
+            route,
+            round: 0,
+        };
+        subject.settle();
+        subject
+    }
+
+    /// Finds plain values that pass; those of the first round where none do.
+    fn settle(&mut self) {
+        let passes = |subject: &Subject<'_>| {
+            let message = subject.message(None, &[]);
+            let trip = message.as_ref().and_then(|sent| subject.trip(sent));
+            trip.is_some_and(|trip| trip.back.is_ok())
+        };
+        for round in 0..3 {
+            self.round = round;
+            if passes(self) {
+                return;
+            }
+        }
+        self.round = 0;
+    }
+
+    pub(super) fn pair(&self) -> Option<&'t Row> {
+        self.row.map(|row| &self.route.outcomes.rows()[row])
+    }
+
+    pub(super) fn facts(&self) -> &'t Facts {
+        self.pair().map_or(&self.route.facts, |row| &row.facts)
+    }
+
+    /// The plain value of a hole.
+    pub(super) fn plain(&self, hole: usize) -> Option<Json> {
+        Some(self.samples.get(hole)?.plain(self.round))
+    }
+
+    /// Plain values but for those that are chosen; holes of lists have as many elements, the first one as chosen.
+    fn bindings(&self, chosen: Chosen<'_>, elements: usize) -> Bindings {
+        let facts = self.facts();
+        let mut bindings = Bindings::of(facts.holes.len());
+        for (hole, fact) in facts.holes.iter().enumerate() {
+            let plain = self.plain(hole);
+            let own = chosen.iter().find(|(of, _)| *of == hole);
+            let value = own.map_or_else(|| plain.clone(), |(_, value)| value.clone());
+            let bound = |value: Option<Json>| value.map_or(Bound::Absent, Bound::Value);
+            let (mut bound, mut others) = (bound(value), bound(plain));
+            for _ in 0..fact.depth {
+                let mut list = vec![others.clone(); elements];
+                if let Some(first) = list.first_mut() {
+                    *first = bound;
+                }
+                bound = Bound::Each(list);
+                others = Bound::Each(vec![others; elements]);
+            }
+            bindings.set(hole, bound);
+        }
+        bindings
+    }
+
+    /// A message with one place changed; none where these values cannot be written.
+    pub(super) fn message(&self, twist: Option<&Twist<'_>>, chosen: Chosen<'_>) -> Option<Message> {
+        self.sized(twist, (chosen, 1))
+    }
+
+    /// The same with as many elements in lists.
+    pub(super) fn sized(
+        &self,
+        twist: Option<&Twist<'_>>,
+        (chosen, elements): (Chosen<'_>, usize),
+    ) -> Option<Message> {
+        let bindings = self.bindings(chosen, elements);
+        let written = match self.pair() {
+            None => self.call(twist, &bindings),
+            Some(row) => self.reply(row, twist, bindings),
+        };
+        written.ok()
+    }
+
+    /// Each hole with each of its values, the others plain; lists of no, one and two elements.
+    pub(super) fn made_up(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for elements in [1, 0, 2] {
+            messages.extend(self.sized(None, (&[], elements)));
+        }
+        let mut all_absent = Vec::new();
+        for (hole, samples) in self.samples.iter().enumerate() {
+            for value in samples.all() {
+                if messages.len() >= MOST {
+                    break;
+                }
+                if value.is_none() {
+                    all_absent.push((hole, None));
+                }
+                messages.extend(self.sized(None, (&[(hole, value)], 2)));
+            }
+        }
+        messages.extend(self.message(None, &all_absent));
+        messages
+    }
+
+    fn call(&self, twist: Option<&Twist<'_>>, bindings: &Bindings) -> Result<Message, Misfit> {
+        let writing = Writing::of(Scope {
+            bindings,
+            call: None,
+            now: TERMS.now,
+        });
+        match self.from {
+            Side::Rest => {
+                let route = self.twisted_route(twist);
+                let call = route
+                    .as_ref()
+                    .map_or(&self.route.rest_call, |route| &route.rest_call);
+                let target = write_url(route.as_ref().unwrap_or(self.route), &writing)?;
+                let headers = write_headers(&call.headers, &writing)?;
+                let body = call.body.as_ref().map(|body| write_body(body, &writing));
+                Ok(Message::RestCall {
+                    method: self.route.method.clone(),
+                    target,
+                    headers: header_map(headers),
+                    body: body.transpose()?.flatten().map(json),
+                })
+            }
+            Side::Rpc => {
+                let call = &self.route.rpc_call;
+                let words = words(twist, &call.method);
+                let method = words.write(&writing)?.pop();
+                let params = pattern(twist, &call.params);
+                let mut out = PiecesWriter::with_capacity(64);
+                let written = params.write(&writing, &mut out)?;
+                Ok(Message::RpcCall {
+                    method: method.unwrap_or_default().into_owned(),
+                    params: (written == Presence::Present).then(|| json(out.finish())),
+                })
+            }
+        }
+    }
+
+    fn twisted_route(&self, twist: Option<&Twist<'_>>) -> Option<Route> {
+        let twist = twist?;
+        let own = &self.route.rest_call;
+        let mut route = self.bare.clone();
+        let query = own.query.iter().map(|item| QueryItem {
+            key: item.key.clone(),
+            words: twist.words(&item.words),
+        });
+        route.rest_call.query = query.collect();
+        route.rest_call.headers = headers(twist, &own.headers);
+        route.rest_call.body = own.body.as_ref().map(|body| twist.pattern(body));
+        Some(route)
+    }
+
+    fn reply(
+        &self,
+        row: &Row,
+        twist: Option<&Twist<'_>>,
+        bindings: Bindings,
+    ) -> Result<Message, Misfit> {
+        let mut reading = Reading::of(0, Strangers::Open, TERMS.depth);
+        reading.bindings = bindings;
+        let mut row = row.clone();
+        if let (Some(twist), Some(own)) = (twist, self.pair()) {
+            twist_row(&mut row, own, twist);
+        }
+        Ok(match self.from {
+            Side::Rest => {
+                Message::of_rest_answer(row.write_rest(&reading, &self.call, TERMS)?.answer)
+            }
+            Side::Rpc => Message::of_rpc_answer(row.write_rpc(&reading, &self.call, TERMS)?.answer),
+        })
+    }
+}
+
+pub(super) fn json(pieces: Pieces) -> Json {
+    Json::written(pieces.into_bytes().to_vec())
+}
+
+fn words(twist: Option<&Twist<'_>>, words: &Words) -> Words {
+    twist.map_or_else(|| words.clone(), |twist| twist.words(words))
+}
+
+fn pattern(twist: Option<&Twist<'_>>, pattern: &Pattern) -> Pattern {
+    twist.map_or_else(|| pattern.clone(), |twist| twist.pattern(pattern))
+}
+
+fn headers(twist: &Twist<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
+    let items = items.iter().map(|item| HeaderItem {
+        name: item.name.clone(),
+        words: twist.words(&item.words),
+    });
+    items.collect()
+}
+
+fn twist_row(row: &mut Row, own: &Row, twist: &Twist<'_>) {
+    row.rest.headers = headers(twist, &own.rest.headers);
+    match &own.rest.body {
+        BodyPattern::Nothing | BodyPattern::Anything => {}
+        BodyPattern::Json(body) => row.rest.body = BodyPattern::Json(twist.pattern(body)),
+        BodyPattern::Text(text) => row.rest.body = BodyPattern::Text(twist.words(text)),
+    }
+    match (&own.rpc, &mut row.rpc) {
+        (RpcReplyPattern::Result(own), RpcReplyPattern::Result(result)) => {
+            *result = twist.pattern(own);
+        }
+        (
+            RpcReplyPattern::Error {
+                message: own_message,
+                data: own_data,
+                ..
+            },
+            RpcReplyPattern::Error { message, data, .. },
+        ) => {
+            *message = own_message.as_ref().map(|own| twist.pattern(own));
+            *data = own_data.as_ref().map(|own| twist.pattern(own));
+        }
+        (RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. }, _) => {}
+    }
+}
+
+/// The headers that a message bears, for those that change them.
+pub(super) fn headers_of(message: &mut Message) -> Option<&mut HeaderMap> {
+    match message {
+        Message::RestCall { headers, .. } => Some(headers),
+        Message::RestReply(reply) => Some(&mut reply.headers),
+        Message::RpcCall { .. } | Message::RpcReply(Reply::Result(_) | Reply::Error(_)) => None,
+    }
+}

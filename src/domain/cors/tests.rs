@@ -1,0 +1,310 @@
+use http::header::ORIGIN;
+
+use super::*;
+
+const APP: &str = "https://app.example";
+
+fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+    let fields = fields.iter();
+    fields
+        .map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        })
+        .collect()
+}
+
+/// The fields by name, those of one name on one line.
+fn shown(headers: &HeaderMap) -> Vec<String> {
+    let mut lines: Vec<String> = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn listed() -> Cors {
+    Cors {
+        origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
+        headers: RequestHeaders::Mirrored,
+        expose: vec![HeaderName::from_static("x-total")],
+        credentials: WithCredentials::Yes,
+        max_age: Some(Duration::from_millis(600_900)),
+    }
+}
+
+fn any() -> Cors {
+    Cors {
+        origins: Origins::Any,
+        headers: RequestHeaders::Listed(vec![HeaderName::from_static("x-tenant")]),
+        expose: Vec::new(),
+        credentials: WithCredentials::No,
+        max_age: None,
+    }
+}
+
+fn marked(cors: &Cors, origin: Option<&'static str>) -> Vec<String> {
+    let mut answer = HeaderMap::new();
+    let origin = origin.map(HeaderValue::from_static);
+    cors.mark(origin.as_ref(), &mut answer);
+    shown(&answer)
+}
+
+#[test]
+fn an_origin_is_a_scheme_a_host_and_a_port() {
+    for text in [
+        APP,
+        "http://localhost:3000",
+        "http://[::1]:8080",
+        "https://app.example:80",
+        "capacitor://localhost",
+        "chrome-extension://abc",
+    ] {
+        assert_eq!(
+            Origin::parse(text).as_ref().map(Origin::as_str),
+            Ok(text),
+            "{text}"
+        );
+    }
+    for text in [
+        "",
+        "null",
+        "app.example",
+        "//app.example",
+        "https://",
+        "https://app.example/",
+        "https://app.example?x",
+        "https://me@app.example",
+        "https://*.example",
+        "https://app.example:",
+        "https://app.example:99999",
+        "1x://app.example",
+        "https://app example",
+    ] {
+        assert_eq!(Origin::parse(text), Err(OriginError::Shape), "{text}");
+    }
+}
+
+#[test]
+fn an_origin_has_one_spelling() {
+    for (text, spelled) in [
+        ("HTTPS://App.Example", APP),
+        ("https://app.example:443", APP),
+        ("http://app.example:80", "http://app.example"),
+        ("https://app.example:0443", APP),
+    ] {
+        let wrong = OriginError::Spelling(spelled.to_owned());
+        assert_eq!(Origin::parse(text), Err(wrong), "{text}");
+    }
+}
+
+#[test]
+fn a_listed_origin_is_named_with_what_its_page_may_read() {
+    assert_eq!(
+        marked(&listed(), Some(APP)),
+        [
+            "access-control-allow-credentials: true",
+            "access-control-allow-origin: https://app.example",
+            "access-control-expose-headers: x-total",
+            "vary: origin",
+        ]
+    );
+}
+
+#[test]
+fn no_other_origin_is_told_more_than_that_answers_differ() {
+    for origin in [
+        None,
+        Some("https://evil.example"),
+        Some("http://app.example"),
+        Some("https://app.example:444"),
+        Some("https://APP.example"),
+        Some("https://app.example.evil.example"),
+        Some("null"),
+        Some("*"),
+        Some(""),
+    ] {
+        assert_eq!(marked(&listed(), origin), ["vary: origin"], "{origin:?}");
+    }
+}
+
+#[test]
+fn where_every_origin_is_admitted_answers_are_the_same_for_all() {
+    for origin in [None, Some(APP), Some("null")] {
+        let lines = marked(&any(), origin);
+        assert_eq!(lines, ["access-control-allow-origin: *"], "{origin:?}");
+    }
+}
+
+#[test]
+fn an_answer_has_one_origin_and_keeps_what_else_it_varies_by() {
+    let mut answer = headers(&[
+        ("access-control-allow-origin", "https://other.example"),
+        ("vary", "accept-language"),
+    ]);
+    let origin = HeaderValue::from_static(APP);
+    listed().mark(Some(&origin), &mut answer);
+    let named = answer.get_all(ACCESS_CONTROL_ALLOW_ORIGIN).iter();
+    assert_eq!(named.collect::<Vec<_>>(), [APP]);
+    let vary = answer.get_all(VARY).iter();
+    assert_eq!(vary.collect::<Vec<_>>(), ["accept-language", "origin"]);
+}
+
+const VARY_ASKED: &str =
+    "vary: origin, access-control-request-method, access-control-request-headers";
+
+#[test]
+fn a_preflight_is_told_the_methods_and_the_headers_that_it_asks_for() {
+    let mut asked = headers(&[
+        ("origin", APP),
+        ("access-control-request-headers", "content-type, X-Tenant,,"),
+    ]);
+    asked.append(
+        ACCESS_CONTROL_REQUEST_HEADERS,
+        HeaderValue::from_static("x-b,no token"),
+    );
+    let answer = listed().preflight(&asked, &[Method::DELETE, Method::PUT]);
+    assert_eq!(
+        shown(&answer),
+        [
+            "access-control-allow-credentials: true",
+            "access-control-allow-headers: content-type, x-tenant, x-b",
+            "access-control-allow-methods: DELETE, PUT",
+            "access-control-allow-origin: https://app.example",
+            "access-control-max-age: 600",
+            VARY_ASKED,
+        ]
+    );
+}
+
+#[test]
+fn a_preflight_is_told_the_headers_that_are_listed_whatever_it_asks_for() {
+    let asked = headers(&[("origin", APP), ("access-control-request-headers", "x-b")]);
+    assert_eq!(
+        shown(&any().preflight(&asked, &[Method::PUT])),
+        [
+            "access-control-allow-headers: x-tenant",
+            "access-control-allow-methods: PUT",
+            "access-control-allow-origin: *",
+            VARY_ASKED,
+        ]
+    );
+}
+
+#[test]
+fn a_preflight_of_another_origin_is_told_nothing() {
+    for asked in [headers(&[("origin", "https://evil.example")]), headers(&[])] {
+        let answer = listed().preflight(&asked, &[Method::PUT]);
+        assert_eq!(shown(&answer), [VARY_ASKED], "{asked:?}");
+    }
+}
+
+#[test]
+fn a_preflight_has_an_origin_and_the_method_of_its_call() {
+    let whole = [("origin", APP), ("access-control-request-method", "PUT")];
+    let asked = |method: &Method, fields| asked_method(method, &headers(fields));
+    assert_eq!(asked(&Method::OPTIONS, &whole), Some(Method::PUT));
+    assert_eq!(asked(&Method::GET, &whole), None);
+    assert_eq!(asked(&Method::OPTIONS, &whole[..1]), None);
+    assert_eq!(asked(&Method::OPTIONS, &whole[1..]), None);
+    let odd = [("origin", APP), ("access-control-request-method", "P UT")];
+    assert_eq!(asked(&Method::OPTIONS, &odd), None);
+}
+
+#[test]
+fn two_origins_are_nobodys() {
+    let mut twice = headers(&[("origin", APP), ("host", "app.example")]);
+    twice.append(ORIGIN, HeaderValue::from_static(APP));
+    assert_eq!(origin(&twice), None);
+    let uri = Uri::from_static("/");
+    let cors = listed();
+    assert_eq!(
+        guard(&[], Some(&cors), (&uri, &twice)),
+        Err(Foreign::Origin)
+    );
+}
+
+#[test]
+fn a_page_of_the_host_itself_may_ask() {
+    let rows = [
+        ("http://api.example", "api.example", true),
+        ("http://api.example", "API.example:80", true),
+        ("https://api.example", "api.example", true),
+        ("https://api.example", "api.example:443", true),
+        ("https://api.example:8443", "api.example:8443", true),
+        ("http://[::1]:8080", "[::1]:8080", true),
+        ("http://api.example", "api.example:8080", false),
+        ("http://api.example:3000", "api.example:8080", false),
+        ("http://evil.example", "api.example", false),
+        ("http://api.example.evil.example", "api.example", false),
+        ("capacitor://api.example", "api.example", false),
+        ("null", "api.example", false),
+        ("http://api.example", "", false),
+    ];
+    for (origin, host, may) in rows {
+        let asked = headers(&[("origin", origin), ("host", host)]);
+        let found = guard(&[], None, (&Uri::from_static("/"), &asked));
+        let expected = if may { Ok(()) } else { Err(Foreign::Origin) };
+        assert_eq!(found, expected, "{origin} at {host}");
+    }
+}
+
+#[test]
+fn who_is_no_browser_and_whom_cors_admits_may_ask() {
+    let root = Uri::from_static("/");
+    let from = |cors: Option<&Cors>, origin: Option<&'static str>| {
+        let mut asked = headers(&[("host", "api.example")]);
+        asked.extend(origin.map(|origin| (ORIGIN, HeaderValue::from_static(origin))));
+        guard(&[], cors, (&root, &asked))
+    };
+    assert_eq!(from(None, None), Ok(()));
+    assert_eq!(from(None, Some(APP)), Err(Foreign::Origin));
+    assert_eq!(from(Some(&listed()), Some(APP)), Ok(()));
+    assert_eq!(
+        from(Some(&listed()), Some("https://evil.example")),
+        Err(Foreign::Origin)
+    );
+    assert_eq!(from(Some(&any()), Some("https://evil.example")), Ok(()));
+}
+
+#[test]
+fn only_the_hosts_that_are_listed_are_answered() {
+    let hosts =
+        ["api.example", "localhost:8080", "[::1]"].map(|host| HostName::parse(host).unwrap());
+    let rows = [
+        ("api.example", true),
+        ("API.EXAMPLE:9000", true),
+        ("localhost:8080", true),
+        ("[::1]:9000", true),
+        ("localhost", false),
+        ("localhost:8081", false),
+        ("rebound.example", false),
+        ("", false),
+    ];
+    for (host, may) in rows {
+        let asked = headers(&[("host", host)]);
+        let found = guard(&hosts, None, (&Uri::from_static("/"), &asked));
+        let expected = if may { Ok(()) } else { Err(Foreign::Host) };
+        assert_eq!(found, expected, "{host}");
+    }
+    let nameless = (&Uri::from_static("/"), &HeaderMap::new());
+    assert_eq!(guard(&hosts, None, nameless), Err(Foreign::Host));
+}
+
+#[test]
+fn the_host_of_an_absolute_target_is_the_one_that_is_asked() {
+    let hosts = [HostName::parse("api.example").unwrap()];
+    let absolute = Uri::from_static("http://rebound.example/x");
+    let asked = headers(&[("host", "api.example")]);
+    assert_eq!(guard(&hosts, None, (&absolute, &asked)), Err(Foreign::Host));
+}
+
+#[test]
+fn a_host_has_no_scheme_path_or_wildcard() {
+    for text in ["", "http://a", "a/b", "*.a", "me@a", "a:", "a:x", "a b"] {
+        assert_eq!(HostName::parse(text), None, "{text}");
+    }
+}

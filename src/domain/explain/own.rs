@@ -1,0 +1,88 @@
+//! What the proxy itself answers, explained.
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::{Answer, Case, Decided, Explanation, Value};
+use crate::domain::claim;
+use crate::domain::failure::Failure;
+use crate::domain::jsonrpc::{self, Call};
+use crate::domain::local::LocalAnswer;
+use crate::domain::pieces::Pieces;
+use crate::domain::rollout::Why;
+
+/// Whether the proxy itself answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    /// It does, and everything is told.
+    Told,
+    /// It does not.
+    No,
+}
+
+/// A REST call: one that a `[[local]]` answers, or a preflight.
+pub(super) fn rest(case: &Case<'_>, explanation: &mut Explanation) -> Result<Own, Failure> {
+    let (plan, head) = (case.plan, case.asked.head);
+    let found = claim::local(plan, head);
+    if !matches!(found, Ok(None)) {
+        decided(case, Why::Local, explanation);
+    }
+    if let Some(local) = found? {
+        explanation.answer = Some(answer(
+            case,
+            (local.status.as_u16(), &local.headers),
+            &local.body,
+        ));
+        return Ok(Own::Told);
+    }
+    let Some(headers) = claim::preflight(plan, case.caller, head) else {
+        return Ok(Own::No);
+    };
+    decided(case, Why::Preflight, explanation);
+    explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
+    Ok(Own::Told)
+}
+
+/// An RPC call that a `[[local]]` answers.
+pub(super) fn rpc(
+    case: &Case<'_>,
+    call: &Call,
+    explanation: &mut Explanation,
+) -> Result<Own, Failure> {
+    let Some(local) = case.plan.locals.rpc(&call.method) else {
+        return Ok(Own::No);
+    };
+    decided(case, Why::Local, explanation);
+    claim::guard(case.plan, case.asked.head)?;
+    if let Some(id) = &call.id {
+        let message = match local {
+            LocalAnswer::Result(result) => {
+                jsonrpc::result(id, Pieces::from(result.clone().into_bytes()))
+            }
+            LocalAnswer::Error(error) => jsonrpc::error(id, error),
+        };
+        let message = message.into_bytes();
+        explanation.answer = Some(answer(case, (200, &HeaderMap::new()), &message));
+    }
+    Ok(Own::Told)
+}
+
+fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
+    explanation.decision = Some(Decided {
+        stage: "none",
+        why: case.plan.rollout.describe(why),
+        passed_over: Vec::new(),
+    });
+}
+
+fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> Answer {
+    let hidden = case.secrets().hide_bytes(body);
+    Answer {
+        row: None,
+        status,
+        headers: case.headers(headers),
+        body: (!body.is_empty()).then(|| Value::of(hidden)),
+        dropped: 0,
+        note: Some("by the proxy itself"),
+    }
+}

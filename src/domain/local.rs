@@ -1,0 +1,221 @@
+//! What the proxy itself answers, before any route and any stage.
+//!
+//! How a call is read and an answer is sent is not known here. Laws: a text beats a glob, a narrower glob a
+//! wider one, and two that take the same calls without one being narrower do not stand side by side; a path
+//! that is answered is answered in its normal form only, and no other form of it passes by.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+use super::failure::Blame;
+use super::json::Json;
+use super::jsonrpc::ErrorObject;
+use super::rollout::Glob;
+use super::route::{PathError, Segments};
+
+/// One answer of the proxy's own.
+#[derive(Debug, Clone)]
+pub enum Local {
+    /// To a REST call.
+    Rest(RestLocal),
+    /// To RPC calls.
+    Rpc(RpcLocal),
+}
+
+/// The answer to a REST call.
+#[derive(Debug, Clone)]
+pub struct RestLocal {
+    /// The HTTP method; GET answers HEAD as well.
+    pub method: Method,
+    /// The path, in normal form.
+    pub path: String,
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The content.
+    pub body: Bytes,
+}
+
+/// The answer to RPC calls.
+#[derive(Debug, Clone)]
+pub struct RpcLocal {
+    /// Which methods.
+    pub method: Glob,
+    /// What they are answered with, where they have an id.
+    pub answer: LocalAnswer,
+}
+
+/// What an RPC call is answered with.
+#[derive(Debug, Clone)]
+pub enum LocalAnswer {
+    /// Success.
+    Result(Json),
+    /// Failure.
+    Error(ErrorObject),
+}
+
+/// Two local answers to the same calls, neither of which is narrower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overlap {
+    /// The later one, by its place in the list.
+    pub local: usize,
+    /// The earlier one.
+    pub with: usize,
+}
+
+/// Whether the proxy itself answers a REST call.
+#[derive(Debug, Clone, Copy)]
+pub enum LocalFound<'l> {
+    /// With this.
+    Answer(&'l RestLocal),
+    /// It would for a program that tidies the path up.
+    Irregular(PathError),
+    /// It does not.
+    Nothing,
+}
+
+/// All answers of the proxy's own.
+#[derive(Debug, Default)]
+pub struct Locals {
+    rest: HashMap<String, Vec<RestLocal>>,
+    rpc: HashMap<String, LocalAnswer>,
+    /// The narrower before the wider.
+    globs: Vec<RpcLocal>,
+}
+
+impl Locals {
+    /// Arranges the answers.
+    ///
+    /// # Errors
+    /// Every pair that takes the same calls.
+    pub fn build(all: Vec<Local>) -> Result<Locals, Vec<Overlap>> {
+        let overlaps: Vec<Overlap> = all
+            .iter()
+            .enumerate()
+            .filter_map(|(local, one)| {
+                let with = all[..local].iter().position(|other| clash(one, other))?;
+                Some(Overlap { local, with })
+            })
+            .collect();
+        if !overlaps.is_empty() {
+            return Err(overlaps);
+        }
+        let mut locals = Locals::default();
+        for local in all {
+            match local {
+                Local::Rest(local) => {
+                    let path = locals.rest.entry(local.path.clone());
+                    path.or_default().push(local);
+                }
+                Local::Rpc(local) if local.method.is_literal() => {
+                    let method = local.method.as_str().to_owned();
+                    locals.rpc.insert(method, local.answer);
+                }
+                Local::Rpc(local) => locals.globs.push(local),
+            }
+        }
+        // Those that share a call lie one within the other, and the narrower one lies within more of them.
+        let globs: Vec<Glob> = locals
+            .globs
+            .iter()
+            .map(|local| local.method.clone())
+            .collect();
+        let around = |local: &RpcLocal| {
+            let wider = globs.iter().filter(|glob| local.method.is_within(glob));
+            std::cmp::Reverse(wider.count())
+        };
+        locals.globs.sort_by_key(around);
+        Ok(locals)
+    }
+
+    /// The answer to the calls of an RPC method.
+    #[must_use]
+    pub fn rpc(&self, method: &str) -> Option<&LocalAnswer> {
+        self.rpc.get(method).or_else(|| {
+            let fits = |local: &&RpcLocal| local.method.fits(method);
+            self.globs.iter().find(fits).map(|local| &local.answer)
+        })
+    }
+
+    /// The answer to a REST call.
+    #[must_use]
+    pub fn rest(&self, method: &Method, path: &str) -> LocalFound<'_> {
+        if self.rest.is_empty() {
+            return LocalFound::Nothing;
+        }
+        let segments = Segments::split(path);
+        let found = match segments.irregular() {
+            None => self.at(&segments.normal(), method).map(LocalFound::Answer),
+            Some(why) => {
+                let tidied = self.at(&segments.tidied().normal(), method);
+                tidied.map(|_| LocalFound::Irregular(why))
+            }
+        };
+        found.unwrap_or(LocalFound::Nothing)
+    }
+
+    /// The methods that are answered at a path.
+    #[must_use]
+    pub fn methods(&self, path: &str) -> Vec<Method> {
+        if self.rest.is_empty() {
+            return Vec::new();
+        }
+        let here = self.rest.get(&Segments::split(path).normal());
+        let here = here.into_iter().flatten();
+        here.map(|local| local.method.clone()).collect()
+    }
+
+    fn at(&self, path: &str, method: &Method) -> Option<&RestLocal> {
+        let here = self.rest.get(path)?;
+        let of = |method: &Method| here.iter().find(|local| local.method == *method);
+        // HEAD is GET without the content (RFC 9110 §9.3.2).
+        of(method).or_else(|| of(&Method::GET).filter(|_| *method == Method::HEAD))
+    }
+}
+
+/// Whether two answers take the same calls without one being narrower.
+fn clash(one: &Local, other: &Local) -> bool {
+    match (one, other) {
+        (Local::Rest(one), Local::Rest(other)) => {
+            (&one.method, &one.path) == (&other.method, &other.path)
+        }
+        (Local::Rpc(one), Local::Rpc(other)) => {
+            let (one, other) = (&one.method, &other.method);
+            one.meets(other) && one.is_within(other) == other.is_within(one)
+        }
+        (Local::Rest(_), Local::Rpc(_)) | (Local::Rpc(_), Local::Rest(_)) => false,
+    }
+}
+
+impl RestLocal {
+    /// Whom the answer blames, if it reports an error.
+    #[must_use]
+    pub fn blame(&self) -> Option<Blame> {
+        Blame::of_status(self.status.as_u16()).map(own)
+    }
+}
+
+impl LocalAnswer {
+    /// Whom the answer blames, and its code, if it reports an error.
+    #[must_use]
+    pub fn blame(&self) -> Option<(Blame, i64)> {
+        match self {
+            LocalAnswer::Result(_) => None,
+            LocalAnswer::Error(error) => Some((own(Blame::of_code(error.code)), error.code)),
+        }
+    }
+}
+
+/// No upstream is asked, so none is to blame.
+fn own(blame: Blame) -> Blame {
+    match blame {
+        Blame::Client => Blame::Client,
+        Blame::Upstream | Blame::Proxy => Blame::Proxy,
+    }
+}
+
+#[cfg(test)]
+mod tests;

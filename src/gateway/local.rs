@@ -1,0 +1,65 @@
+//! What the proxy itself answers, before any route: in the record, and on the wire.
+//!
+//! Which answer a call has, and whether it may have it, the domain says.
+
+use http::request;
+
+use super::record::Record;
+use super::render::{self, Answer, Whole};
+use crate::domain::claim::{self, Head};
+use crate::domain::failure::Failure;
+use crate::domain::jsonrpc::{self, Call, RequestId};
+use crate::domain::local::LocalAnswer;
+use crate::domain::pieces::Pieces;
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Why;
+
+/// The answer to a REST call, if the proxy itself has one.
+pub(super) fn rest(
+    record: &mut Record,
+    plan: &Plan,
+    head: Head<'_>,
+) -> Result<Option<Answer>, Failure> {
+    let found = claim::local(plan, head);
+    if !matches!(found, Ok(None)) {
+        record.stays_here(Why::Local);
+    }
+    let Some(local) = found? else {
+        return Ok(None);
+    };
+    let error = local.blame().map(|blame| (blame, None));
+    record.answered_here(local.status.as_u16(), error);
+    Ok(Some(Answer::Whole(Box::new(Whole {
+        status: local.status,
+        headers: local.headers.clone(),
+        body: Pieces::from(local.body.clone()),
+    }))))
+}
+
+/// The answer to an RPC call, if the proxy itself has one. To a notification it is not sent.
+pub(super) fn rpc(
+    record: &mut Record,
+    plan: &Plan,
+    (head, call): (&request::Parts, &Call),
+) -> Result<Option<Whole>, Failure> {
+    let Some(answer) = plan.locals.rpc(&call.method) else {
+        return Ok(None);
+    };
+    record.stays_here(Why::Local);
+    let asked = Head {
+        method: &head.method,
+        uri: &head.uri,
+        headers: &head.headers,
+    };
+    claim::guard(plan, asked)?;
+    let id = call.id.clone().unwrap_or(RequestId::null());
+    let whole = render::rpc_message(match answer {
+        LocalAnswer::Result(result) => {
+            jsonrpc::result(&id, Pieces::from(result.clone().into_bytes()))
+        }
+        LocalAnswer::Error(error) => jsonrpc::error(&id, error),
+    });
+    let error = answer.blame().map(|(blame, code)| (blame, Some(code)));
+    record.answered_here(whole.status.as_u16(), error);
+    Ok(Some(whole))
+}
