@@ -208,11 +208,6 @@ pub fn rest_to_rpc(
     })
 }
 
-/// About as much as writing a value anew will copy, so that the buffer does not grow.
-fn room(value: Option<&Json>) -> usize {
-    256 + value.map_or(0, |value| value.as_bytes().len().min(512))
-}
-
 /// What a body carries to params must not be taken for the protocol's own member.
 fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
     let carries =
@@ -233,6 +228,11 @@ fn names_protocol(value: &Json) -> bool {
     // Few values have the member, and looking for its first letter costs next to nothing.
     let text = value.as_bytes();
     memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""))
+}
+
+/// About as much as writing a value anew will copy, so that the buffer does not grow.
+fn room(value: Option<&Json>) -> usize {
+    256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
 /// Checks a value against the schema of its route.
@@ -350,7 +350,10 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
+        Some(pattern) => {
+            let out = PiecesWriter::with_capacity(room(call.1));
+            write_body(pattern, &writing, out).map_err(in_params)?
+        }
         None => None,
     };
     Ok(ToRest {
@@ -366,8 +369,8 @@ pub fn rpc_to_rest(
 pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
+    mut body: PiecesWriter,
 ) -> Result<Option<Pieces>, BindError> {
-    let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
     let is_empty = |chunk: &bytes::Bytes| {

@@ -200,9 +200,16 @@ fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(
             code.note(Side::Rpc, resolver)
                 .map_err(|error| error.under("error.code"))?;
             let noted = match message {
-                // A message is a text (JSON-RPC 2.0 §5.1).
-                Some(Pattern::Hole(mention)) => {
-                    resolver.mention(Side::Rpc, mention, (Place::Text, 0))
+                // A message is a string (JSON-RPC 2.0 §5.1), so a hole that is one needs not say so.
+                Some(Pattern::Hole(mention))
+                    if mention.shape.is_none() && mention.codec == Codec::Plain =>
+                {
+                    let shape = Some(Shape::One(Scalar::String));
+                    let string = Mention {
+                        shape,
+                        ..mention.clone()
+                    };
+                    resolver.mention(Side::Rpc, &string, (Place::Json, 0))
                 }
                 Some(pattern) => resolver.pattern(Side::Rpc, pattern),
                 None => Ok(()),
