@@ -83,14 +83,11 @@ fn select_rest(size: usize) -> Case {
     });
     in_turn(calls.collect(), move |(method, path)| {
         let segments = Segments::split(path);
-        match table.select_rest(method, &segments, None, &headers) {
-            RestSelection::Route(route) => route,
-            RestSelection::ByBody(_)
-            | RestSelection::OtherMethods(_)
-            | RestSelection::OtherLiterals
-            | RestSelection::Unrouted
-            | RestSelection::Unsafe(_) => unreachable!("the path has one route"),
-        }
+        let selected = table.select_rest(method, &segments, None, &headers);
+        let RestSelection::Route(route) = selected else {
+            unreachable!("{selected:?}");
+        };
+        route
     })
 }
 
