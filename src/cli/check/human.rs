@@ -190,9 +190,16 @@ fn what(route: &Route, direction: &Direction) -> String {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+    // A name may have control characters, and a line of the report must stay one.
+    let shown = text.chars().flat_map(|letter| {
+        let escaped = letter.is_control().then(|| letter.escape_default());
+        let plain = (!letter.is_control()).then_some(letter);
+        escaped.into_iter().flatten().chain(plain)
+    });
+    let shown: String = shown.collect();
+    if shown.chars().count() <= most {
+        return shown;
     }
-    let kept: String = text.chars().take(most - 1).collect();
+    let kept: String = shown.chars().take(most - 1).collect();
     format!("{kept}…")
 }

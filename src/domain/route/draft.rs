@@ -120,11 +120,6 @@ fn parse_rpc(text: &str) -> Result<Words<Mention>, PatternError> {
     if text.is_empty() {
         return Err(PatternError::new("the RPC method is empty"));
     }
-    if text.chars().any(char::is_control) {
-        return Err(PatternError::new(
-            "the RPC method has a control character; no method is named so",
-        ));
-    }
     Words::parse(text)
 }
 

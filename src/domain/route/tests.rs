@@ -234,7 +234,6 @@ fn a_route_that_means_nothing_is_refused_with_the_key() {
         ("GET /a-{x}", "m", "rest", "takes a whole segment"),
         ("GET /a/{x:json}", "m", "rest", "does not stand in a path"),
         ("GET /a", "", "rpc", "empty"),
-        ("GET /a", "m\n", "rpc", "control character"),
         ("GET /a", "{tool}", "rpc", "on the rpc side only"),
         ("GET /a/{x}", "a/{_}", "rpc", "has no value to write"),
     ] {
