@@ -257,7 +257,7 @@ pub fn read_rpc(
         read.map_err(|misfit| misfit.within("method"))?;
     }
     let own = params.map(|params| without_protocol(&call.params, params));
-    let own = own.transpose()?;
+    let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
     // Absent params are the empty object, whatever the pattern makes of it.
     let empty = || match &call.params {
         Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
