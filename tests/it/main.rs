@@ -17,6 +17,7 @@ mod connections;
 mod cors;
 #[cfg(feature = "demo")]
 mod demo;
+mod envelope;
 mod every_kind;
 mod expect;
 mod explained;
@@ -33,6 +34,7 @@ mod rest_answers;
 mod rest_refused;
 mod rest_requests;
 mod rest_to_rpc;
+mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;

@@ -3,9 +3,11 @@
 //! A hole ends at the first occurrence of the text after it; a value that would end elsewhere is refused
 //! when it is written. Law: what is written reads as the same values.
 
+use std::borrow::Cow;
+
 use super::mention::{Mention, PatternError, Token, parse_mention, tokens};
 use super::tree::parse_parts;
-use super::{Bound, Misfit, Part, Reading, Slot, TextPattern, Writing};
+use super::{Bound, Misfit, Part, Reading, Role, Slot, TextPattern, Writing};
 
 /// A pattern of a text outside of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,13 +101,13 @@ impl Words {
     ///
     /// # Errors
     /// [`Misfit`] tells which value has no text here.
-    pub fn write(&self, writing: &Writing<'_>) -> Result<Vec<String>, Misfit> {
+    pub fn write<'w>(&'w self, writing: &Writing<'w>) -> Result<Vec<Cow<'w, str>>, Misfit> {
         match self {
-            Words::Literal(literal) => Ok(vec![literal.clone()]),
+            Words::Literal(literal) => Ok(vec![Cow::Borrowed(literal)]),
             Words::Hole(slot) => slot
-                .write_texts(&slot.bound(writing))
+                .texts(slot.bound(writing))
                 .map_err(|what| Misfit::new(&slot.name, what)),
-            Words::Mixed(text) => Ok(text.write(writing)?.into_iter().collect()),
+            Words::Mixed(text) => Ok(text.write(writing)?.map(Cow::Owned).into_iter().collect()),
         }
     }
 }
@@ -167,9 +169,9 @@ impl TextPattern {
     /// [`Misfit`] for a value that would not be read again as it is.
     pub fn write(&self, writing: &Writing<'_>) -> Result<Option<String>, Misfit> {
         let shared = || self.slots().filter(|slot| slot.binds().is_some());
-        let is_missing = |slot: &&Slot| match slot.bound(writing) {
+        let is_missing = |slot: &&Slot| match slot.bound(writing).as_ref() {
             Bound::Unbound | Bound::Absent => true,
-            Bound::Value(value) => slot.leaves_out(&value),
+            Bound::Value(value) => slot.leaves_out(value),
             Bound::Members(_) | Bound::Each(_) => false,
         };
         if shared().next().is_some() && shared().all(|slot| is_missing(&slot)) {
@@ -195,7 +197,12 @@ impl TextPattern {
 
     /// The text of a value, which must end where reading would end it. Beside others that are there, a default
     /// is written that is left out where it stands alone.
-    fn value(&self, slot: &Slot, bound: &Bound, index: usize) -> Result<Option<String>, Misfit> {
+    fn value<'b>(
+        &self,
+        slot: &Slot,
+        bound: &'b Bound,
+        index: usize,
+    ) -> Result<Option<Cow<'b, str>>, Misfit> {
         let told = |what: String| Misfit::new(&slot.name, what);
         let value = match bound {
             Bound::Value(value) => slot.as_text(value).map(Some),
@@ -233,6 +240,9 @@ impl TextPattern {
     pub fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             Part::Text(text) => text.clone(),
+            Part::Hole(slot) if matches!(slot.role, Role::Written(_)) => {
+                format!("{{>{}}}", slot.name)
+            }
             Part::Hole(slot) => format!("{{{}}}", slot.name),
         });
         parts.collect()

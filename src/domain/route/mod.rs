@@ -6,6 +6,7 @@
 //! share a call without either being more specific cannot be loaded.
 
 mod draft;
+mod names;
 mod parse;
 mod path;
 mod siblings;
@@ -16,6 +17,7 @@ mod url;
 
 use std::time::Duration;
 
+use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, Method};
 
 use super::outcome::Outcomes;
@@ -321,6 +323,14 @@ pub struct QueryItem<H = Slot> {
     pub key: String,
     /// What stands behind it.
     pub words: Words<H>,
+}
+
+impl<H> HeaderItem<H> {
+    /// Whether the header is a URL (RFC 9110 §10.2.2, §8.7).
+    #[must_use]
+    pub fn is_url(&self) -> bool {
+        self.name == LOCATION || self.name == CONTENT_LOCATION
+    }
 }
 
 /// One header of a pattern.

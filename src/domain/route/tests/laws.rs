@@ -112,7 +112,10 @@ fn taken(table: &RouteTable, method: &Method, sent: &Sent) -> Option<usize> {
     match table.select_rest(method, &segments, head.query, head.headers) {
         RestSelection::Route(route) => Some(route),
         RestSelection::ByBody(group) => table.select_by_body(group, head, sent.body.as_ref()),
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => None,
+        RestSelection::OtherMethods(_)
+        | RestSelection::OtherLiterals
+        | RestSelection::Unrouted
+        | RestSelection::Unsafe(_) => None,
     }
 }
 
