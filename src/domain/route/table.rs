@@ -275,10 +275,14 @@ impl RouteTable {
         let headers = HeaderMap::from_iter(written.headers.iter().cloned());
         let taken = match self.select_rest(&route.method, &segments, query, &headers) {
             RestSelection::Route(taken) => Some(taken),
-            // Siblings of one URL are told apart by what they name, which the pattern has written.
             RestSelection::ByBody(group) => {
-                let own = group.routes().contains(&index).then_some(index);
-                own.or(group.routes().first().copied())
+                let body = written.body.clone().map(Json::sent);
+                let head = RestHead {
+                    segments: &segments,
+                    query,
+                    headers: &headers,
+                };
+                self.select_by_body(group, head, body.as_ref())
             }
             RestSelection::OtherMethods(_)
             | RestSelection::OtherLiterals

@@ -90,10 +90,7 @@ fn positional_params_have_gaps_at_their_end_only() {
         &route,
         &[
             (r#"/a {"id":1.0,"t":[]}"#, "m [1.0]"),
-            (
-                r#"/a?n=5&k=y {"id":1,"t":[1, {} ]}"#,
-                r#"m [1,"y",5,1, {} ]"#,
-            ),
+            (r#"/a?n=5&k=y {"id":1,"t":[1, {}]}"#, r#"m [1,"y",5,1, {}]"#),
             // A default that is left out elsewhere keeps its place here.
             (r#"/a?n=5 {"id":1,"t":[]}"#, r#"m [1,"x",5]"#),
         ],
@@ -191,10 +188,6 @@ fn a_text_ends_a_hole_where_its_delimiter_first_occurs() {
             (
                 r#"/a {"t":"x: 7"}"#,
                 Err("it must have the form `<{a}: {b}>`"),
-            ),
-            (
-                r#"/a {"t":7}"#,
-                Err("body/t: it must be a string, not a number"),
             ),
         ],
     );
@@ -398,7 +391,6 @@ fn remaining_members_do_not_collide_with_named_ones() {
                 r#"/a/7 {"KEY":1}"#,
                 Err("body/KEY: it differs from `key` only in letter case"),
             ),
-            (r#"/a/7 {"a":1,"A":2}"#, Err("differs from")),
             (
                 r#"/a/7 {"a":1,"a":2}"#,
                 Err("member `a`: it is given twice"),
