@@ -38,7 +38,9 @@ fn of(json: &Json) -> Tree {
 fn members(text: &str) -> Vec<(String, Tree)> {
     match tree(text) {
         Tree::Table(members) => members,
-        other => panic!("{other:?} is no table"),
+        other @ (Tree::Text(_) | Tree::Literal(_) | Tree::List(_)) => {
+            panic!("{other:?} is no table")
+        }
     }
 }
 

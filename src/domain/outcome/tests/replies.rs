@@ -291,6 +291,10 @@ fn a_success_may_mean_failure() {
         "{}",
         to_rest(&tool, said)
     );
+}
+
+#[test]
+fn a_member_of_the_result_may_mean_failure() {
     let flat = answering(
         "m",
         &[

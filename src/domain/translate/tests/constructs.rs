@@ -41,7 +41,7 @@ fn rpc_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
     }
     if let Some(body) = written.body {
         call.push(' ');
-        call.push_str(&String::from_utf8(body.into_bytes().to_vec()).unwrap());
+        call.push_str(std::str::from_utf8(&body.into_bytes()).unwrap());
     }
     Ok((call, written.dropped))
 }
@@ -55,23 +55,26 @@ fn both_ways(route: &Route, pairs: &[(&str, &str)]) {
     }
 }
 
+/// What is written and how much is dropped, or words of the refusal.
+type Wanted<'a> = Result<(&'a str, usize), &'a str>;
+
 /// What becomes of REST calls: the RPC call and how much is dropped, or words of the refusal.
 #[track_caller]
-fn from_rest(route: &Route, rows: &[(&str, Result<(&str, usize), &str>)]) {
+fn from_rest(route: &Route, rows: &[(&str, Wanted<'_>)]) {
     for (call, wanted) in rows {
         expect(call, rest_call(route, call), *wanted);
     }
 }
 
 #[track_caller]
-fn from_rpc(route: &Route, rows: &[(&str, Result<(&str, usize), &str>)]) {
+fn from_rpc(route: &Route, rows: &[(&str, Wanted<'_>)]) {
     for (call, wanted) in rows {
         expect(call, rpc_call(route, call), *wanted);
     }
 }
 
 #[track_caller]
-fn expect(call: &str, found: Result<(String, usize), String>, wanted: Result<(&str, usize), &str>) {
+fn expect(call: &str, found: Result<(String, usize), String>, wanted: Wanted<'_>) {
     match (&found, wanted) {
         (Ok((found, dropped)), Ok(wanted)) => assert_eq!((&**found, *dropped), wanted, "{call}"),
         (Err(error), Err(words)) => assert!(error.contains(words), "{call}: {error}"),
@@ -235,9 +238,12 @@ fn five_states_of_absence_keep_apart_where_they_can() {
                 r#"m {"x":[]}"#,
                 Err("params/x: it must be a string, not an array"),
             ),
-            (r#"m {"x":{}}"#, Err("params/x")),
         ],
     );
+}
+
+#[test]
+fn an_absent_default_is_written_unless_the_hole_says_otherwise() {
     let with_default = route("GET /a?n={n:integer=5}&o={o:integer?=6}", "m", "");
     both_ways(
         &with_default,
@@ -384,16 +390,8 @@ fn remaining_members_do_not_collide_with_named_ones() {
                 Err("body/Id: `id` is given in another place already"),
             ),
             (
-                r#"/a/7 {"k":1}"#,
-                Err("body/k: `k` is given in another place already"),
-            ),
-            (
                 r#"/a/7 {"KEY":1}"#,
                 Err("body/KEY: it differs from `key` only in letter case"),
-            ),
-            (
-                r#"/a/7 {"a":1,"a":2}"#,
-                Err("member `a`: it is given twice"),
             ),
         ],
     );
