@@ -288,7 +288,7 @@ pub fn read_rpc(
         read.map_err(|misfit| misfit.within("method"))?;
     }
     let own = params.map(|params| without_protocol(&call.params, params));
-    let own = own.transpose()?;
+    let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
     // Absent params are the empty object, whatever the pattern makes of it.
     let empty = || match &call.params {
         Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
@@ -316,8 +316,8 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::Each(_) => true,
     };
     // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
-    let occurs = || params.kind() == Kind::Object && params.has(PROTOCOL_MEMBER);
-    if names_it || !names_protocol(params) || !occurs() {
+    let occurs = || names_protocol(params) && params.has(PROTOCOL_MEMBER);
+    if names_it || params.kind() != Kind::Object || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());

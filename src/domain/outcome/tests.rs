@@ -325,3 +325,6 @@ fn the_docs_have_every_failure_as_it_is() {
         );
     }
 }
+
+mod laws;
+mod replies;

@@ -169,7 +169,7 @@ impl TextPattern {
     /// [`Misfit`] for a value that would not be read again as it is.
     pub fn write(&self, writing: &Writing<'_>) -> Result<Option<String>, Misfit> {
         let shared = || self.slots().filter(|slot| slot.binds().is_some());
-        let is_missing = |slot: &&Slot| match &*slot.bound(writing) {
+        let is_missing = |slot: &&Slot| match slot.bound(writing).as_ref() {
             Bound::Unbound | Bound::Absent => true,
             Bound::Value(value) => slot.leaves_out(value),
             Bound::Members(_) | Bound::Each(_) => false,

@@ -204,7 +204,7 @@ impl Pattern {
         let Pattern::Hole(slot) = self else {
             return None;
         };
-        match &*slot.bound(writing) {
+        match slot.bound(writing).as_ref() {
             Bound::Value(value) if slot.leaves_out(value) => {
                 Some(slot.as_json(Cow::Borrowed(value)).into_owned())
             }
@@ -217,62 +217,52 @@ impl Pattern {
     }
 }
 
-/// Elements that are left out so far: the place of each, and its default where it has one.
-type Gaps = Vec<(usize, Option<Json>)>;
-
 impl ListPattern {
-    /// Writes what has been left out before an element that is not.
-    fn fill(&self, gaps: Gaps, mut lead: u8, out: &mut PiecesWriter) -> Result<u8, Misfit> {
-        for (index, default) in gaps {
-            let Some(default) = default else {
-                let what = "it is absent, and elements behind it are not";
-                return Err(Misfit::new(self.item_name(index), what));
-            };
-            out.push(lead);
-            out.carry(default.into_bytes());
-            lead = b',';
-        }
-        Ok(lead)
-    }
-
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let mut lead = b'[';
-        let mut gaps = Gaps::new();
+        let mut missing = None;
+        // Where the defaults begin that are left out unless something follows them.
+        let mut tail = None;
         for (index, pattern) in self.items.iter().enumerate() {
-            let within = |misfit: Misfit| misfit.within(&index.to_string());
             let mark = out.mark();
-            let presence = if gaps.is_empty() {
-                out.push(lead);
-                pattern.write(writing, out).map_err(within)?
-            } else {
-                let mut element = PiecesWriter::with_capacity(64);
-                let presence = pattern.write(writing, &mut element).map_err(within)?;
-                if presence == Presence::Present {
-                    lead = self.fill(std::mem::take(&mut gaps), lead, out)?;
-                    out.push(lead);
-                    out.carry_all(element.finish());
+            out.push(lead);
+            let written = pattern.write(writing, out);
+            let written = written.map_err(|misfit| misfit.within(&index.to_string()))?;
+            match (written, missing) {
+                (Presence::Present, None) => (lead, tail) = (b',', None),
+                (Presence::Present, Some(gap)) => {
+                    let what = format!("it is absent, and element {index} behind it is not");
+                    return Err(Misfit::new(self.item_name(gap), what));
                 }
-                presence
-            };
-            match presence {
-                Presence::Present => lead = b',',
-                Presence::Absent => {
-                    if gaps.is_empty() {
-                        out.undo(mark);
+                (Presence::Absent, _) => match pattern.left_out(writing) {
+                    Some(default) if missing.is_none() => {
+                        out.carry(default.into_bytes());
+                        tail = tail.or(Some((mark, lead)));
+                        lead = b',';
                     }
-                    gaps.push((index, pattern.left_out(writing)));
-                }
+                    Some(_) | None => {
+                        out.undo(mark);
+                        missing = missing.or(Some(index));
+                    }
+                },
             }
         }
         let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
         if let Some(Bound::Value(array)) = behind.as_deref() {
             let inside = 1..array.as_bytes().len() - 1;
             if !is_blank(&array.as_bytes()[inside.clone()]) {
-                lead = self.fill(gaps, lead, out)?;
+                if let Some(gap) = missing {
+                    let what = "it is absent, and elements behind it are not";
+                    return Err(Misfit::new(self.item_name(gap), what));
+                }
                 out.push(lead);
                 out.share(array.shared(), inside);
-                lead = b',';
+                (lead, tail) = (b',', None);
             }
+        }
+        if let Some((mark, before)) = tail {
+            out.undo(mark);
+            lead = before;
         }
         out.copy(if lead == b'[' { b"[]" } else { b"]" });
         Ok(())

@@ -345,4 +345,6 @@ pub struct HeaderItem<H = Slot> {
 #[cfg(test)]
 pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
+pub(in crate::domain) mod spelled;
+#[cfg(test)]
 mod tests;

@@ -254,4 +254,5 @@ proptest! {
     }
 }
 
+mod constructs;
 mod laws;

@@ -132,8 +132,8 @@ pub(in crate::domain::check) fn default_written(
 }
 
 /// `{x?=50}` leaves out what equals its default. Complete: `Absence::Implied` is the only absence that a
-/// value is written as. In a text or a list with other values the gap cannot be written, and the message
-/// does not come back at all; being seen to, that is a loss.
+/// value is written as. In a text or a list it is written where others behind it are; beside one that is
+/// absent the gap cannot be written, and the message does not come back at all; being seen to, that is a loss.
 pub(in crate::domain::check) fn default_left_out(
     subject: &Subject<'_>,
     _: Near<'_>,
