@@ -40,6 +40,8 @@ struct Case {
     from: Side,
     /// What the client sends, and what reaches a server of the other side.
     sent: Call,
+    /// The same, perhaps with what no pattern names.
+    with_more: Call,
     arrives: Call,
     answer: Option<Answer>,
 }
@@ -107,14 +109,24 @@ impl Bench {
             for number in 0..CALLS.max(rows.len()) {
                 for from in Side::ALL {
                     let thrown = route.holes.throw(from, dice);
-                    let read = route.holes.read(&thrown);
+                    let read = route.holes.read(from, &thrown);
                     let row = (!rows.is_empty()).then(|| number % rows.len());
                     let answer = row.map(|row| answer((row, rows[row].1), &read, from, dice));
+                    let written = route.holes.written(from.other(), &read);
+                    let mut sent = route.call(from, &thrown);
+                    if dice.once_in(2) {
+                        route.empty_otherwise(&mut sent);
+                    }
+                    let with_more = match dice.once_in(2) {
+                        true => route.with_unknown(&sent),
+                        false => sent.clone(),
+                    };
                     cases.push(Case {
                         route: index,
                         from,
-                        sent: route.call(from, &thrown),
-                        arrives: route.call(from.other(), &route.holes.written(&read)),
+                        sent,
+                        with_more,
+                        arrives: route.call(from.other(), &written),
                         answer,
                     });
                 }
@@ -130,8 +142,8 @@ impl Bench {
         let said = case.answer.as_ref().map(|answer| &answer.said);
         server.says(said.unwrap_or(&fallback(case.from.other())));
         let before = server.count();
-        let answer = case.sent.make(&self.inner, &route.verb);
-        let shown = format!("{:?} of {}: {answer:?}", case.sent, route.name);
+        let answer = case.with_more.make(&self.inner, &route.verb);
+        let shown = format!("{:?} of {}: {answer:?}", case.with_more, route.name);
         assert_eq!(server.count(), before + 1, "it did not arrive: {shown}");
         let came = server.since(before);
         assert_sent(explained, &came);
@@ -230,7 +242,8 @@ fn answer((index, row): (usize, &Row), call: &Bindings, from: Side, dice: &mut D
         bindings
     };
     let thrown = with_call(row.holes.throw(from.other(), dice));
-    let written = row.holes.written(&row.holes.read(&thrown));
+    let read = row.holes.read(from.other(), &thrown);
+    let written = row.holes.written(from, &read);
     let mut said = row.reply(from.other(), &thrown);
     if dice.once_in(2) {
         said = row.by_another_number(said);
@@ -252,7 +265,7 @@ fn run(seed: u64) -> [usize; 3] {
     let cases = bench.cases(&mut dice);
     let files = cases
         .iter()
-        .map(|case| case.sent.http_file(&bench.route(case).verb));
+        .map(|case| case.with_more.http_file(&bench.route(case).verb));
     let explained = explain(bench.folder.path(), &files.collect::<String>());
     assert_eq!(explained.len(), cases.len());
     for (case, explained) in cases.iter().zip(&explained) {

@@ -8,7 +8,11 @@ use super::pattern::{Absence, Hole, Place, Shape};
 pub(crate) struct Dice(u64);
 
 /// Texts for JSON.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 20] = [
+    "\u{1}\u{7f}",
+    "\u{2028}",
+    "ﬀ\u{301}",
+    "\r\n\t\u{8}",
     "a",
     "b1",
     "",
@@ -27,7 +31,14 @@ const TEXTS: [&str; 16] = [
     " ",
 ];
 /// Texts for a path or a query, where they are neither empty nor dots.
-const URL_TEXTS: [&str; 10] = [
+const URL_TEXTS: [&str; 17] = [
+    "...",
+    "a:b",
+    "*",
+    "100%",
+    " a ",
+    "😀",
+    "~!$'(),;@",
     "a",
     "b1",
     "é ü",
@@ -118,6 +129,13 @@ impl Dice {
             && self.once_in(3)
         {
             return Some(value.clone());
+        }
+        let is_text = matches!(hole.shape, Shape::Any | Shape::Text);
+        if may_be_absent && is_text && hole.place == Place::Query && self.once_in(6) {
+            return Some(Json::text(""));
+        }
+        if may_be_absent && matches!(hole.shape, Shape::Separated(_)) && self.once_in(6) {
+            return Some(Json::List(Vec::new()));
         }
         let element = match &hole.shape {
             Shape::Repeated(element) | Shape::Separated(element) => element,

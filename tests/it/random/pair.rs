@@ -41,6 +41,7 @@ impl<'d> Maker<'d> {
             name,
             shape,
             absence,
+            rpc_absence: None,
             place,
         })
     }
@@ -85,7 +86,29 @@ impl<'d> Maker<'d> {
         let shape = self.dice.pick(&shapes);
         let absence = self.absence(&shape);
         let name = self.hole(shape, absence, Place::Json);
+        self.differ(&name);
         (Pattern::Hole(name.clone()), Pattern::Hole(name))
+    }
+
+    /// The RPC side may have a default of its own.
+    pub(crate) fn differ(&mut self, name: &str) {
+        let hole = self.holes.find(name);
+        let (Absence::Filled(value) | Absence::Implied(value)) = &hole.absence else {
+            return;
+        };
+        let value = match (&hole.shape, self.dice.once_in(2)) {
+            (Shape::Integer | Shape::Number, true) => Json::number(7),
+            (Shape::Any | Shape::Text, true) => Json::text("a"),
+            (_, _) => value.clone(),
+        };
+        let own = match self.dice.below(4) {
+            0 => Absence::Filled(value),
+            1 => Absence::Implied(value),
+            _ => return,
+        };
+        if let Some(hole) = self.holes.all.get_mut(name) {
+            hole.rpc_absence = Some(own);
+        }
     }
 
     /// Something that is never absent.
@@ -149,6 +172,7 @@ impl<'d> Maker<'d> {
             name: name.to_owned(),
             shape,
             absence,
+            rpc_absence: None,
             place: Place::Json,
         };
         let absence = self.dice.pick(&[Absence::Required, Absence::Kept]);

@@ -1,6 +1,6 @@
 //! Patterns as plain values: how they are spelled, and what they write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::dice::Dice;
 use super::json::Json;
@@ -51,6 +51,8 @@ pub(crate) struct Hole {
     pub(crate) name: String,
     pub(crate) shape: Shape,
     pub(crate) absence: Absence,
+    /// What the RPC side says of it, where that is something else.
+    pub(crate) rpc_absence: Option<Absence>,
     pub(crate) place: Place,
 }
 
@@ -71,6 +73,8 @@ pub(crate) enum Pattern {
     Forgotten(Option<Json>),
     /// `{>x}`
     Written(String),
+    /// `{>x:json}`
+    WrittenEncoded(String),
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +88,8 @@ pub(crate) enum Part {
 pub(crate) struct Bindings {
     pub(crate) values: BTreeMap<String, Json>,
     pub(crate) groups: BTreeMap<String, Vec<Bindings>>,
+    /// Whether JSON in texts has blanks around it.
+    pub(crate) spaced: bool,
 }
 
 /// The holes of a pair, by name, and those of its groups.
@@ -118,26 +124,32 @@ impl Holes {
             let elements = elements.map(|_| thrown(holes.iter(), dice)).collect();
             bindings.groups.insert(group.clone(), elements);
         }
+        bindings.spaced = dice.once_in(3);
         bindings
     }
 
-    /// What is bound where this was sent: defaults stand for what is absent.
-    pub(crate) fn read(&self, sent: &Bindings) -> Bindings {
-        let mut read = filled(self.all.values(), sent);
+    /// What is bound where this side sent this: defaults stand for what is absent.
+    pub(crate) fn read(&self, from: Side, sent: &Bindings) -> Bindings {
+        let mut read = filled((self.all.values(), from), sent);
         for (group, elements) in &sent.groups {
             let holes = &self.groups[group];
-            let elements = elements.iter().map(|sent| filled(holes.iter(), sent));
+            let elements = elements
+                .iter()
+                .map(|sent| filled((holes.iter(), from), sent));
             read.groups.insert(group.clone(), elements.collect());
         }
         read
     }
 
-    /// What is written of what is bound: a default that is implied is left out.
-    pub(crate) fn written(&self, read: &Bindings) -> Bindings {
-        let mut written = left_out(self.all.values(), read);
+    /// What is written on this side of what is bound: a default that is implied is left out.
+    pub(crate) fn written(&self, on: Side, read: &Bindings) -> Bindings {
+        let mut written = left_out((self.all.values(), on), read);
+        written.spaced = false;
         for (group, elements) in &read.groups {
             let holes = &self.groups[group];
-            let elements = elements.iter().map(|read| left_out(holes.iter(), read));
+            let elements = elements
+                .iter()
+                .map(|read| left_out((holes.iter(), on), read));
             written.groups.insert(group.clone(), elements.collect());
         }
         written
@@ -145,6 +157,11 @@ impl Holes {
 }
 
 impl Hole {
+    pub(crate) fn absence_on(&self, side: Side) -> &Absence {
+        let own = self.rpc_absence.as_ref().filter(|_| side == Side::Rpc);
+        own.unwrap_or(&self.absence)
+    }
+
     /// Whether it stands in a URL or a header, where there is no `null`; one that is JSON there may be `null`.
     fn is_text(&self) -> bool {
         !matches!(self.place, Place::Json | Place::Mixed) && !matches!(self.shape, Shape::Encoded)
@@ -174,14 +191,14 @@ fn thrown<'h>(holes: impl Iterator<Item = &'h Hole>, dice: &mut Dice) -> Binding
     bindings
 }
 
-fn filled<'h>(holes: impl Iterator<Item = &'h Hole>, sent: &Bindings) -> Bindings {
+fn filled<'h>((holes, from): (impl Iterator<Item = &'h Hole>, Side), sent: &Bindings) -> Bindings {
     let mut read = sent.clone();
     for hole in holes {
         let nothing = read.values.get(&hole.name) == Some(&Json::Null);
         if nothing && hole.is_text() {
             read.values.remove(&hole.name);
         }
-        if let Absence::Filled(value) | Absence::Implied(value) = &hole.absence {
+        if let Absence::Filled(value) | Absence::Implied(value) = hole.absence_on(from) {
             let missing = || value.clone();
             read.values.entry(hole.name.clone()).or_insert_with(missing);
         }
@@ -189,12 +206,15 @@ fn filled<'h>(holes: impl Iterator<Item = &'h Hole>, sent: &Bindings) -> Binding
     read
 }
 
-fn left_out<'h>(holes: impl Iterator<Item = &'h Hole>, read: &Bindings) -> Bindings {
+fn left_out<'h>((holes, on): (impl Iterator<Item = &'h Hole>, Side), read: &Bindings) -> Bindings {
     let mut written = read.clone();
     for hole in holes {
-        if let Absence::Implied(value) = &hole.absence
-            && written.values.get(&hole.name) == Some(value)
-        {
+        let value = written.values.get(&hole.name);
+        let implied =
+            matches!(hole.absence_on(on), Absence::Implied(default) if value == Some(default));
+        // An empty list has no text.
+        let no_text = on == Side::Rest && hole.is_text() && value == Some(&Json::List(Vec::new()));
+        if implied || no_text {
             written.values.remove(&hole.name);
         }
     }
@@ -208,7 +228,10 @@ impl Pattern {
         match self {
             Pattern::Literal(json) => Some(json.clone()),
             Pattern::Hole(name) | Pattern::Written(name) => value(name),
-            Pattern::Encoded(name) => value(name).map(|value| Json::Text(value.to_string())),
+            Pattern::Encoded(name) | Pattern::WrittenEncoded(name) => {
+                let blank = if bindings.spaced { " " } else { "" };
+                value(name).map(|value| Json::Text(format!("{blank}{value}{blank}")))
+            }
             Pattern::Mixed(parts) => Some(Json::Text(mixed(parts, bindings))),
             Pattern::Object(members, rest) => {
                 let others = rest.as_ref().and_then(value);
@@ -249,7 +272,7 @@ impl Pattern {
             Pattern::Object(members, _) => {
                 members.iter().all(|(_, member)| member.may_be_empty(holes))
             }
-            Pattern::Forgotten(_) | Pattern::Written(_) => true,
+            Pattern::Forgotten(_) | Pattern::Written(_) | Pattern::WrittenEncoded(_) => true,
             Pattern::Literal(_) | Pattern::Mixed(_) | Pattern::List(..) | Pattern::Each(..) => {
                 false
             }
@@ -268,7 +291,7 @@ pub(crate) fn mixed(parts: &[Part], bindings: &Bindings) -> String {
 /// Spells patterns as a route table does: what a hole is, is said where it comes first.
 pub(crate) struct Speller<'h> {
     holes: &'h Holes,
-    said: BTreeSet<String>,
+    said: BTreeMap<String, usize>,
 }
 
 /// The same text in a string of TOML.
@@ -280,24 +303,20 @@ impl<'h> Speller<'h> {
     pub(crate) fn of(holes: &'h Holes) -> Speller<'h> {
         Speller {
             holes,
-            said: BTreeSet::new(),
+            said: BTreeMap::new(),
         }
     }
 
     /// `{x:integer=5}` for the first time, then `{x}`.
     pub(crate) fn hole(&mut self, name: &str) -> String {
-        if !self.said.insert(name.to_owned()) {
-            return format!("{{{name}}}");
-        }
+        let said = self.said.entry(name.to_owned()).or_default();
+        *said += 1;
         let hole = self.holes.find(name);
-        let kind = kind(&hole.shape);
-        let absence = match &hole.absence {
-            Absence::Required => String::new(),
-            Absence::Kept => "?".to_owned(),
-            Absence::Filled(value) => format!("={}", value.plain()),
-            Absence::Implied(value) => format!("?={}", value.plain()),
-        };
-        format!("{{{name}{kind}{absence}}}")
+        match (*said, &hole.rpc_absence) {
+            (1, _) => format!("{{{name}{}{}}}", kind(&hole.shape), absence(&hole.absence)),
+            (_, Some(own)) => format!("{{{name}{}}}", absence(own)),
+            (_, None) => format!("{{{name}}}"),
+        }
     }
 
     pub(crate) fn parts(&mut self, parts: &[Part]) -> String {
@@ -335,7 +354,17 @@ impl<'h> Speller<'h> {
             Pattern::Forgotten(None) => quoted("{_}"),
             Pattern::Forgotten(Some(value)) => quoted(&format!("{{_={}}}", value.plain())),
             Pattern::Written(name) => quoted(&format!("{{>{name}}}")),
+            Pattern::WrittenEncoded(name) => quoted(&format!("{{>{name}:json}}")),
         }
+    }
+}
+
+fn absence(absence: &Absence) -> String {
+    match absence {
+        Absence::Required => String::new(),
+        Absence::Kept => "?".to_owned(),
+        Absence::Filled(value) => format!("={}", value.plain()),
+        Absence::Implied(value) => format!("?={}", value.plain()),
     }
 }
 

@@ -35,8 +35,8 @@ impl Side {
 pub(crate) enum Segment {
     Literal(String),
     Hole(String),
-    /// `{x=dir/*}`
-    Deep(String),
+    /// `{x=dir/*}` or `{x=**}`
+    Deep(String, &'static str),
 }
 
 #[derive(Debug)]
@@ -55,6 +55,7 @@ pub(crate) struct Route {
     pub(crate) loses: Vec<Side>,
     pub(crate) rows: Vec<Row>,
     pub(crate) sets: Vec<&'static str>,
+    pub(crate) extra: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,7 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
         loses: Vec::new(),
         rows: Vec::new(),
         sets: Vec::new(),
+        extra: None,
     };
     let mut members = Vec::new();
     make_path(&mut route, index, &mut maker, &mut members);
@@ -128,7 +130,14 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
             Some(rest)
         }
         Form::Full | Form::Tool | Form::Method if with_body => {
-            let (one, other) = maker.object(2);
+            let (mut one, other) = maker.object(2);
+            if let (Pattern::Object(body, _), Some((name, _))) = (&mut one, members.first())
+                && maker.holes.find(name).place == Place::Path
+                && maker.dice.once_in(2)
+            {
+                // What is in the path is in the body once more.
+                body.push(("again".to_owned(), Pattern::Hole(name.clone())));
+            }
             route.body = Some(one);
             members.push(("data".to_owned(), other));
             None
@@ -140,6 +149,9 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
     route.params = params((&mut route, index), (members, rest), &mut maker);
     route.loses = std::mem::take(&mut maker.loses);
     route.holes = maker.holes;
+    if form != Form::Short {
+        route.extra = dice.pick(&[None, Some("drop"), Some("reject")]);
+    }
     row::make_all(&mut route, dice);
     route
 }
@@ -167,7 +179,8 @@ fn make_path(route: &mut Route, index: usize, maker: &mut Maker<'_>, members: &m
     let id = maker.hole(shape, Absence::Required, place);
     members.push((id.clone(), Pattern::Hole(id.clone())));
     if place == Place::Deep {
-        route.path.push(Segment::Deep(id));
+        let several = maker.dice.pick(&["dir/*", "**", "dir/**"]);
+        route.path.push(Segment::Deep(id, several));
         return;
     }
     match maker.dice.below(3) {
@@ -217,12 +230,39 @@ fn make_query(route: &mut Route, index: usize, maker: &mut Maker<'_>, members: &
             (_, _) => maker.absence(&shape),
         };
         let name = maker.hole(shape, absence, Place::Query);
+        if route.form != Form::Short {
+            maker.differ(&name);
+        }
         let here = match encoded {
             true => Pattern::Encoded(name.clone()),
             false => Pattern::Hole(name.clone()),
         };
         route.query.push((format!("q{place}"), here));
         members.push((name.clone(), Pattern::Hole(name)));
+    }
+    if matches!(route.form, Form::Full | Form::Tool | Form::Method) {
+        make_odd_query(route, maker, members);
+    }
+}
+
+/// A text with two holes, and a parameter that is forgotten.
+fn make_odd_query(route: &mut Route, maker: &mut Maker<'_>, members: &mut Members) {
+    if maker.dice.once_in(4) {
+        let first = maker.hole(Shape::Any, Absence::Required, Place::Mixed);
+        let last = maker.hole(Shape::Integer, Absence::Required, Place::Mixed);
+        let text = Part::Text("..".to_owned());
+        let parts = vec![Part::Hole(first.clone()), text, Part::Hole(last.clone())];
+        route
+            .query
+            .push(("range".to_owned(), Pattern::Mixed(parts)));
+        members.extend([first, last].map(|name| (name.clone(), Pattern::Hole(name))));
+    }
+    if maker.dice.once_in(6) {
+        maker.loses.push(Side::Rest);
+        let value = maker.dice.pick(&[None, Some(Json::text("v"))]);
+        route
+            .query
+            .push(("trace".to_owned(), Pattern::Forgotten(value)));
     }
 }
 
@@ -231,7 +271,12 @@ fn make_headers(route: &mut Route, maker: &mut Maker<'_>, members: &mut Members)
         return;
     }
     for place in 0..maker.dice.below(3) {
-        let name = match maker.dice.below(3) {
+        let name = match maker.dice.below(4) {
+            3 => {
+                let shape = Shape::Separated(Box::new(Shape::Text));
+                let absence = maker.absence(&shape);
+                maker.hole(shape, absence, Place::Header)
+            }
             0 => {
                 let name = maker.hole(Shape::Any, Absence::Required, Place::Header);
                 let parts = vec![Part::Text("Key ".to_owned()), Part::Hole(name.clone())];
@@ -244,7 +289,9 @@ fn make_headers(route: &mut Route, maker: &mut Maker<'_>, members: &mut Members)
             1 => maker.hole(Shape::Integer, Absence::Kept, Place::Header),
             _ => {
                 let absence = maker.absence(&Shape::Any);
-                maker.hole(Shape::Any, absence, Place::Header)
+                let name = maker.hole(Shape::Any, absence, Place::Header);
+                maker.differ(&name);
+                name
             }
         };
         route
@@ -297,6 +344,48 @@ impl Route {
         self.headers.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// A call that says nothing in the other of two ways: no params or `{}`, no body or `{}`.
+    pub(crate) fn empty_otherwise(&self, call: &mut Call) {
+        let empty = Json::object([]);
+        match call {
+            Call::Rest(call) => {
+                let body = self.body.as_ref();
+                let body = body.filter(|body| {
+                    matches!(body, Pattern::Object(..)) && body.may_be_empty(&self.holes)
+                });
+                if body.is_some() && call.body.is_none() {
+                    call.body = Some(empty);
+                }
+            }
+            Call::Rpc(call) if call.params == Some(empty) => call.params = None,
+            Call::Rpc(_) => {}
+        }
+    }
+
+    /// The same call with what no pattern names, where that does no harm.
+    pub(crate) fn with_unknown(&self, call: &Call) -> Call {
+        let mut call = call.clone();
+        let carried = self.form == Form::Short && self.body.is_some();
+        if self.form != Form::Short && self.extra != Some("drop") {
+            return call;
+        }
+        match &mut call {
+            Call::Rest(call) => {
+                call.query.push(("zz".to_owned(), "1".to_owned()));
+                if let (Some(Json::Object(body)), false) = (&mut call.body, carried) {
+                    let whole = matches!(self.body, Some(Pattern::Object(_, None)));
+                    body.extend(whole.then(|| ("unknown".to_owned(), Json::Null)));
+                }
+            }
+            Call::Rpc(call) => {
+                if let (Some(Json::Object(params)), false) = (&mut call.params, carried) {
+                    params.insert("unknown".to_owned(), Json::List(Vec::new()));
+                }
+            }
+        }
+        call
+    }
+
     /// The call of one side that bears these values.
     pub(crate) fn call(&self, side: Side, bindings: &Bindings) -> Call {
         match side {
@@ -314,7 +403,7 @@ impl Route {
             match segment {
                 Segment::Literal(text) => path.push(text.clone()),
                 Segment::Hole(name) => path.push(bindings.values[name].plain()),
-                Segment::Deep(name) => {
+                Segment::Deep(name, _) => {
                     path.extend(bindings.values[name].plain().split('/').map(str::to_owned));
                 }
             }
@@ -326,7 +415,7 @@ impl Route {
         for (name, pattern) in &self.query {
             let values = match (pattern.write(bindings), self.separator(pattern)) {
                 (None, _) => Vec::new(),
-                (Some(Json::List(list)), Some(separator)) if !list.is_empty() => {
+                (Some(Json::List(list)), Some(separator)) => {
                     let texts: Vec<String> = list.iter().map(Json::plain).collect();
                     vec![texts.join(separator)]
                 }
@@ -337,8 +426,11 @@ impl Route {
         }
         query.sort_by(|one, other| one.0.cmp(&other.0));
         let headers = self.headers.iter().filter_map(|(name, pattern)| {
-            let value = pattern.write(bindings)?;
-            Some((name.clone(), value.plain()))
+            let value = match pattern.write(bindings)? {
+                Json::List(list) => list.iter().map(Json::plain).collect::<Vec<_>>().join(","),
+                value => value.plain(),
+            };
+            Some((name.clone(), value))
         });
         let body = self.body.as_ref();
         let body = body.and_then(|pattern| {

@@ -87,7 +87,8 @@ pub(crate) fn make_all(route: &mut Route, dice: &mut Dice) {
     if dice.once_in(2) {
         rows.push(not_found(route, dice));
     }
-    if dice.once_in(3) {
+    let conflicts = dice.once_in(3);
+    if conflicts {
         rows.extend([("a", 23), ("b", 24)].map(|(code, number)| conflict(code, number, dice)));
     }
     if dice.once_in(3) {
@@ -174,7 +175,7 @@ fn not_found(route: &Route, dice: &mut Dice) -> Row {
     ];
     let id = route.path.iter().find_map(|segment| match segment {
         Segment::Hole(name) => Some(name.clone()),
-        Segment::Literal(_) | Segment::Deep(_) => None,
+        Segment::Literal(_) | Segment::Deep(..) => None,
     });
     if let Some(id) = id.filter(|_| maker.dice.once_in(2)) {
         maker.loses.push(Side::Rest);

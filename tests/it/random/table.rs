@@ -62,7 +62,7 @@ fn url(route: &Route, speller: &mut Speller<'_>) -> String {
         match segment {
             Segment::Literal(text) => url.push_str(&text.replace(' ', "%20")),
             Segment::Hole(name) => url.push_str(&speller.hole(name)),
-            Segment::Deep(name) => url.push_str(&format!("{{{name}=dir/*}}")),
+            Segment::Deep(name, several) => url.push_str(&format!("{{{name}={several}}}")),
         }
     }
     if !route.verb.is_empty() {
@@ -74,6 +74,9 @@ fn url(route: &Route, speller: &mut Speller<'_>) -> String {
             Pattern::Literal(text) => braces(text.as_text()),
             Pattern::Encoded(name) => format!("{{{name}:json}}"),
             Pattern::Hole(name) => speller.hole(name),
+            Pattern::Mixed(parts) => speller.parts(parts),
+            Pattern::Forgotten(None) => "{_}".to_owned(),
+            Pattern::Forgotten(Some(value)) => format!("{{_={}}}", value.plain()),
             other => panic!("no query has {other:?}"),
         };
         url.push_str(&format!("{separator}{name}={value}"));
@@ -108,6 +111,9 @@ fn route_text(route: &Route) -> String {
     }
     if !route.sets.is_empty() {
         text.push_str(&format!("outcomes = {:?}\n", route.sets));
+    }
+    if let Some(extra) = route.extra {
+        text.push_str(&format!("extra = {}\n", quoted(extra)));
     }
     if !route.loses.is_empty() {
         text.push_str("lossy = \"generated\"\n");
