@@ -97,6 +97,8 @@ impl Dice {
     fn scalar(&mut self, shape: &Shape, place: Place) -> Json {
         match (shape, place) {
             (Shape::Integer, _) => Json::number(self.pick(&INTEGERS)),
+            (Shape::Status, _) => Json::number(self.pick(&[400, 418, 451, 503, 599])),
+            (Shape::Code, _) => Json::number(self.pick(&[-32000, 7, -1, 0, 32_768])),
             (Shape::Number, _) => Json::number(self.pick(&NUMBERS)),
             (Shape::Boolean, _) => Json::Boolean(self.once_in(2)),
             (Shape::Enum, _) => Json::text(self.pick(&["p", "r"])),

@@ -53,7 +53,7 @@ impl<'d> Maker<'d> {
     /// Any of the four, with a default that fits.
     pub(crate) fn absence(&mut self, shape: &Shape) -> Absence {
         let default = match shape {
-            Shape::Integer | Shape::Number => Json::number(5),
+            Shape::Integer | Shape::Number | Shape::Status | Shape::Code => Json::number(5),
             Shape::Boolean => Json::Boolean(true),
             Shape::Enum => Json::text("r"),
             Shape::Object => Json::object([]),

@@ -30,6 +30,10 @@ pub(crate) enum Shape {
     Array,
     /// `p` or `r`
     Enum,
+    /// A number that is a status of a failure.
+    Status,
+    /// A number that is a code of an error.
+    Code,
     /// Any value, which stands as JSON in a text on one side at least.
     Encoded,
     Repeated(Box<Shape>),
@@ -90,6 +94,8 @@ pub(crate) struct Bindings {
     pub(crate) groups: BTreeMap<String, Vec<Bindings>>,
     /// Whether JSON in texts has blanks around it.
     pub(crate) spaced: bool,
+    /// Whether objects that would be empty are left out.
+    pub(crate) bare: bool,
 }
 
 /// The holes of a pair, by name, and those of its groups.
@@ -125,6 +131,7 @@ impl Holes {
             bindings.groups.insert(group.clone(), elements);
         }
         bindings.spaced = dice.once_in(3);
+        bindings.bare = dice.once_in(3);
         bindings
     }
 
@@ -145,6 +152,7 @@ impl Holes {
     pub(crate) fn written(&self, on: Side, read: &Bindings) -> Bindings {
         let mut written = left_out((self.all.values(), on), read);
         written.spaced = false;
+        written.bare = false;
         for (group, elements) in &read.groups {
             let holes = &self.groups[group];
             let elements = elements
@@ -240,7 +248,14 @@ impl Pattern {
                     _ => BTreeMap::new(),
                 };
                 for (name, pattern) in members {
-                    object.extend(pattern.write(bindings).map(|value| (name.clone(), value)));
+                    let value = pattern.write(bindings);
+                    let empty = value == Some(Json::object([]));
+                    let left_out = bindings.bare && empty && matches!(pattern, Pattern::Object(..));
+                    object.extend(
+                        value
+                            .filter(|_| !left_out)
+                            .map(|value| (name.clone(), value)),
+                    );
                 }
                 Some(Json::Object(object))
             }
@@ -372,7 +387,7 @@ fn kind(shape: &Shape) -> String {
     match shape {
         Shape::Any | Shape::Encoded => String::new(),
         Shape::Text => ":string".to_owned(),
-        Shape::Integer => ":integer".to_owned(),
+        Shape::Integer | Shape::Status | Shape::Code => ":integer".to_owned(),
         Shape::Number => ":number".to_owned(),
         Shape::Boolean => ":boolean".to_owned(),
         Shape::Object => ":object".to_owned(),

@@ -56,6 +56,8 @@ pub(crate) struct Route {
     pub(crate) rows: Vec<Row>,
     pub(crate) sets: Vec<&'static str>,
     pub(crate) extra: Option<&'static str>,
+    /// Whether the query has a table of its own.
+    pub(crate) query_is_table: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub(crate) enum Form {
     Full,
     /// The same, and all is a tool's.
     Tool,
+    /// The same, and any tool's.
+    AnyTool,
     /// The same, by position.
     Positional,
     /// The same, and the method has a hole.
@@ -73,13 +77,14 @@ pub(crate) enum Form {
     Sibling,
 }
 
-const FORMS: [Form; 6] = [
+const FORMS: [Form; 7] = [
     Form::Short,
     Form::Full,
     Form::Tool,
     Form::Positional,
     Form::Method,
     Form::Sibling,
+    Form::AnyTool,
 ];
 
 /// The route of this place in its table.
@@ -93,6 +98,7 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
     };
     let http_method = match form {
         Form::Sibling => "GET",
+        Form::AnyTool => "POST",
         Form::Short | Form::Full | Form::Tool | Form::Positional | Form::Method => {
             dice.pick(methods)
         }
@@ -114,10 +120,13 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
         rows: Vec::new(),
         sets: Vec::new(),
         extra: None,
+        query_is_table: maker.dice.once_in(3),
     };
     let mut members = Vec::new();
-    make_path(&mut route, index, &mut maker, &mut members);
-    make_query(&mut route, index, &mut maker, &mut members);
+    if form != Form::AnyTool {
+        make_path(&mut route, index, &mut maker, &mut members);
+        make_query(&mut route, index, &mut maker, &mut members);
+    }
     if form != Form::Short {
         make_headers(&mut route, &mut maker, &mut members);
     }
@@ -140,6 +149,18 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
             }
             route.body = Some(one);
             members.push(("data".to_owned(), other));
+            None
+        }
+        Form::AnyTool => {
+            let tool = maker.hole(Shape::Text, Absence::Required, Place::Mixed);
+            let choices = [Absence::Required, Absence::Filled(Json::object([]))];
+            let absence = maker.dice.pick(&choices);
+            let arguments = maker.hole(Shape::Object, absence, Place::Json);
+            let body = [("tool", tool), ("arguments", arguments)];
+            let body = body.map(|(name, hole)| (name.to_owned(), Pattern::Hole(hole)));
+            members = body.to_vec();
+            members[0].0 = "name".to_owned();
+            route.body = Some(Pattern::Object(body.into(), None));
             None
         }
         Form::Short | Form::Full | Form::Tool | Form::Positional | Form::Method | Form::Sibling => {
@@ -200,13 +221,16 @@ fn make_path(route: &mut Route, index: usize, maker: &mut Maker<'_>, members: &m
 }
 
 fn make_query(route: &mut Route, index: usize, maker: &mut Maker<'_>, members: &mut Members) {
-    if route.form == Form::Sibling {
+    // The first of them is the one for all other calls.
+    if route.form == Form::Sibling && index >= FORMS.len() {
         let kind = Pattern::Literal(Json::text(format!("k{index}")));
         route.query.push(("kind".to_owned(), kind));
     }
     let count = match route.form {
         Form::Positional => 2,
-        Form::Short | Form::Full | Form::Tool | Form::Method | Form::Sibling => maker.dice.below(4),
+        Form::Short | Form::Full | Form::Tool | Form::AnyTool | Form::Method | Form::Sibling => {
+            maker.dice.below(4)
+        }
     };
     for place in 0..count {
         let shapes = [
@@ -267,7 +291,7 @@ fn make_odd_query(route: &mut Route, maker: &mut Maker<'_>, members: &mut Member
 }
 
 fn make_headers(route: &mut Route, maker: &mut Maker<'_>, members: &mut Members) {
-    if route.form == Form::Positional {
+    if matches!(route.form, Form::Positional | Form::AnyTool) {
         return;
     }
     for place in 0..maker.dice.below(3) {
@@ -320,6 +344,10 @@ fn params(
                 ("name".to_owned(), tool),
                 ("arguments".to_owned(), arguments),
             ];
+            Pattern::Object(members, None)
+        }
+        Form::AnyTool => {
+            route.method = vec![Part::Text("tools/call".to_owned())];
             Pattern::Object(members, None)
         }
         Form::Full | Form::Method | Form::Sibling => {

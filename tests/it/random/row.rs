@@ -19,6 +19,8 @@ pub(crate) enum RpcReply {
     Result(Pattern),
     Error {
         code: i64,
+        /// The hole that stands for the code.
+        any_code: Option<String>,
         /// Further codes that are read.
         more: &'static [i64],
         message: Vec<Part>,
@@ -29,6 +31,8 @@ pub(crate) enum RpcReply {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) status: u16,
+    /// The hole that stands for the status.
+    pub(crate) any_status: Option<String>,
     /// Further statuses that are read, as the table writes them, and one of them.
     pub(crate) more: Option<(&'static str, u16)>,
     pub(crate) headers: Vec<(String, Pattern)>,
@@ -61,6 +65,7 @@ fn message(name: &str) -> Vec<Part> {
 fn blank(status: u16, rpc: RpcReply) -> Row {
     Row {
         status,
+        any_status: None,
         more: None,
         headers: Vec::new(),
         body: Body::None,
@@ -80,6 +85,10 @@ impl Row {
 
 pub(crate) fn make_all(route: &mut Route, dice: &mut Dice) {
     let mut rows = match dice.below(4) {
+        0 if dice.once_in(2) => {
+            route.rows = vec![whatever(dice)];
+            return;
+        }
         0 => Vec::new(),
         1 => vec![whole(route.form, dice)],
         _ => told_apart(route.form, dice),
@@ -93,6 +102,9 @@ pub(crate) fn make_all(route: &mut Route, dice: &mut Dice) {
     }
     if dice.once_in(3) {
         rows.push(gone(dice));
+    }
+    if dice.once_in(3) {
+        rows.extend(locked(dice));
     }
     if route.form == Form::Tool && dice.once_in(2) {
         rows.push(tool_failure(dice));
@@ -132,7 +144,12 @@ fn told_apart(form: Form, dice: &mut Dice) -> Vec<Row> {
         let all = object(vec![kind(name), member("it", value)]);
         RpcReply::Result(match form {
             Form::Tool => object(vec![member("structuredContent", all)]),
-            Form::Short | Form::Full | Form::Positional | Form::Method | Form::Sibling => all,
+            Form::Short
+            | Form::Full
+            | Form::AnyTool
+            | Form::Positional
+            | Form::Method
+            | Form::Sibling => all,
         })
     };
     let mut maker = Maker::of(dice, "o");
@@ -183,6 +200,7 @@ fn not_found(route: &Route, dice: &mut Dice) -> Row {
     }
     let error = RpcReply::Error {
         code: -32601,
+        any_code: None,
         more: &[],
         message: message(&text),
         data: Some(there),
@@ -198,6 +216,7 @@ fn conflict(code: &str, number: i64, dice: &mut Dice) -> Row {
     let text = maker.hole(Shape::Text, Absence::Required, Place::Json);
     let error = RpcReply::Error {
         code: -32000 - number,
+        any_code: None,
         more: &[],
         message: message(&text),
         data: None,
@@ -210,12 +229,60 @@ fn conflict(code: &str, number: i64, dice: &mut Dice) -> Row {
     row
 }
 
+/// One that fits all failures of one form; status and code are values.
+fn whatever(dice: &mut Dice) -> Row {
+    let mut maker = Maker::of(dice, "o");
+    let mut hole = |shape| maker.hole(shape, Absence::Required, Place::Json);
+    let (status, code, text) = (hole(Shape::Status), hole(Shape::Code), hole(Shape::Text));
+    let error = RpcReply::Error {
+        code: 0,
+        any_code: Some(code.clone()),
+        more: &[],
+        message: message(&text),
+        data: Some(object(vec![member(
+            "status",
+            Pattern::Hole(status.clone()),
+        )])),
+    };
+    let mut row = blank(0, error).with(maker);
+    row.any_status = Some(status);
+    row.body = Body::Json(object(vec![
+        member("code", Pattern::Hole(code)),
+        member("error", Pattern::Hole(text)),
+    ]));
+    row
+}
+
+/// Two of one status, of which one fits less: what is read by it does not come back by the other.
+fn locked(dice: &mut Dice) -> [Row; 2] {
+    let error = |code, message| RpcReply::Error {
+        code,
+        any_code: None,
+        more: &[],
+        message,
+        data: None,
+    };
+    let mut maker = Maker::of(dice, "o");
+    let text = maker.hole(Shape::Text, Absence::Required, Place::Json);
+    let mut any = blank(423, error(-32061, message(&text))).with(maker);
+    any.body = Body::Json(object(vec![member("why", Pattern::Hole(text))]));
+    any.loses.push(Side::Rpc);
+    let mut one = blank(
+        423,
+        error(-32062, vec![Part::Text("It is locked".to_owned())]),
+    );
+    let why = Pattern::Literal(Json::text("locked"));
+    one.body = Body::Json(object(vec![member("why", why)]));
+    [any, one]
+}
+
 /// A body that is no JSON.
 fn gone(dice: &mut Dice) -> Row {
     let mut maker = Maker::of(dice, "o");
     let text = maker.hole(Shape::Any, Absence::Required, Place::Mixed);
     let error = RpcReply::Error {
         code: -32031,
+        any_code: None,
         more: &[],
         message: message(&text),
         data: None,
@@ -249,6 +316,7 @@ pub(crate) fn set(dice: &mut Dice) -> Vec<Row> {
         let text = maker.hole(Shape::Text, Absence::Required, Place::Json);
         let words = RpcReply::Error {
             code,
+            any_code: None,
             more,
             message: message(&text),
             data: None,
@@ -292,8 +360,10 @@ impl Row {
             }
             Body::Text(parts) => Content::Text(mixed(parts, bindings)),
         };
+        let known = self.any_status.as_ref();
+        let status = known.map(|name| bindings.values[name].plain());
         Reply::Rest {
-            status: self.status,
+            status: status.map_or(self.status, |status| status.parse().unwrap()),
             headers: headers.collect(),
             content,
         }
@@ -306,12 +376,15 @@ impl Row {
             }
             RpcReply::Error {
                 code,
+                any_code,
                 message,
                 data,
                 ..
             } => {
+                let known = any_code.as_ref();
+                let code = known.map_or(Json::number(code), |name| bindings.values[name].clone());
                 let mut error = Json::object([
-                    ("code", Json::number(code)),
+                    ("code", code),
                     ("message", Json::Text(mixed(message, bindings))),
                 ]);
                 if let (Json::Object(members), Some(data)) = (&mut error, data) {

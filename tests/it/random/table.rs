@@ -68,6 +68,9 @@ fn url(route: &Route, speller: &mut Speller<'_>) -> String {
     if !route.verb.is_empty() {
         url.push_str(&format!(":{}", route.verb));
     }
+    if route.query_is_table {
+        return url;
+    }
     for (place, (name, pattern)) in route.query.iter().enumerate() {
         let separator = if place == 0 { '?' } else { '&' };
         let value = match pattern {
@@ -96,6 +99,10 @@ fn route_text(route: &Route) -> String {
         "rest = {}\n",
         quoted(&format!("{} {url}", route.http_method))
     ));
+    if route.query_is_table && !route.query.is_empty() {
+        let query = Pattern::Object(route.query.clone(), None);
+        text.push_str(&format!("query = {}\n", speller.value(&query)));
+    }
     if !route.headers.is_empty() {
         let headers = Pattern::Object(route.headers.clone(), None);
         text.push_str(&format!("headers = {}\n", speller.value(&headers)));
@@ -123,9 +130,10 @@ fn route_text(route: &Route) -> String {
 
 fn row_text(row: &Row) -> String {
     let mut speller = Speller::of(&row.holes);
-    let status = match row.more {
-        Some((more, _)) => format!("[{}, {more}]", row.status),
-        None => row.status.to_string(),
+    let status = match (&row.any_status, row.more) {
+        (Some(name), _) => quoted(&speller.hole(name)),
+        (None, Some((more, _))) => format!("[{}, {more}]", row.status),
+        (None, None) => row.status.to_string(),
     };
     let mut rest = format!("status = {status}");
     if !row.headers.is_empty() {
@@ -141,13 +149,15 @@ fn row_text(row: &Row) -> String {
         RpcReply::Result(pattern) => format!("result = {}", speller.value(pattern)),
         RpcReply::Error {
             code,
+            any_code,
             more,
             message,
             data,
         } => {
-            let codes = match more {
-                [] => code.to_string(),
-                more => format!("{:?}", [&[*code], *more].concat()),
+            let codes = match (any_code, more) {
+                (Some(name), _) => quoted(&speller.hole(name)),
+                (None, []) => code.to_string(),
+                (None, more) => format!("{:?}", [&[*code], *more].concat()),
             };
             let message = quoted(&speller.parts(message));
             let data = data.as_ref();
