@@ -139,9 +139,8 @@ impl Dice {
         if may_be_absent && matches!(hole.shape, Shape::Separated(_)) && self.once_in(6) {
             return Some(Json::List(Vec::new()));
         }
-        let element = match &hole.shape {
-            Shape::Repeated(element) | Shape::Separated(element) => element,
-            shape => return Some(self.scalar(shape, hole.place)),
+        let (Shape::Repeated(element) | Shape::Separated(element)) = &hole.shape else {
+            return Some(self.scalar(&hole.shape, hole.place));
         };
         let (element, place) = (element.as_ref(), Place::Mixed);
         let count = 1 + self.below(3);

@@ -71,26 +71,26 @@ impl Json {
     }
 
     pub(crate) fn elements(&self) -> &[Json] {
-        match self {
-            Json::List(elements) => elements,
-            other => panic!("no list: {other}"),
+        if let Json::List(elements) = self {
+            return elements;
         }
+        panic!("no list: {self}")
     }
 
     /// The text of a string.
     pub(crate) fn as_text(&self) -> &str {
-        match self {
-            Json::Text(text) => text,
-            other => panic!("no text: {other}"),
+        if let Json::Text(text) = self {
+            return text;
         }
+        panic!("no text: {self}")
     }
 
     /// The value as a URL or a header has it.
     pub(crate) fn plain(&self) -> String {
-        match self {
-            Json::Text(text) => text.clone(),
-            other => other.to_string(),
+        if let Json::Text(text) = self {
+            return text.clone();
         }
+        self.to_string()
     }
 }
 

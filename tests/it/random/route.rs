@@ -104,7 +104,32 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
         }
     };
     let mut maker = Maker::of(dice, "h");
-    let mut route = Route {
+    let mut route = blank((index, form), http_method);
+    route.query_is_table = maker.dice.once_in(3);
+    let mut members = Vec::new();
+    if form != Form::AnyTool {
+        make_path(&mut route, index, &mut maker, &mut members);
+        make_query(&mut route, index, &mut maker, &mut members);
+    }
+    if form != Form::Short {
+        make_headers(&mut route, &mut maker, &mut members);
+    }
+    let rest = make_body((&mut route, with_body), &mut maker, &mut members);
+    route.params = params((&mut route, index), (members, rest), &mut maker);
+    route.loses = std::mem::take(&mut maker.loses);
+    route.holes = maker.holes;
+    if form != Form::Short {
+        route.extra = dice.pick(&[None, Some("drop"), Some("reject")]);
+    }
+    row::make_all(&mut route, dice);
+    route
+}
+
+type Members = Vec<(String, Pattern)>;
+
+/// A route that takes nothing.
+fn blank((index, form): (usize, Form), http_method: &'static str) -> Route {
+    Route {
         name: format!("r{index}"),
         http_method,
         path: vec![Segment::Literal(format!("r{index}"))],
@@ -120,19 +145,19 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
         rows: Vec::new(),
         sets: Vec::new(),
         extra: None,
-        query_is_table: maker.dice.once_in(3),
-    };
-    let mut members = Vec::new();
-    if form != Form::AnyTool {
-        make_path(&mut route, index, &mut maker, &mut members);
-        make_query(&mut route, index, &mut maker, &mut members);
+        query_is_table: false,
     }
-    if form != Form::Short {
-        make_headers(&mut route, &mut maker, &mut members);
-    }
+}
+
+/// The body, and its members that are carried.
+fn make_body(
+    (route, with_body): (&mut Route, bool),
+    maker: &mut Maker<'_>,
+    members: &mut Members,
+) -> Option<String> {
     // The short form without a body knows no members, with GET or DELETE alone.
-    let carries = !matches!(http_method, "GET" | "DELETE");
-    let rest = match form {
+    let carries = !matches!(route.http_method, "GET" | "DELETE");
+    match route.form {
         Form::Short if carries => {
             let rest = maker.hole(Shape::Object, Absence::Required, Place::Json);
             route.body = Some(Pattern::Object(Vec::new(), Some(rest.clone())));
@@ -158,7 +183,7 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
             let arguments = maker.hole(Shape::Object, absence, Place::Json);
             let body = [("tool", tool), ("arguments", arguments)];
             let body = body.map(|(name, hole)| (name.to_owned(), Pattern::Hole(hole)));
-            members = body.to_vec();
+            members.extend(body.clone());
             members[0].0 = "name".to_owned();
             route.body = Some(Pattern::Object(body.into(), None));
             None
@@ -166,18 +191,8 @@ pub(crate) fn make(index: usize, dice: &mut Dice) -> Route {
         Form::Short | Form::Full | Form::Tool | Form::Positional | Form::Method | Form::Sibling => {
             None
         }
-    };
-    route.params = params((&mut route, index), (members, rest), &mut maker);
-    route.loses = std::mem::take(&mut maker.loses);
-    route.holes = maker.holes;
-    if form != Form::Short {
-        route.extra = dice.pick(&[None, Some("drop"), Some("reject")]);
     }
-    row::make_all(&mut route, dice);
-    route
 }
-
-type Members = Vec<(String, Pattern)>;
 
 fn make_path(route: &mut Route, index: usize, maker: &mut Maker<'_>, members: &mut Members) {
     if route.form == Form::Sibling {
@@ -454,10 +469,11 @@ impl Route {
         }
         query.sort_by(|one, other| one.0.cmp(&other.0));
         let headers = self.headers.iter().filter_map(|(name, pattern)| {
-            let value = match pattern.write(bindings)? {
-                Json::List(list) => list.iter().map(Json::plain).collect::<Vec<_>>().join(","),
-                value => value.plain(),
-            };
+            let mut value = pattern.write(bindings)?;
+            if let Json::List(list) = &value {
+                value = Json::Text(list.iter().map(Json::plain).collect::<Vec<_>>().join(","));
+            }
+            let value = value.plain();
             Some((name.clone(), value))
         });
         let body = self.body.as_ref();

@@ -106,7 +106,7 @@ pub(crate) fn make_all(route: &mut Route, dice: &mut Dice) {
     if dice.once_in(3) {
         rows.extend(locked(dice));
     }
-    if route.form == Form::Tool && dice.once_in(2) {
+    if matches!(route.form, Form::Tool | Form::AnyTool) && dice.once_in(2) {
         rows.push(tool_failure(dice));
     }
     route.rows = rows;
@@ -143,13 +143,8 @@ fn told_apart(form: Form, dice: &mut Dice) -> Vec<Row> {
     let result = |name: &str, value: Pattern| {
         let all = object(vec![kind(name), member("it", value)]);
         RpcReply::Result(match form {
-            Form::Tool => object(vec![member("structuredContent", all)]),
-            Form::Short
-            | Form::Full
-            | Form::AnyTool
-            | Form::Positional
-            | Form::Method
-            | Form::Sibling => all,
+            Form::Tool | Form::AnyTool => object(vec![member("structuredContent", all)]),
+            Form::Short | Form::Full | Form::Positional | Form::Method | Form::Sibling => all,
         })
     };
     let mut maker = Maker::of(dice, "o");

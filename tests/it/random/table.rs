@@ -80,7 +80,11 @@ fn url(route: &Route, speller: &mut Speller<'_>) -> String {
             Pattern::Mixed(parts) => speller.parts(parts),
             Pattern::Forgotten(None) => "{_}".to_owned(),
             Pattern::Forgotten(Some(value)) => format!("{{_={}}}", value.plain()),
-            other => panic!("no query has {other:?}"),
+            Pattern::Object(..)
+            | Pattern::List(..)
+            | Pattern::Each(..)
+            | Pattern::Written(_)
+            | Pattern::WrittenEncoded(_) => panic!("no query has {pattern:?}"),
         };
         url.push_str(&format!("{separator}{name}={value}"));
     }
@@ -107,10 +111,8 @@ fn route_text(route: &Route) -> String {
         let headers = Pattern::Object(route.headers.clone(), None);
         text.push_str(&format!("headers = {}\n", speller.value(&headers)));
     }
-    if route.form != Form::Short {
-        if let Some(body) = &route.body {
-            text.push_str(&format!("body = {}\n", speller.value(body)));
-        }
+    if let Some(body) = route.body.as_ref().filter(|_| route.form != Form::Short) {
+        text.push_str(&format!("body = {}\n", speller.value(body)));
     }
     text.push_str(&format!("rpc = {}\n", method(&route.method, &mut speller)));
     if route.form != Form::Short {
