@@ -158,6 +158,72 @@ fn the_domain_is_pure() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Names, paths, methods, members and codes of the systems that the shipped route tables are for. Ordinary words
+/// and those of the MCP specification (`tools/call`, `isError`, `structuredContent`) are not among them.
+const OF_A_SYSTEM: &[&str] = &[
+    "cdev",
+    "kuzu",
+    "pierre",
+    "maxyychen",
+    "krishdabhi",
+    "bobmatnyc",
+    "brianly1003",
+    "async-io",
+    "mcp-sqlite",
+    "claude",
+    "coaches",
+    "coach_id",
+    "favorite",
+    "fitness",
+    "/mcp/v1",
+    "/api/repository",
+    "/api/git",
+    "/api/agent",
+    "query_records",
+    "insert_record",
+    "execute_raw_query",
+    "list_capabilities",
+    "mcp.list_tools",
+    "agent.chat",
+    "status_updates",
+    "authentication_failed",
+    "resourcenotfound",
+    "deprecation_warning",
+    "git/push",
+    "git/status",
+    "workspace/",
+    "session/focus",
+    "-32030",
+    "-32031",
+    "-32032",
+];
+
+/// Where the systems may be named: the demo plays one.
+fn may_name_systems(path: &Path) -> bool {
+    path.starts_with("sample") || path == Path::new("cli/demo.rs")
+}
+
+#[test]
+fn no_system_is_known_to_the_program() {
+    let mut faults = Vec::new();
+    for (path, text) in all_sources() {
+        if may_name_systems(&path) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let line = line.to_ascii_lowercase();
+            for word in OF_A_SYSTEM.iter().filter(|word| line.contains(**word)) {
+                faults.push(format!(
+                    "src/{}:{}: `{word}` is of one system; it belongs into a route table",
+                    path.display(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn no_file_is_longer_than_500_lines() {
     for (path, text) in all_sources() {

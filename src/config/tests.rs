@@ -132,7 +132,7 @@ key = "api_key"
 
 [[route]]
 name = "tools.call"
-rest = "POST /mcp/v1/tools/call"
+rest = "POST /face/v1/tools/call"
 rpc = "tools/call"
 effect = "safe"
 timeout = "500ms"

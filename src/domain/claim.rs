@@ -186,7 +186,12 @@ pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
             );
             Err(Failure::new(Reason::MalformedTarget, message))
         }
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted if may_pass => Ok(Claim::Nobody),
+        RestSelection::OtherMethods(_) | RestSelection::OtherLiterals | RestSelection::Unrouted
+            if may_pass =>
+        {
+            Ok(Claim::Nobody)
+        }
+        RestSelection::OtherLiterals => Err(refusal::other_literals(head.method, path)),
         RestSelection::OtherMethods(methods) => Err(other_methods(plan, head, methods)),
         RestSelection::Unrouted => Err(other_methods(plan, head, Vec::new())),
     }
@@ -219,7 +224,7 @@ pub fn by_body(
         .routes
         .select_by_body(group, head.rest(&segments), body)
     {
-        None if !may_pass(plan) => Err(refusal::no_route(head.method, head.uri.path())),
+        None if !may_pass(plan) => Err(refusal::other_literals(head.method, head.uri.path())),
         index => Ok(index),
     }
 }

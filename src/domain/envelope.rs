@@ -4,9 +4,11 @@
 //! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: a
 //! value that becomes a header and comes back is the value.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::json::{Json, Kind};
+use super::json::{Json, Kind, same_ignoring_case};
 use super::pattern::{
     Facts, PatternError, Place, Reading, Resolver, Scope, Slot, Strangers, Words, Writing,
 };
@@ -78,7 +80,8 @@ impl Paired {
     pub fn from_headers(&self, headers: &HeaderMap, depth: u16) -> Option<Json> {
         let mut reading = Reading::of(1, Strangers::Open, depth);
         read_headers(std::slice::from_ref(&self.item), headers, &mut reading).ok()?;
-        self.slot.write_json(reading.bindings.get(0).clone()).ok()?
+        let value = self.slot.write_json(reading.bindings.get(0)).ok()?;
+        value.map(Cow::into_owned)
     }
 
     /// The header that the value of a member says; none for `null`.
@@ -108,6 +111,30 @@ impl Paired {
             value.set_sensitive(true);
         }
         Ok(pair)
+    }
+}
+
+/// Refuses a message that two programs could read two credentials from.
+///
+/// # Errors
+/// [`BindError`] names the member that is given twice, or in another letter case.
+pub fn unambiguous(envelope: &[Paired], message: &Json) -> Result<(), BindError> {
+    if envelope.is_empty() {
+        return Ok(());
+    }
+    let members = message.open()?;
+    let twin = members.iter().find_map(|member| {
+        let like = |paired: &&Paired| {
+            paired.member != member.name && same_ignoring_case(&paired.member, &member.name)
+        };
+        Some((member, envelope.iter().find(like)?))
+    });
+    match twin {
+        None => Ok(()),
+        Some((member, paired)) => Err(BindError::new(
+            &*member.name,
+            format!("it differs from `{}` only in letter case", paired.member),
+        )),
     }
 }
 
@@ -164,6 +191,28 @@ mod tests {
         );
         let broken = Json::string("a\nb");
         assert!(paired("{token}").to_header(&broken, 16).is_err());
+    }
+
+    #[test]
+    fn a_message_has_each_credential_once_in_any_letter_case() {
+        let envelope = [paired("{token}")];
+        for (message, words) in [
+            (
+                r#"{"auth":"a","auth":"b"}"#,
+                "member `auth`: it is given twice",
+            ),
+            (r#"{"auth":"a","AUTH":"b"}"#, "only in letter case"),
+            (
+                r#"{"Auth":"b"}"#,
+                "it differs from `auth` only in letter case",
+            ),
+        ] {
+            let message = Json::parse(message.into(), 16).unwrap();
+            let error = unambiguous(&envelope, &message).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        let fine = Json::parse(r#"{"auth":"a","id":1}"#.into(), 16).unwrap();
+        assert_eq!(unambiguous(&envelope, &fine), Ok(()));
     }
 
     #[test]

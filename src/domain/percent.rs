@@ -61,6 +61,15 @@ pub fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, PercentError> {
         .map_err(|_| PercentError::NotUtf8)
 }
 
+/// What comes before an ASCII character, and what comes behind its first occurrence.
+#[inline]
+pub(in crate::domain) fn cut(text: &str, at: u8) -> (&str, Option<&str>) {
+    match text.bytes().position(|byte| byte == at) {
+        Some(place) => (&text[..place], Some(&text[place + 1..])),
+        None => (text, None),
+    }
+}
+
 /// The byte that the two digits at `at` spell.
 fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
@@ -84,8 +93,12 @@ pub enum Keep {
 /// Appends `text` with everything escaped that is not unreserved.
 pub fn encode(text: &str, keep: Keep, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let kept = |byte: u8| unreserved(byte) || (keep == Keep::Slashes && byte == b'/');
+    if text.bytes().all(kept) {
+        return out.push_str(text);
+    }
     for byte in text.bytes() {
-        if unreserved(byte) || (keep == Keep::Slashes && byte == b'/') {
+        if kept(byte) {
             out.push(char::from(byte));
         } else {
             out.push('%');
@@ -100,11 +113,11 @@ pub fn encode(text: &str, keep: Keep, out: &mut String) {
 /// A segment with a malformed escape stays as it is, whole; it equals no literal, and no value can be read from it.
 #[must_use]
 pub fn normalise(segment: &str) -> Cow<'_, str> {
+    if segment.bytes().all(|byte| byte.is_ascii() && byte != b'%') {
+        return Cow::Borrowed(segment);
+    }
     if !segment.is_ascii() {
         return Cow::Owned(normalise(&encode_beyond_ascii(segment)).into_owned());
-    }
-    if !segment.contains('%') {
-        return Cow::Borrowed(segment);
     }
     let bytes = segment.as_bytes();
     let mut out = String::with_capacity(segment.len());

@@ -1,6 +1,10 @@
 //! Bytes to be sent, as a few shared pieces: what is written anew is small, what is carried stays where it is.
 
-use bytes::{Bytes, BytesMut};
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::json::encode;
 
 /// Below this a carried piece is copied: one write of one buffer is cheaper than a list of them.
 const COPY_BELOW: usize = 1024;
@@ -8,8 +12,23 @@ const COPY_BELOW: usize = 1024;
 /// A message in pieces, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    chunks: Vec<Bytes>,
+    chunks: Chunks,
     length: usize,
+}
+
+/// Most messages are one piece, which needs no list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Chunks {
+    /// At most one piece; an empty one is none.
+    One(Bytes),
+    /// Two or more.
+    Many(Vec<Bytes>),
+}
+
+impl Default for Chunks {
+    fn default() -> Self {
+        Chunks::One(Bytes::new())
+    }
 }
 
 impl Pieces {
@@ -28,32 +47,38 @@ impl Pieces {
     /// The pieces in order, none of them empty.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
-        &self.chunks
+        match &self.chunks {
+            Chunks::One(one) if one.is_empty() => &[],
+            Chunks::One(one) => std::slice::from_ref(one),
+            Chunks::Many(many) => many,
+        }
     }
 
     /// The pieces, given away.
     #[must_use]
     pub fn into_chunks(self) -> Vec<Bytes> {
-        self.chunks
+        match self.chunks {
+            Chunks::One(one) if one.is_empty() => Vec::new(),
+            Chunks::One(one) => vec![one],
+            Chunks::Many(many) => many,
+        }
     }
 
     /// Everything as one piece; copies only where there are several.
     #[must_use]
-    pub fn into_bytes(mut self) -> Bytes {
-        match self.chunks.len() {
-            0 => Bytes::new(),
-            1 => self.chunks.swap_remove(0),
-            _ => self.chunks.concat().into(),
+    pub fn into_bytes(self) -> Bytes {
+        match self.chunks {
+            Chunks::One(one) => one,
+            Chunks::Many(many) => many.concat().into(),
         }
     }
 }
 
 impl From<Bytes> for Pieces {
     fn from(bytes: Bytes) -> Self {
-        let length = bytes.len();
         Pieces {
-            chunks: if length == 0 { Vec::new() } else { vec![bytes] },
-            length,
+            length: bytes.len(),
+            chunks: Chunks::One(bytes),
         }
     }
 }
@@ -62,9 +87,12 @@ impl From<Bytes> for Pieces {
 #[derive(Debug)]
 pub struct PiecesWriter {
     done: Vec<Bytes>,
-    open: BytesMut,
-    length: usize,
+    open: Vec<u8>,
 }
+
+/// A place in a message that is being written.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark(usize);
 
 impl PiecesWriter {
     /// A writer that expects about `small` bytes of copied text.
@@ -72,8 +100,7 @@ impl PiecesWriter {
     pub fn with_capacity(small: usize) -> Self {
         PiecesWriter {
             done: Vec::new(),
-            open: BytesMut::with_capacity(small),
-            length: 0,
+            open: Vec::with_capacity(small),
         }
     }
 
@@ -81,7 +108,50 @@ impl PiecesWriter {
     #[inline]
     pub fn copy(&mut self, text: &[u8]) {
         self.open.extend_from_slice(text);
-        self.length += text.len();
+    }
+
+    /// Copies one byte.
+    #[inline]
+    pub fn push(&mut self, byte: u8) {
+        self.open.push(byte);
+    }
+
+    /// Writes a text as a string of JSON.
+    pub fn string(&mut self, text: &str) {
+        encode(text, &mut self.open);
+    }
+
+    /// Writes a number.
+    pub fn number(&mut self, mut number: u64) {
+        let mut digits = [b'0'; 20];
+        let mut start = digits.len() - 1;
+        while number > 9 {
+            digits[start] += (number % 10) as u8;
+            number /= 10;
+            start -= 1;
+        }
+        digits[start] += number as u8;
+        self.copy(&digits[start..]);
+    }
+
+    /// Where writing has come to.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.open.len())
+    }
+
+    /// Takes back what was copied since; nothing may have been carried since.
+    pub fn undo(&mut self, mark: Mark) {
+        self.open.truncate(mark.0);
+    }
+
+    /// Carries a part of a text that its owner keeps.
+    pub fn share(&mut self, text: &Bytes, part: Range<usize>) {
+        if part.len() < COPY_BELOW {
+            self.copy(&text[part]);
+        } else {
+            self.carry(text.slice(part));
+        }
     }
 
     /// Carries a text: shared where it is large, copied where that is cheaper.
@@ -89,29 +159,39 @@ impl PiecesWriter {
         if text.len() < COPY_BELOW {
             return self.copy(&text);
         }
-        self.length += text.len();
         if !self.open.is_empty() {
-            self.done.push(self.open.split().freeze());
+            self.done.push(std::mem::take(&mut self.open).into());
         }
         self.done.push(text);
     }
 
     /// Carries all pieces of another message.
     pub fn carry_all(&mut self, pieces: Pieces) {
-        for chunk in pieces.chunks {
-            self.carry(chunk);
+        match pieces.chunks {
+            Chunks::One(one) => self.carry(one),
+            Chunks::Many(many) => {
+                for chunk in many {
+                    self.carry(chunk);
+                }
+            }
         }
     }
 
     /// The message.
     #[must_use]
     pub fn finish(mut self) -> Pieces {
-        if !self.open.is_empty() {
-            self.done.push(self.open.freeze());
+        if self.done.is_empty() {
+            return Bytes::from(self.open).into();
         }
-        Pieces {
-            chunks: self.done,
-            length: self.length,
+        if !self.open.is_empty() {
+            self.done.push(self.open.into());
+        }
+        match self.done.len() {
+            1 => self.done.swap_remove(0).into(),
+            _ => Pieces {
+                length: self.done.iter().map(Bytes::len).sum(),
+                chunks: Chunks::Many(self.done),
+            },
         }
     }
 }
@@ -137,6 +217,27 @@ mod tests {
         );
         assert_eq!(pieces.len(), pieces.clone().into_bytes().len());
         assert!(pieces.into_bytes().starts_with(b"{\"a\":1,\"b\":xxx"));
+    }
+
+    #[test]
+    fn numbers_are_written_whole() {
+        for number in [0, 7, 10, 99, 100, 1 << 53, u64::MAX] {
+            let mut writer = PiecesWriter::with_capacity(0);
+            writer.number(number);
+            let written = writer.finish().into_bytes();
+            assert_eq!(written, number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_is_not_sent() {
+        let mut writer = PiecesWriter::with_capacity(0);
+        writer.push(b'{');
+        let mark = writer.mark();
+        writer.string("a \"b\"");
+        writer.undo(mark);
+        writer.push(b'}');
+        assert_eq!(writer.finish().into_bytes(), "{}");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};
 
 use super::cors::Foreign;
+use super::envelope;
 use super::failure::{Advice, Failure, Reason};
 use super::json::{Fault, Json};
-use super::jsonrpc::{MessageError, ResponseFault};
+use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::Plan;
 use super::route::{BindError, PathError, Route};
@@ -26,6 +27,17 @@ pub fn no_route(method: &Method, path: &str) -> Failure {
     )
 }
 
+/// Routes have the path and the method of a REST call, and each another literal.
+#[must_use]
+pub fn other_literals(method: &Method, path: &str) -> Failure {
+    let path: String = path.chars().take(200).collect();
+    let message = format!(
+        "no route takes {method} `{}` as it is: each that has this path wants a certain text in the query or the body, which the call does not have",
+        path.escape_default()
+    );
+    Failure::new(Reason::RouteNotFound, message)
+}
+
 /// The path has other methods.
 #[must_use]
 pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
@@ -37,12 +49,26 @@ pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
 
 /// No route takes an RPC method.
 #[must_use]
-pub fn unknown_method(method: &str) -> Failure {
-    let method: String = method.chars().take(100).collect();
-    Failure::new(
-        Reason::RouteNotFound,
-        format!("no route takes the method `{}`", method.escape_debug()),
-    )
+pub fn unknown_method(plan: &Plan, method: &str) -> Failure {
+    let shown: String = method.chars().take(100).collect();
+    let shown = shown.escape_debug();
+    let message = if plan.routes.knows_rpc(method) {
+        format!(
+            "no route takes the method `{shown}` with these params: each that has it wants a certain value in them, which the call does not have"
+        )
+    } else {
+        format!("no route takes the method `{shown}`")
+    };
+    Failure::new(Reason::RouteNotFound, message)
+}
+
+/// Refuses a call whose envelope bears one credential twice.
+///
+/// # Errors
+/// A [`Failure`] that names the member, never its value.
+pub fn ambiguous_credentials(plan: &Plan, call: &Call) -> Result<(), Failure> {
+    let checked = envelope::unambiguous(&plan.face.envelope, &call.text);
+    checked.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))
 }
 
 /// An RPC path is asked in another way than by POST, and nobody is there to ask.

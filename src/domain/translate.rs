@@ -4,9 +4,9 @@
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem;
+use memchr::memchr_iter;
 
-use super::json::{Json, Kind};
+use super::json::{Json, Kind, same_ignoring_case};
 use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
 use super::pieces::{Pieces, PiecesWriter};
 use super::route::{
@@ -111,7 +111,9 @@ pub(in crate::domain) fn write_headers(
     for item in items {
         for text in item.words.write(writing)? {
             let trimmed = text.trim_matches([' ', '\t']) == text;
-            let value = HeaderValue::from_str(&text).ok().filter(|_| trimmed);
+            let fits =
+                trimmed && (!item.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
+            let value = HeaderValue::from_str(&text).ok().filter(|_| fits);
             let value = value.ok_or_else(|| {
                 let place = format!("header `{}`", item.name);
                 BindError::new(place, "its value cannot stand in a header (RFC 9110 §5.5)")
@@ -157,6 +159,14 @@ fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<
         return Err(no_body(route));
     }
     let members = body.open()?;
+    let is_foreign = |name: &str| {
+        let mut foreign = route.rest_call.foreign_members.iter();
+        foreign.any(|foreign| same_ignoring_case(foreign, name))
+    };
+    if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
+        let place = format!("body/{}", member.name);
+        return Err(BindError::new(place, "the route does not take it"));
+    }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
             let place = format!("body/{}", member.name);
@@ -180,15 +190,17 @@ pub fn rest_to_rpc(
     terms: Terms,
 ) -> Result<ToRpc, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
+    refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let mut params = PiecesWriter::with_capacity(256);
+    let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
     let written = call.params.write(&writing, &mut params);
     written.map_err(|misfit| misfit.within("body"))?;
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
-            method.write(&writing)?.pop().unwrap_or_default()
+            let texts = method.write(&writing)?.pop();
+            texts.unwrap_or_default().into_owned()
         }
     };
     let params = params.finish();
@@ -202,6 +214,33 @@ pub fn rest_to_rpc(
         call: reading.bindings,
         dropped: reading.dropped,
     })
+}
+
+/// What a body carries to params must not be taken for the protocol's own member.
+fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
+    let carries =
+        matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
+    let Some(body) = body.filter(|body| carries && names_protocol(body)) else {
+        return Ok(());
+    };
+    match body.member(PROTOCOL_MEMBER) {
+        None => Ok(()),
+        Some(_) => {
+            let what = "a member of this name belongs to the protocol on the other side, and is not carried";
+            Err(BindError::new(format!("body/{PROTOCOL_MEMBER}"), what))
+        }
+    }
+}
+
+fn names_protocol(value: &Json) -> bool {
+    // Few values have the member, and looking for its first letter costs next to nothing.
+    let text = value.as_bytes();
+    memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""))
+}
+
+/// About as much as writing a value anew will copy, so that the buffer does not grow.
+fn room(value: Option<&Json>) -> usize {
+    256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
 /// Checks a value against the schema of its route.
@@ -276,8 +315,9 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    let occurs = memmem::find(params.as_bytes(), b"\"_meta\"").is_some();
-    if names_it || !occurs || params.kind() != Kind::Object {
+    // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
+    let occurs = || params.kind() == Kind::Object && params.has(PROTOCOL_MEMBER);
+    if names_it || !names_protocol(params) || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());
@@ -320,7 +360,10 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing).map_err(in_params)?,
+        Some(pattern) => {
+            let out = PiecesWriter::with_capacity(room(call.1));
+            write_body(pattern, &writing, out).map_err(in_params)?
+        }
         None => None,
     };
     Ok(ToRest {
@@ -336,8 +379,8 @@ pub fn rpc_to_rest(
 pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
+    mut body: PiecesWriter,
 ) -> Result<Option<Pieces>, BindError> {
-    let mut body = PiecesWriter::with_capacity(256);
     let written = pattern.write(writing, &mut body)?;
     let body = body.finish();
     let is_empty = |chunk: &bytes::Bytes| {

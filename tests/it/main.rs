@@ -9,6 +9,7 @@
 )]
 
 mod admin_listener;
+mod bad_input;
 mod batch;
 mod blame;
 mod coded;
@@ -16,6 +17,7 @@ mod connections;
 mod cors;
 #[cfg(feature = "demo")]
 mod demo;
+mod envelope;
 mod every_kind;
 mod expect;
 mod explained;
@@ -34,6 +36,7 @@ mod rest_answers;
 mod rest_refused;
 mod rest_requests;
 mod rest_to_rpc;
+mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;

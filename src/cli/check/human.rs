@@ -13,8 +13,8 @@ use crate::domain::side::Side;
 
 /// The widest that the columns of name, REST and RPC get.
 const WIDEST: [usize; 3] = [28, 44, 28];
-/// The widest line of what stands under a route.
-const LINE: usize = 160;
+/// The longest line of what stands under a route: a witness is shown whole, unless it is a book.
+const LONGEST: usize = 8000;
 
 pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
     let mut text = report(checked);
@@ -114,7 +114,7 @@ fn said(what: &str, [rest, rpc]: [Option<Verdict>; 2]) -> Option<String> {
 /// What stands under the line of a route.
 fn below(route: &Route, report: &RouteReport, text: &mut String) {
     let mut line = |indent: usize, words: &str| {
-        let words = cut(words, LINE - indent);
+        let words = cut(words, LONGEST);
         text.push_str(&format!("{:indent$}{words}\n", ""));
     };
     for direction in &report.directions {

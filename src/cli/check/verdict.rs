@@ -35,6 +35,13 @@ impl<'c> Checked<'c> {
                     problems.push(places.problem(&raw.key, what));
                 }
             }
+            for direction in report.directions.iter().filter(|one| one.is_untried()) {
+                let key = match direction.kind {
+                    Kind::Outcome(row) => &route.outcomes.rows()[row].key,
+                    Kind::Request | Kind::BuiltIn => &raw.key,
+                };
+                notes.push(places.problem(key, untried(direction)));
+            }
             calls(configuration, (route, &raw.key), report, &mut problems);
             note_rows(route, report, &mut rows);
             if let Some(word) = &raw.lossy
@@ -91,6 +98,18 @@ fn faults(direction: &Direction) -> impl Iterator<Item = String> {
             finding.rule.says(&finding.at)
         )
     })
+}
+
+/// A direction that nothing takes may be one that refuses everything.
+fn untried(direction: &Direction) -> String {
+    let what = match direction.kind {
+        Kind::Request => "call",
+        Kind::Outcome(_) | Kind::BuiltIn => "answer",
+    };
+    let from = direction.from;
+    format!(
+        "no {what} from {from} was found that passes, so nothing was seen to survive; write an example"
+    )
 }
 
 /// Losses of calls, which the word of the route accepts.

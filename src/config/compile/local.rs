@@ -144,6 +144,11 @@ fn reply_of(
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
     let status = StatusCode::from_u16(reply.status.value).ok();
+    let Some(status) = status.filter(|status| !status.is_informational()) else {
+        let message = format!("`{}` is no status of an answer", reply.status.value);
+        problems.push(reply.status.problem(message));
+        return None;
+    };
     // No content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
     if matches!(reply.status.value, 204 | 205 | 304) && kind.is_some() {
         let message = format!(
@@ -164,7 +169,7 @@ fn reply_of(
             }
         }
     }
-    Some((status?, headers, body))
+    Some((status, headers, body))
 }
 
 fn header(

@@ -12,8 +12,8 @@ use crate::domain::side::Side;
 
 const RICH: &str = r#"
 [[route]]
-name = "coaches.put"
-rest = "PUT /coaches/{id}"
+name = "trainers.put"
+rest = "PUT /trainers/{id}"
 rpc = "tools/call"
 query = { "page size" = "{size:integer?}", a = 1 }
 headers = { x-tenant = "{tenant}", accept = true }
@@ -41,14 +41,14 @@ rpc.result.isError = false
 
 [[route.example]]
 way = "rpc"
-rest = { call = "PUT /coaches/7?a={}", headers = { x-tenant = "{t}" }, body = [{ b = "{{", a = "{_:null}" }] }
+rest = { call = "PUT /trainers/7?a={}", headers = { x-tenant = "{t}" }, body = [{ b = "{{", a = "{_:null}" }] }
 rpc = { method = "tools/call", params = { z = 1, a = "}}" } }
 reply = {
   rest = { status = 404, headers = { location = "/x/7" }, text = "gone: {x}" },
   rpc = { error = { code = -3, message = "x{{y}}", data = [] } },
 }
 [[route.example]]
-rest.call = "PUT /coaches/8"
+rest.call = "PUT /trainers/8"
 rpc.method = "tools/call"
 reply = { rest = { status = 200, body = {} }, rpc = { result = "{_:null}" } }
 
@@ -200,7 +200,7 @@ fn an_example_holds_values_and_a_single_set_needs_no_list() {
         (&**key, *way),
         ("route[0].example[0]", Way::From(Side::Rpc))
     );
-    assert_eq!((&**call, &**method), ("PUT /coaches/7?a={}", "tools/call"));
+    assert_eq!((&**call, &**method), ("PUT /trainers/7?a={}", "tools/call"));
     assert_eq!(*headers, [("x-tenant".to_owned(), "{t}".to_owned())]);
     assert_eq!(*body, Some(json_of(r#"[{"b":"{","a":null}]"#)));
     assert_eq!(*params, Some(json_of(r#"{"z":1,"a":"}"}"#)));

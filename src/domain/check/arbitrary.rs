@@ -32,6 +32,13 @@ fn literal(text: &'static str) -> Tree {
     Tree::Literal(Json::literal(text))
 }
 
+/// Whether a row is about success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Succeeds {
+    No,
+    Yes,
+}
+
 /// A value as both sides spell it.
 type Both = (Tree, Tree);
 
@@ -176,8 +183,61 @@ impl Dice {
         (Tree::Table(one), Tree::Table(other))
     }
 
-    /// A route that spells out its params, with its rows.
+    /// A route in its short form, whose method or path another one may share.
+    fn short(&mut self, index: usize) -> RouteSource {
+        const TYPES: [&str; 5] = ["", ":integer", ":boolean", ":string[]", ":enum(p|r)"];
+        let method = self.pick(&["GET", "POST", "PUT"]);
+        let path = self.pick(&["/s", "/s/{id}", "/s/{id}/all", "/s/{id=**}"]);
+        let mut rest = format!("{method} {path}");
+        if self.below(2) == 0 {
+            let (one, _) = self.spelled(&TYPES);
+            rest.push_str(&format!("?q={one}"));
+        }
+        let rpc = match self.below(3) {
+            0 => "tools/call".to_owned(),
+            1 if path.contains("{id}") => "s/{id}".to_owned(),
+            _ => format!("m{index}"),
+        };
+        RouteSource {
+            key: format!("route[{index}]"),
+            name: format!("r{index}"),
+            rest,
+            rpc,
+            rows: (0..self.below(3)).map(|row| self.row(row)).collect(),
+            ..RouteSource::default()
+        }
+    }
+
+    /// A route for one tool, beside generic ones with its method.
+    fn tool(&mut self, index: usize) -> RouteSource {
+        let (one, other) = self.object(1);
+        let tool = text(format!("tool{}", self.below(3)));
+        RouteSource {
+            key: format!("route[{index}]"),
+            name: format!("r{index}"),
+            rest: format!("POST /s/t{index}"),
+            rpc: "tools/call".to_owned(),
+            params: Some(Tree::Table(vec![
+                ("name".to_owned(), tool),
+                ("arguments".to_owned(), other),
+            ])),
+            body: Some(one),
+            rows: (0..self.below(3)).map(|row| self.row(row)).collect(),
+            ..RouteSource::default()
+        }
+    }
+
+    /// Any route, with its rows.
     pub(super) fn route(&mut self, index: usize) -> RouteSource {
+        match self.below(5) {
+            3 => self.short(index),
+            4 => self.tool(index),
+            _ => self.full(index),
+        }
+    }
+
+    /// A route that spells out its params.
+    fn full(&mut self, index: usize) -> RouteSource {
         let has_body = self.below(2) == 0;
         let mut rest = if has_body { "POST" } else { "GET" }.to_owned();
         rest.push_str(&format!(" /r{index}"));
@@ -232,6 +292,51 @@ impl Dice {
         }
     }
 
+    /// A status or a header that is a member of the other side.
+    fn beside_the_body(
+        &mut self,
+        mut status: Tree,
+        mut other: Tree,
+    ) -> (Tree, Tree, Vec<(String, Tree)>) {
+        let mut headers = Vec::new();
+        if let Tree::Table(members) = &mut other {
+            match self.below(6) {
+                0 => {
+                    status = text("{status:integer}");
+                    members.push(("status".to_owned(), text("{status}")));
+                }
+                1 => {
+                    headers.push(("location".to_owned(), text("/x/{loc}")));
+                    members.push(("loc".to_owned(), text("{loc}")));
+                }
+                2 => {
+                    headers.push(("content-type".to_owned(), text("{type=text/csv}")));
+                    members.push(("type".to_owned(), text("{type}")));
+                }
+                _ => {}
+            }
+        }
+        (status, other, headers)
+    }
+
+    /// The RPC side of a row.
+    fn rpc(&mut self, succeeds: Succeeds, other: Tree) -> RpcReplySource {
+        const CODES: [&str; 3] = ["-32601", "-32602", "-32000"];
+        if succeeds == Succeeds::No {
+            let message = match self.below(3) {
+                0 => None,
+                _ => Some(text("what went wrong")),
+            };
+            RpcReplySource::Error {
+                code: literal(CODES[self.below(3)]),
+                message,
+                data: Some(other),
+            }
+        } else {
+            RpcReplySource::Result(other)
+        }
+    }
+
     fn row(&mut self, index: usize) -> RowSource {
         let (one, other) = match self.below(3) {
             0 => self.leaf(),
@@ -252,7 +357,6 @@ impl Dice {
             ]
         };
         let status = statuses[self.below(3)].clone();
-        let codes = ["-32601", "-32602", "-32000"];
         let (body, content) = match self.below(6) {
             0 => (None, Some("text: {t}".to_owned())),
             1 => (None, Some("{t?}".to_owned())),
@@ -264,26 +368,22 @@ impl Dice {
             (None, None) => literal("7"),
             (Some(_), _) => other,
         };
-        let rpc = if is_error {
-            let message = match self.below(3) {
-                0 => None,
-                _ => Some(text("what went wrong")),
-            };
-            RpcReplySource::Error {
-                code: literal(codes[self.below(3)]),
-                message,
-                data: Some(other),
-            }
-        } else {
-            RpcReplySource::Result(other)
-        };
+        let (status, other, headers) = self.beside_the_body(status, other);
+        let rpc = self.rpc(
+            if is_error {
+                Succeeds::No
+            } else {
+                Succeeds::Yes
+            },
+            other,
+        );
         RowSource {
             key: format!("outcome[{index}]"),
             // Rows of different origins may overlap.
             origin: index,
             rest: RestReplySource {
                 status,
-                headers: Vec::new(),
+                headers,
                 body,
                 text: content,
             },

@@ -175,9 +175,8 @@ fn execute(subject: &Subject<'_>, suspicion: Suspicion) -> Option<(Weight, Findi
         if !differs(&sent, &trip) {
             continue;
         }
-        let is_norm = suspicion.weight == Weight::Norm
-            && (suspicion.rule == Rule::AnotherRoute
-                || is_stable(subject, &trip, Sense::of(suspicion.rule)));
+        let sense = Sense::of(suspicion.rule);
+        let is_norm = suspicion.weight == Weight::Norm && is_stable(subject, &trip, sense);
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
             rule: suspicion.rule,
@@ -219,9 +218,14 @@ impl Sense {
     }
 }
 
-/// A normal form comes back as it is.
+/// A normal form comes back as it is; one that another route reads goes where its other spelling went.
 fn is_stable(subject: &Subject<'_>, trip: &Trip, sense: Sense) -> bool {
     let Ok(back) = &trip.back else { return false };
+    if trip.by.is_some_and(|by| by != subject.own()) {
+        return subject
+            .there(back)
+            .is_some_and(|there| there.same(&trip.there));
+    }
     let again = subject.trip(back);
     again.is_some_and(|again| {
         !differs(back, &again) && (sense == Sense::Alike || again.there.same(&trip.there))

@@ -137,6 +137,13 @@ pub struct Witness {
 }
 
 impl Direction {
+    /// Whether none of the made-up messages passed, although some should.
+    #[must_use]
+    pub fn is_untried(&self) -> bool {
+        let seen = self.tried > 0 || !self.norms.is_empty() || !self.losses.is_empty();
+        self.never.is_none() && !seen && self.kind != Kind::BuiltIn
+    }
+
     /// What is to be said of it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

@@ -226,7 +226,10 @@ impl<'t> Subject<'t> {
                     .map_or(&self.route.rest_call, |route| &route.rest_call);
                 let target = write_url(route.as_ref().unwrap_or(self.route), &writing)?;
                 let headers = write_headers(&call.headers, &writing)?;
-                let body = call.body.as_ref().map(|body| write_body(body, &writing));
+                let body = call
+                    .body
+                    .as_ref()
+                    .map(|body| write_body(body, &writing, PiecesWriter::with_capacity(64)));
                 Ok(Message::RestCall {
                     method: self.route.method.clone(),
                     target,
@@ -236,12 +239,13 @@ impl<'t> Subject<'t> {
             }
             Side::Rpc => {
                 let call = &self.route.rpc_call;
-                let method = words(twist, &call.method).write(&writing)?.pop();
+                let method = words(twist, &call.method);
+                let method = method.write(&writing)?.pop();
                 let params = pattern(twist, &call.params);
                 let mut out = PiecesWriter::with_capacity(64);
                 let written = params.write(&writing, &mut out)?;
                 Ok(Message::RpcCall {
-                    method: method.unwrap_or_default(),
+                    method: method.unwrap_or_default().into_owned(),
                     params: (written == Presence::Present).then(|| json(out.finish())),
                 })
             }

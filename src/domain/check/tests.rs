@@ -70,7 +70,16 @@ fn table(dice: &mut Dice, routes: usize) -> RouteTable {
     let routes = sources
         .into_iter()
         .filter_map(|source| parse_route(source).ok());
-    RouteTable::build(routes.collect()).unwrap_or_default()
+    // Routes that overlap are left out one by one.
+    let mut kept = Vec::new();
+    for route in routes {
+        let mut more = kept.clone();
+        more.push(route);
+        if RouteTable::build(more.clone()).is_ok() {
+            kept = more;
+        }
+    }
+    RouteTable::build(kept).unwrap_or_default()
 }
 
 fn shown(finding: &Finding) -> String {
@@ -166,11 +175,11 @@ fn challenge(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(160))]
 
     #[test]
     fn no_made_up_message_refutes_a_verdict_on_a_random_table(mut dice in dice()) {
-        let table = table(&mut dice, 2);
+        let table = table(&mut dice, 3);
         for report in check(&table) {
             let route = table.route(report.route);
             for direction in &report.directions {
@@ -197,7 +206,7 @@ proptest! {
 fn random_tables_have_every_verdict() {
     let mut seen = std::collections::BTreeMap::new();
     let (mut routes, mut tried) = (0, 0);
-    for seed in 0..300_u64 {
+    for seed in 0..150_u64 {
         let mut state = seed;
         let throws = (0..160).map(|_| {
             state = state
@@ -206,7 +215,7 @@ fn random_tables_have_every_verdict() {
             (state >> 40) as u8
         });
         let mut dice = Dice::of(throws.collect());
-        for report in check(&table(&mut dice, 2)) {
+        for report in check(&table(&mut dice, 3)) {
             routes += 1;
             for direction in report.directions {
                 tried += direction.tried;
@@ -221,8 +230,7 @@ fn random_tables_have_every_verdict() {
             }
         }
     }
-    println!("{routes} routes, {tried} messages, {seen:#?}");
-    assert!(routes > 200, "{routes}");
+    assert!(routes > 200 && tried > 10_000, "{routes} {tried}");
     for verdict in [
         Verdict::Lossless,
         Verdict::NormalForm,
@@ -230,7 +238,7 @@ fn random_tables_have_every_verdict() {
         Verdict::Never,
     ] {
         assert!(
-            seen.get(verdict.as_str()).is_some_and(|seen| *seen > 10),
+            seen.get(verdict.as_str()).is_some_and(|seen| *seen > 5),
             "{verdict:?}: {seen:?}"
         );
     }
@@ -262,4 +270,16 @@ fn a_thousand_routes_are_checked_at_the_cost_of_each() {
     };
     let (half, whole) = (tried(500), tried(1000));
     assert!(whole <= half * 21 / 10, "{half} {whole}");
+}
+
+#[test]
+fn the_docs_have_every_rule() {
+    let docs = include_str!("../../../docs/check.md");
+    for rule in Rule::ALL {
+        let line = format!("| `{}` | ", rule.as_str());
+        assert!(
+            docs.contains(&line),
+            "docs/check.md lacks the line `{line}…`"
+        );
+    }
 }

@@ -39,7 +39,7 @@ impl Subject<'_> {
     /// Sends a message there and back; `None` where it is refused, or belongs to another route or row.
     pub(super) fn trip(&self, sent: &Message) -> Option<Trip> {
         let enters = self.route.enters_from(self.from.other());
-        let own = self.row.unwrap_or(self.place);
+        let own = self.own();
         let there = self.leg(sent, None).ok()?;
         if there.by != Some(own) {
             return None;
@@ -48,6 +48,16 @@ impl Subject<'_> {
         let way = (self.row.is_none() && !enters).then_some(self.place);
         let back = self.leg(&there.message, way);
         Some(Trip::of(there.message, back))
+    }
+
+    /// The route, or the row, by its place.
+    pub(super) fn own(&self) -> usize {
+        self.row.unwrap_or(self.place)
+    }
+
+    /// What the other side gets, whichever route reads it.
+    pub(super) fn there(&self, sent: &Message) -> Option<Message> {
+        Some(self.leg(sent, None).ok()?.message)
     }
 
     /// Sends an answer there and back that no row fits; with the key of the row that took what was written.
@@ -214,7 +224,10 @@ pub(super) fn select_rest(table: &RouteTable, message: &Message) -> Option<usize
     match table.select_rest(method, &segments, query, headers) {
         RestSelection::Route(route) => Some(route),
         RestSelection::ByBody(group) => table.select_by_body(group, head, body.as_ref()),
-        RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => None,
+        RestSelection::OtherMethods(_)
+        | RestSelection::OtherLiterals
+        | RestSelection::Unrouted
+        | RestSelection::Unsafe(_) => None,
     }
 }
 

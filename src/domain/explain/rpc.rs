@@ -123,6 +123,7 @@ fn tell(
     (company, explanation): (Company, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
+    refusal::ambiguous_credentials(plan, call)?;
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
@@ -134,7 +135,7 @@ fn tell(
         }
         (Stage::Translate, Some(index)) => translate(case, (index, call), explanation),
         (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
-            let unknown = || refusal::unknown_method(&call.method);
+            let unknown = || refusal::unknown_method(plan, &call.method);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
             let target = target(upstream, case.asked.head.uri.query());
             let note = match (&call.id, company) {

@@ -4,11 +4,12 @@ use http::{HeaderName, HeaderValue, StatusCode, Uri};
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::cors::{Cors, Origin, Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
-use crate::domain::local::Locals;
+use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
-use crate::domain::rollout::{Client, Clients, Defaults, KeySource, Matcher, Rollout, Stage};
+use crate::domain::rollout::{Client, Clients, Defaults, Glob, KeySource, Matcher, Rollout, Stage};
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
 fn upstream(name: &str, side: Side) -> UpstreamPlan {
@@ -44,6 +45,34 @@ const LIMITS: Limits = Limits {
     drain: Duration::from_secs(1),
 };
 
+const APP: &str = "https://app.example";
+
+/// To `ping`, and to `GET /here`.
+fn own_answers() -> Vec<Local> {
+    let here = RestLocal {
+        method: Method::GET,
+        path: "/here".into(),
+        status: StatusCode::ACCEPTED,
+        headers: HeaderMap::new(),
+        body: Bytes::from_static(b"7"),
+    };
+    let ping = RpcLocal {
+        method: Glob::new("ping"),
+        answer: LocalAnswer::Result(Json::literal("{}")),
+    };
+    vec![Local::Rest(here), Local::Rpc(ping)]
+}
+
+fn cors() -> Cors {
+    Cors {
+        origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
+        headers: RequestHeaders::Mirrored,
+        expose: Vec::new(),
+        credentials: WithCredentials::No,
+        max_age: None,
+    }
+}
+
 /// Everything is translated; the header `x-key` is the API key.
 fn plan() -> Plan {
     let params = |members: &[(&str, &str)]| {
@@ -71,8 +100,8 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         routes: RouteTable::build(routes.into()).unwrap(),
-        locals: Locals::default(),
-        cors: None,
+        locals: Locals::build(own_answers()).unwrap(),
+        cors: Some(cors()),
         hosts: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(
@@ -252,5 +281,59 @@ proptest! {
             let told = told((method, &target), &[], &body);
             prop_assert!(!told.is_empty());
         }
+    }
+}
+
+/// The decision, the status, and the body or the names of the headers of an answer of the proxy's own.
+fn own(explanation: &Explanation) -> String {
+    let decision = explanation.decision.as_ref().unwrap();
+    assert!(explanation.route.is_none() && explanation.sends.is_none());
+    let said = match (&explanation.answer, &explanation.refused) {
+        (Some(answer), None) => {
+            let headers = answer.headers.iter().map(|(name, _)| name.as_str());
+            let body = serde_json::to_string(&answer.body).unwrap();
+            let headers: Vec<&str> = headers.collect();
+            format!("{} {body} {}", answer.status, headers.join(" "))
+        }
+        (None, Some(refused)) => format!("{} {}", refused.status, refused.reason),
+        (answer, _) => format!("{answer:?}"),
+    };
+    format!("{} {}: {}", decision.stage, decision.why, said.trim_end())
+}
+
+#[test]
+fn what_the_proxy_itself_answers_is_told() {
+    let ping = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
+    let silent = r#"{"jsonrpc":"2.0","method":"ping"}"#;
+    let evil = [("origin", "https://evil.example")];
+    let preflight = [("origin", APP), ("access-control-request-method", "GET")];
+    let here = || (Method::GET, "/here");
+    let rpc = || (Method::POST, "/rpc");
+    for (request, headers, body, words) in [
+        (here(), &[][..], "", "none local: 202 7"),
+        (here(), &evil, "", "none local: 403 origin_refused"),
+        (
+            (Method::GET, "//here"),
+            &[],
+            "",
+            "none local: 400 malformed_target",
+        ),
+        (
+            rpc(),
+            &[],
+            ping,
+            r#"none local: 200 {"jsonrpc":"2.0","id":"a","result":{}}"#,
+        ),
+        (rpc(), &evil, ping, "none local: 403 origin_refused"),
+        (rpc(), &[], silent, "none local: None"),
+        (
+            (Method::OPTIONS, "/items/7"),
+            &preflight,
+            "",
+            "none preflight: 204 null vary access-control-allow-origin access-control-allow-methods",
+        ),
+    ] {
+        let told = told(request.clone(), headers, body);
+        assert_eq!(own(&told[0]), words, "{request:?}");
     }
 }

@@ -47,6 +47,23 @@ fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     at
 }
 
+/// Whether there is no quote, backslash or control character.
+#[inline]
+pub(super) fn all_plain(text: &[u8]) -> bool {
+    // What is left behind the last whole step is looked at together with what comes before it.
+    if let Some(last) = text.last_chunk::<8>() {
+        let words = text.as_chunks::<8>().0.iter().chain([last]);
+        let specials = words.map(|word| special(u64::from_le_bytes(*word)));
+        return specials.fold(0, |one, other| one | other) == 0;
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return special(u64::from(first) | (u64::from(last) << 32)) == 0;
+    }
+    text.iter()
+        .all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
+}
+
 /// The top bits of the lanes that hold a quote, a backslash or a control character. A borrow may set
 /// bits above the first true one as well, so only the lowest counts.
 #[inline(always)]

@@ -119,6 +119,12 @@ impl Json {
         &self.0
     }
 
+    /// The text, to be shared.
+    #[must_use]
+    pub fn shared(&self) -> &Bytes {
+        &self.0
+    }
+
     /// The text, shared.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {

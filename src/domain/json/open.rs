@@ -91,6 +91,14 @@ impl Json {
         found.filter(|_| rivals == 1).map(|value| self.piece(value))
     }
 
+    /// Whether an object has a member of this name, once or more often.
+    #[must_use]
+    pub fn has(&self, wanted: &str) -> bool {
+        let names = Names::Bytes(self.as_bytes());
+        skip::members(self.as_bytes())
+            .any(|place| names.decode(&place).is_some_and(|name| name == wanted))
+    }
+
     /// The places of the elements of an array, in order; none for other kinds.
     #[must_use]
     pub fn elements(&self) -> Elements<'_> {

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
+use super::blocks::{all_plain, plain_length};
+
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a lone surrogate escape is no Unicode text")]
@@ -19,7 +23,7 @@ pub struct LoneSurrogate;
 /// ```
 pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
     let text = std::str::from_utf8(inner).map_err(|_| LoneSurrogate)?;
-    if !text.contains('\\') {
+    if memchr(b'\\', inner).is_none() {
         return Ok(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());
@@ -73,26 +77,30 @@ fn code_unit(text: &str, at: usize) -> Option<u32> {
 
 /// Writes `text` as a JSON string, quotes included; only what must be escaped is.
 pub fn encode(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut written = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        let short = match byte {
-            b'"' | b'\\' => *byte,
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0..=0x1F => 0,
-            _ => continue,
-        };
-        out.extend_from_slice(&bytes[written..at]);
-        written = at + 1;
-        if short == 0 {
-            out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
-        } else {
-            out.extend_from_slice(&[b'\\', short]);
-        }
+    if all_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        escape_into(text.as_bytes(), out);
     }
-    out.extend_from_slice(&bytes[written..]);
     out.push(b'"');
+}
+
+fn escape_into(mut rest: &[u8], out: &mut Vec<u8>) {
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest, &mut 0));
+        out.extend_from_slice(plain);
+        let Some((byte, behind)) = special.split_first() else {
+            break;
+        };
+        match byte {
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..=0x1F => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.extend_from_slice(&[b'\\', *byte]),
+        }
+        rest = behind;
+    }
 }

@@ -1,6 +1,6 @@
 //! Messages written around values that stay where they are.
 
-use crate::domain::json::{Json, encode};
+use crate::domain::json::Json;
 use crate::domain::pieces::{Pieces, PiecesWriter};
 
 use super::{ErrorObject, RequestId};
@@ -25,21 +25,16 @@ fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>)
     writer.copy(b"{\"jsonrpc\":\"2.0\"");
     if let Some(id) = id {
         writer.copy(b",\"id\":");
-        writer.copy(id.to_string().as_bytes());
+        writer.number(id);
     }
-    let mut name = Vec::with_capacity(method.len() + 2);
     for (member, value) in members {
         writer.copy(b",");
-        name.clear();
-        encode(member, &mut name);
-        writer.copy(&name);
+        writer.string(member);
         writer.copy(b":");
         writer.carry(value.clone().into_bytes());
     }
     writer.copy(b",\"method\":");
-    name.clear();
-    encode(method, &mut name);
-    writer.copy(&name);
+    writer.string(method);
     writer.copy(b",\"params\":");
     writer.carry_all(params);
     writer.copy(b"}");

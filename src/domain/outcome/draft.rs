@@ -1,8 +1,13 @@
 //! From what the table says of an outcome to the row.
 
 use super::number::NumberPattern;
-use super::row::{BodyPattern, IS_ERROR, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
-use crate::domain::pattern::{Facts, Mention, Pattern, PatternError, Place, Resolver, Tree, Words};
+use super::row::{
+    BodyPattern, IS_ERROR, RestReplyPattern, Row, RpcReplyPattern, ToolResult, without_content,
+};
+use crate::domain::json::Kind;
+use crate::domain::pattern::{
+    Codec, Facts, Mention, Pattern, PatternError, Place, Resolver, Role, Scalar, Shape, Tree, Words,
+};
 use crate::domain::route::{parse_headers, resolve_headers};
 use crate::domain::side::Side;
 
@@ -124,6 +129,15 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, Pat
         }
         (None, None) => BodyPattern::Nothing,
     };
+    let has_body = matches!(body, BodyPattern::Json(_) | BodyPattern::Text(_));
+    if let NumberPattern::Among(first, _) = &status
+        && has_body
+        && without_content(*first)
+    {
+        let what =
+            format!("an answer with {first} has no content (RFC 9110 §15); leave the body out");
+        return Err(PatternError::new(what).under("status"));
+    }
     Ok(RestReplyPattern {
         status,
         headers,
@@ -185,13 +199,25 @@ fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(
         } => {
             code.note(Side::Rpc, resolver)
                 .map_err(|error| error.under("error.code"))?;
-            for (pattern, key) in [(message, "error.message"), (data, "error.data")] {
-                if let Some(pattern) = pattern {
-                    let noted = resolver.pattern(Side::Rpc, pattern);
-                    noted.map_err(|error| error.under(key))?;
+            let noted = match message {
+                // A message is a string (JSON-RPC 2.0 §5.1), so a hole that is one needs not say so.
+                Some(Pattern::Hole(mention))
+                    if mention.shape.is_none() && mention.codec == Codec::Plain =>
+                {
+                    let shape = Some(Shape::One(Scalar::String));
+                    let string = Mention {
+                        shape,
+                        ..mention.clone()
+                    };
+                    resolver.mention(Side::Rpc, &string, (Place::Json, 0))
                 }
-            }
-            Ok(())
+                Some(pattern) => resolver.pattern(Side::Rpc, pattern),
+                None => Ok(()),
+            };
+            noted.map_err(|error| error.under("error.message"))?;
+            let noted = data.as_ref().map(|data| resolver.pattern(Side::Rpc, data));
+            let noted = noted.unwrap_or(Ok(()));
+            noted.map_err(|error| error.under("error.data"))
         }
     }
 }
@@ -240,11 +266,31 @@ fn resolve_rpc(
                 pattern.transpose().map_err(|error| error.under(key))
             };
             let code = code.resolve(Side::Rpc, facts);
+            let message = part(message, "error.message")?;
+            if let Some(pattern) = &message
+                && !is_text(pattern)
+            {
+                let what = "a message is a string (JSON-RPC 2.0 §5.1); write text, or a hole that is a string";
+                return Err(PatternError::new(what).under("error.message"));
+            }
             RpcReplyPattern::Error {
                 code: code.map_err(|error| error.under("error.code"))?,
-                message: part(message, "error.message")?,
+                message,
                 data: part(data, "error.data")?,
             }
         }
     })
+}
+
+/// Whether whatever a pattern writes is a string.
+fn is_text(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Literal(literal) => literal.kind() == Kind::String,
+        Pattern::Text(_) => true,
+        Pattern::Hole(slot) => {
+            let is_string = matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_)));
+            is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Forgotten(_))
+        }
+        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => false,
+    }
 }

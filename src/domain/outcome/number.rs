@@ -126,7 +126,8 @@ impl NumberPattern {
         match self {
             NumberPattern::Among(first, _) => Ok(*first),
             NumberPattern::Hole(slot) => {
-                let value = slot.write_json(slot.bound(writing)).map_err(Misfit::here)?;
+                let bound = slot.bound(writing);
+                let value = slot.write_json(&bound).map_err(Misfit::here)?;
                 let number =
                     value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());
                 number.ok_or_else(|| Misfit::new(&slot.name, "it is no integer in range"))

@@ -287,10 +287,16 @@ impl Row {
             },
             BodyPattern::Text(words) => {
                 let text = words.write(&writing)?.pop().unwrap_or_default();
-                let body = bytes::Bytes::from(text).into();
+                let body = bytes::Bytes::from(text.into_owned()).into();
                 (Some("text/plain; charset=utf-8"), body)
             }
         };
+        if !body.is_empty() && without_content(status.into()) {
+            return Err(Misfit::new(
+                "status",
+                format!("an answer with {status} has no content"),
+            ));
+        }
         let headers = write_headers(&self.rest.headers, &writing)?;
         let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
         let own_type = headers.iter().find(|header| says_type(header));
@@ -362,4 +368,9 @@ fn says_failure(result: &Json) -> bool {
     result
         .member(IS_ERROR)
         .is_some_and(|says| says.as_bytes() == b"true")
+}
+
+/// Whether an answer with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+pub(super) fn without_content(status: i64) -> bool {
+    matches!(status, 204 | 205 | 304)
 }

@@ -14,27 +14,42 @@ mod values;
 pub(in crate::domain) use values::{texts, value};
 
 /// Throws that are known beforehand; when they are used up, each is zero.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(in crate::domain) struct Dice {
     throws: Vec<u8>,
     next: usize,
 }
 
+impl std::fmt::Debug for Dice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            &bytes::Bytes::copy_from_slice(&self.throws)
+                .escape_ascii()
+                .to_string(),
+        )
+    }
+}
+
 impl Dice {
-    fn below(&mut self, sides: usize) -> usize {
+    pub(in crate::domain) fn below(&mut self, sides: usize) -> usize {
         let throw = self.throws.get(self.next).copied().unwrap_or(0);
         self.next += 1;
         usize::from(throw) % sides
     }
 
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+    pub(in crate::domain) fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.below(from.len())]
     }
 }
 
 /// Dice of any throws.
 pub(in crate::domain) fn dice() -> impl Strategy<Value = Dice> {
-    let throws = proptest::collection::vec(any::<u8>(), 0..120);
+    thrown(0..120)
+}
+
+/// Dice of any throws, as many as these.
+pub(in crate::domain) fn thrown(count: std::ops::Range<usize>) -> impl Strategy<Value = Dice> {
+    let throws = proptest::collection::vec(any::<u8>(), count);
     throws.prop_map(|throws| Dice { throws, next: 0 })
 }
 

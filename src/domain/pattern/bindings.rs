@@ -1,5 +1,6 @@
 //! What reading binds and writing takes: a value for each hole, by number.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Slot, Source};
@@ -81,7 +82,7 @@ impl Bindings {
     #[must_use]
     pub fn of(holes: usize) -> Bindings {
         Bindings {
-            values: vec![Bound::Unbound; holes],
+            values: std::iter::repeat_with(Bound::default).take(holes).collect(),
         }
     }
 
@@ -167,7 +168,7 @@ impl Reading {
 
     pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
         let before = self.bindings.get(hole);
-        if *before == Bound::Unbound {
+        if matches!(before, Bound::Unbound) {
             self.bindings.set(hole, value);
             return Ok(());
         }
@@ -262,14 +263,15 @@ impl<'s> Writing<'s> {
     }
 
     /// What is written where nothing is read.
-    pub(super) fn source(&self, source: Source) -> Bound {
+    pub(super) fn source(&self, source: Source) -> Cow<'s, Bound> {
         match source {
-            Source::Hole(hole) => self.hole(hole).clone(),
-            Source::Call(hole) => self
-                .scope
-                .call
-                .map_or(Bound::Absent, |call| call.get(hole).clone()),
-            Source::Now => Bound::Value(Json::string(&(self.scope.now)())),
+            Source::Hole(hole) => Cow::Borrowed(self.hole(hole)),
+            Source::Call(hole) => Cow::Borrowed(
+                self.scope
+                    .call
+                    .map_or(&Bound::Absent, |call| call.get(hole)),
+            ),
+            Source::Now => Cow::Owned(Bound::Value(Json::string(&(self.scope.now)()))),
         }
     }
 }

@@ -186,9 +186,30 @@ impl Facts {
                 }
             })
         });
-        Ok(TextPattern {
+        let text = TextPattern {
             parts: parts.collect::<Result<_, _>>()?,
-        })
+        };
+        self.check_defaults(&text)?;
+        Ok(text)
+    }
+
+    /// A default is a value like others: a text that it cannot stand in can never be written without it.
+    fn check_defaults(&self, text: &TextPattern) -> Result<(), PatternError> {
+        for (index, part) in text.parts.iter().enumerate() {
+            let Part::Hole(slot) = part else { continue };
+            let Some(hole) = slot.binds() else { continue };
+            for absence in Side::ALL.map(|side| self.holes[hole].absence(side)) {
+                let (Absence::Filled(default) | Absence::Implied(default)) = &absence else {
+                    continue;
+                };
+                let spelled = slot.as_text(default);
+                let fits = spelled.and_then(|spelled| text.ends_behind(&spelled, index));
+                fits.map_err(|what| {
+                    PatternError::new(format!("the default of `{}`: {what}", slot.name))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// The words with their slots.

@@ -160,6 +160,8 @@ pub enum Codec {
     Plain,
     /// `{x:json}`: as a string that holds its JSON text.
     Json,
+    /// Beside text in a header that is a URL: percent-encoded (RFC 3986 §2.1).
+    Percent,
 }
 
 /// Splits `name…` into the name and what comes behind it.

@@ -306,6 +306,17 @@ impl Pattern {
 }
 
 impl TextPattern {
+    /// The same as a URL: values are percent-encoded beside its text.
+    pub(in crate::domain) fn percent_encoded(&mut self) {
+        for part in &mut self.parts {
+            if let Part::Hole(slot) = part
+                && slot.codec == Codec::Plain
+            {
+                slot.codec = Codec::Percent;
+            }
+        }
+    }
+
     /// The slots in order.
     pub fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.parts.iter().filter_map(|part| match part {

@@ -74,8 +74,17 @@ impl ObjectPattern {
         let found = value.open()?;
         let mut picked = Vec::new();
         let mut seen = 0;
+        // Members mostly come in the order of the pattern, so the search goes on where it stopped.
+        let mut expected = self.members.iter();
         for member in &found {
-            if self.members.iter().any(|(name, _)| *name == member.name) {
+            let is_next = expected.clone().next();
+            if is_next.is_some_and(|(name, _)| *name == member.name) {
+                expected.next();
+                seen += 1;
+                continue;
+            }
+            if let Some(place) = self.place(&member.name) {
+                expected = self.members[place + 1..].iter();
                 seen += 1;
                 continue;
             }
@@ -98,7 +107,6 @@ impl ObjectPattern {
         }
         let mut next = found.iter();
         for (name, pattern) in &self.members {
-            // Members mostly come in the order of the pattern, so the search goes on where it stopped.
             let member = next
                 .find(|member| member.name == *name)
                 .or_else(|| found.iter().find(|member| member.name == *name));
@@ -115,9 +123,15 @@ impl ObjectPattern {
         }
     }
 
+    /// Where a member is named.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|(known, _)| known == name)
+    }
+
     /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
     fn stranger(&self, name: &str) -> Result<(), Misfit> {
-        if self.foreign.iter().any(|foreign| foreign == name) {
+        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+        if self.foreign.iter().any(is_foreign) {
             return Err(Misfit::new(name, "the route does not take it"));
         }
         let twin = self

@@ -57,7 +57,7 @@ impl Slot {
     #[must_use]
     pub fn mentioned(&self) -> String {
         let codec = match self.codec {
-            Codec::Plain => "",
+            Codec::Plain | Codec::Percent => "",
             Codec::Json => ":json",
         };
         match &self.role {

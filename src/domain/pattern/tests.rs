@@ -28,7 +28,11 @@ fn write(inside: &str, value: Option<&str>) -> Result<Vec<String>, String> {
     let slot = slot(inside).unwrap();
     let value = value.map(|value| Json::parse(value.to_owned().into(), 128).unwrap());
     let bound = slot.read_json(value.as_ref(), 128)?;
-    slot.write_texts(&bound)
+    let texts = slot.write_texts(&bound)?;
+    Ok(texts
+        .into_iter()
+        .map(std::borrow::Cow::into_owned)
+        .collect())
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! A hole ends at the first occurrence of the text after it; a value that would end elsewhere is refused
 //! when it is written. Law: what is written reads as the same values.
 
+use std::borrow::Cow;
+
 use super::mention::{Mention, PatternError, Token, parse_mention, tokens};
 use super::tree::parse_parts;
-use super::{Bound, Misfit, Part, Reading, Slot, TextPattern, Writing};
+use super::{Bound, Misfit, Part, Reading, Role, Slot, TextPattern, Writing};
 
 /// A pattern of a text outside of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,13 +101,13 @@ impl Words {
     ///
     /// # Errors
     /// [`Misfit`] tells which value has no text here.
-    pub fn write(&self, writing: &Writing<'_>) -> Result<Vec<String>, Misfit> {
+    pub fn write<'w>(&'w self, writing: &Writing<'w>) -> Result<Vec<Cow<'w, str>>, Misfit> {
         match self {
-            Words::Literal(literal) => Ok(vec![literal.clone()]),
+            Words::Literal(literal) => Ok(vec![Cow::Borrowed(literal)]),
             Words::Hole(slot) => slot
-                .write_texts(&slot.bound(writing))
+                .texts(slot.bound(writing))
                 .map_err(|what| Misfit::new(&slot.name, what)),
-            Words::Mixed(text) => Ok(text.write(writing)?.into_iter().collect()),
+            Words::Mixed(text) => Ok(text.write(writing)?.map(Cow::Owned).into_iter().collect()),
         }
     }
 }
@@ -166,45 +168,67 @@ impl TextPattern {
     /// # Errors
     /// [`Misfit`] for a value that would not be read again as it is.
     pub fn write(&self, writing: &Writing<'_>) -> Result<Option<String>, Misfit> {
+        let shared = || self.slots().filter(|slot| slot.binds().is_some());
+        let is_missing = |slot: &&Slot| match &*slot.bound(writing) {
+            Bound::Unbound | Bound::Absent => true,
+            Bound::Value(value) => slot.leaves_out(value),
+            Bound::Members(_) | Bound::Each(_) => false,
+        };
+        if shared().next().is_some() && shared().all(|slot| is_missing(&slot)) {
+            return Ok(None);
+        }
         let mut text = String::new();
-        let (mut shared, mut missing) = (0, 0);
         for (index, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Text(literal) => text.push_str(literal),
                 Part::Hole(slot) => {
-                    let bound = slot.bound(writing);
-                    shared += usize::from(slot.binds().is_some());
-                    match self.value(slot, &bound, index)? {
-                        Some(value) => text.push_str(&value),
-                        None => missing += usize::from(slot.binds().is_some()),
+                    if let Some(value) = self.value(slot, &slot.bound(writing), index)? {
+                        text.push_str(&value);
+                    } else if slot.binds().is_some() {
+                        return Err(Misfit::here(
+                            "some of its values are absent and others are not",
+                        ));
                     }
                 }
             }
         }
-        match missing {
-            0 => Ok(Some(text)),
-            _ if missing == shared => Ok(None),
-            _ => Err(Misfit::here(
-                "some of its values are absent and others are not",
-            )),
-        }
+        Ok(Some(text))
     }
 
-    /// The text of a value, which must end where reading would end it.
-    fn value(&self, slot: &Slot, bound: &Bound, index: usize) -> Result<Option<String>, Misfit> {
+    /// The text of a value, which must end where reading would end it. Beside others that are there, a default
+    /// is written that is left out where it stands alone.
+    fn value<'b>(
+        &self,
+        slot: &Slot,
+        bound: &'b Bound,
+        index: usize,
+    ) -> Result<Option<Cow<'b, str>>, Misfit> {
         let told = |what: String| Misfit::new(&slot.name, what);
-        let Some(value) = slot.write_text(bound).map_err(told)? else {
+        let value = match bound {
+            Bound::Value(value) => slot.as_text(value).map(Some),
+            Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => {
+                slot.write_text(bound)
+            }
+        };
+        let Some(value) = value.map_err(told)? else {
             return Ok(None);
         };
-        if let (Some(Part::Text(after)), Some(_)) = (self.parts.get(index + 1), slot.binds()) {
-            let written = format!("{value}{after}");
-            if written.find(after.as_str()) != Some(value.len()) {
-                return Err(told(format!(
-                    "it contains `{after}`, the text that ends it here"
-                )));
-            }
+        if slot.binds().is_some() {
+            self.ends_behind(&value, index).map_err(told)?;
         }
         Ok(Some(value))
+    }
+
+    /// Whether a value of the hole at `index` is read to its end and no further.
+    pub(super) fn ends_behind(&self, value: &str, index: usize) -> Result<(), String> {
+        let Some(Part::Text(after)) = self.parts.get(index + 1) else {
+            return Ok(());
+        };
+        if format!("{value}{after}").find(after.as_str()) == Some(value.len()) {
+            Ok(())
+        } else {
+            Err(format!("it contains `{after}`, the text that ends it here"))
+        }
     }
 
     fn other_text(&self) -> Misfit {
@@ -216,6 +240,9 @@ impl TextPattern {
     pub fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             Part::Text(text) => text.clone(),
+            Part::Hole(slot) if matches!(slot.role, Role::Written(_)) => {
+                format!("{{>{}}}", slot.name)
+            }
             Part::Hole(slot) => format!("{{{}}}", slot.name),
         });
         parts.collect()

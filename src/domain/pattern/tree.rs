@@ -2,7 +2,7 @@
 
 use super::mention::{Mention, PatternError, Said, Token, Way, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Part, Pattern, Shape, TextPattern};
-use crate::domain::json::{Json, encode};
+use crate::domain::json::{Json, encode, same_ignoring_case};
 
 /// A value of a route table where a pattern stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +129,14 @@ fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, Pa
         let under = |error: PatternError| error.under_member(name);
         if name == REST {
             object.rest = Some(rest(member).map_err(under)?);
+        } else if let Some((twin, _)) = object
+            .members
+            .iter()
+            .find(|(known, _)| same_ignoring_case(known, name))
+        {
+            let what =
+                format!("`{twin}` differs from it only in letter case, so no value could be read");
+            return Err(PatternError::new(what).under_member(name));
         } else {
             object
                 .members
@@ -181,6 +189,11 @@ fn parse_list(items: &[Tree]) -> Result<Pattern<Mention>, PatternError> {
         let key = format!("[{index}]");
         let under = |error: PatternError| error.under(&key);
         let is_last = index + 1 == items.len();
+        if *item == Tree::Text(EACH.to_owned()) {
+            return Err(under(PatternError::new(
+                "`\"*\"` is the first of two: `[\"*\", pattern]` is any number of elements like the pattern",
+            )));
+        }
         match elements_behind(item) {
             Some(inside) if is_last => {
                 let mention = parse_mention(inside).and_then(plain_rest).map_err(under)?;

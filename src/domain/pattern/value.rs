@@ -1,7 +1,10 @@
 //! One value between a text and JSON: the type is declared, so nothing is guessed.
 
+use std::borrow::Cow;
+
 use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot};
 use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of};
+use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -49,7 +52,7 @@ impl Scalar {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write(&self, value: &[u8]) -> Result<String, String> {
+    pub fn write<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, str>, String> {
         let kind = kind_of(value);
         let right = match self {
             Scalar::String | Scalar::Enum(_) => kind == Kind::String,
@@ -67,9 +70,7 @@ impl Scalar {
             .strip_prefix(b"\"")
             .and_then(|rest| rest.strip_suffix(b"\""))
             .unwrap_or(value);
-        let text = decode(inner)
-            .map_err(|error| error.to_string())?
-            .into_owned();
+        let text = decode(inner).map_err(|error| error.to_string())?;
         if self.accepts(&text) {
             Ok(text)
         } else {
@@ -85,6 +86,7 @@ impl Scalar {
         // Most values are strings, any text of which will do; one that is no text cannot be written anew.
         match (self, kind_of(value)) {
             (Scalar::String, Kind::String) if !value.contains(&b'\\') => Ok(()),
+            (Scalar::Integer, Kind::Number) if is_integer(value) => Ok(()),
             (Scalar::Number, Kind::Number) => Ok(()),
             (Scalar::Boolean, Kind::Boolean) => Ok(()),
             _ => self.write(value).map(drop),
@@ -130,7 +132,7 @@ impl Slot {
             return self.read_absent();
         };
         let value = match self.codec {
-            Codec::Plain => value.clone(),
+            Codec::Plain | Codec::Percent => value.clone(),
             Codec::Json => inside(value, depth)?,
         };
         self.shape.check(&value)?;
@@ -141,20 +143,25 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_json(&self, bound: Bound) -> Result<Option<Json>, String> {
+    pub fn write_json<'b>(&self, bound: &'b Bound) -> Result<Option<Cow<'b, Json>>, String> {
         let value = match bound {
             Bound::Unbound | Bound::Absent => return Ok(None),
-            Bound::Members(members) => members.whole(),
+            Bound::Members(members) => Cow::Owned(members.whole()),
             Bound::Each(_) => return Err("it has a value for each element".into()),
-            Bound::Value(value) => value,
+            Bound::Value(value) => Cow::Borrowed(value),
         };
         if self.leaves_out(&value) {
             return Ok(None);
         }
-        Ok(Some(match self.codec {
-            Codec::Plain => value,
-            Codec::Json => Json::string(&text_of(&value.compact())),
-        }))
+        Ok(Some(self.as_json(value)))
+    }
+
+    /// A value as it is spelled here.
+    pub(super) fn as_json<'b>(&self, value: Cow<'b, Json>) -> Cow<'b, Json> {
+        match self.codec {
+            Codec::Plain | Codec::Percent => value,
+            Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
+        }
     }
 
     /// Reads a text that is there once.
@@ -165,17 +172,29 @@ impl Slot {
         if self.binds().is_none() {
             return Ok(Bound::Absent);
         }
+        if self.codec == Codec::Percent {
+            let decoded =
+                percent::decode(text, Plus::Literal).map_err(|error| error.to_string())?;
+            return self.plain_text(&decoded);
+        }
         if self.codec == Codec::Json {
             return parsed(text, depth).and_then(|value| {
                 self.shape.check(&value)?;
                 Ok(Bound::Value(value))
             });
         }
-        let mut out = Vec::with_capacity(text.len() + 2);
-        match self.shape.scalar() {
-            Some(scalar) => scalar.read(text, &mut out)?,
-            None => Scalar::String.read(text, &mut out)?,
-        }
+        self.plain_text(text)
+    }
+
+    fn plain_text(&self, text: &str) -> Result<Bound, String> {
+        let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
+        // A buffer that is just full is shared as it is.
+        let quotes = match scalar {
+            Scalar::String | Scalar::Enum(_) => 2,
+            Scalar::Integer | Scalar::Number | Scalar::Boolean => 0,
+        };
+        let mut out = Vec::with_capacity(text.len() + quotes);
+        scalar.read(text, &mut out)?;
         Ok(Bound::Value(Json::written(out)))
     }
 
@@ -228,34 +247,55 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_text(&self, bound: &Bound) -> Result<Option<String>, String> {
+    pub fn write_text<'b>(&self, bound: &'b Bound) -> Result<Option<Cow<'b, str>>, String> {
         let value = match bound {
             Bound::Unbound | Bound::Absent => return Ok(None),
-            Bound::Value(value) => value.clone(),
-            Bound::Members(members) => members.whole(),
+            Bound::Value(value) => value,
+            Bound::Members(members) => {
+                // Only what is only written may have no type here.
+                let whole = Bound::Value(members.whole());
+                let text = self.write_text(&whole)?;
+                return Ok(text.map(|text| Cow::Owned(text.into_owned())));
+            }
             Bound::Each(_) => return Err("it has a value for each element".into()),
         };
-        if self.leaves_out(&value) {
+        if self.leaves_out(value) {
             return Ok(None);
         }
+        self.as_text(value).map(Some)
+    }
+
+    /// The text of a value, one that is left out elsewhere as well.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    pub(super) fn as_text<'b>(&self, value: &'b Json) -> Result<Cow<'b, str>, String> {
         if self.codec == Codec::Json {
-            return Ok(Some(text_of(&value.compact())));
+            return Ok(Cow::Owned(text_of(&value.compact())));
         }
-        match self.shape.scalar() {
-            Some(scalar) => scalar.write(value.as_bytes()).map(Some),
+        let text = match self.shape.scalar() {
+            Some(scalar) => scalar.write(value.as_bytes())?,
             // Only what is only written has no type here: a string as it is, anything else as its JSON.
             None => match value.text() {
-                Some(text) => text.map(Some).map_err(|fault| fault.to_string()),
-                None => Ok(Some(text_of(&value.compact()))),
+                Some(text) => Cow::Owned(text.map_err(|fault| fault.to_string())?),
+                None => Cow::Owned(text_of(&value.compact())),
             },
-        }
+        };
+        Ok(match self.codec {
+            Codec::Percent => {
+                let mut encoded = String::with_capacity(text.len());
+                percent::encode(&text, Keep::Nothing, &mut encoded);
+                Cow::Owned(encoded)
+            }
+            Codec::Plain | Codec::Json => text,
+        })
     }
 
     /// The texts of a URL or a header that a value stands for: none, one, or one for each element.
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_texts(&self, bound: &Bound) -> Result<Vec<String>, String> {
+    pub fn write_texts<'b>(&self, bound: &'b Bound) -> Result<Vec<Cow<'b, str>>, String> {
         let text = match (&self.shape, bound) {
             (Shape::Repeated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
                 return if self.leaves_out(value) {
@@ -268,7 +308,7 @@ impl Slot {
                 if self.leaves_out(value) {
                     return Ok(Vec::new());
                 }
-                self.separated(scalar, value)?
+                self.separated(scalar, value)?.map(Cow::Owned)
             }
             (_, bound) => self.write_text(bound)?,
         };
@@ -281,7 +321,7 @@ impl Slot {
         }
     }
 
-    fn elements(&self, scalar: &Scalar, value: &Json) -> Result<Vec<String>, String> {
+    fn elements<'v>(&self, scalar: &Scalar, value: &'v Json) -> Result<Vec<Cow<'v, str>>, String> {
         if value.kind() != Kind::Array {
             return Err(format!(
                 "it must be an array, not {}",
@@ -294,7 +334,7 @@ impl Slot {
                 .write(&value.as_bytes()[place])
                 .map_err(|what| format!("element {index}: {what}"))
         });
-        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let texts: Vec<Cow<'v, str>> = texts.collect::<Result<_, _>>()?;
         if texts.is_empty() && self.is_required() {
             Err("it must not be empty".into())
         } else {

@@ -1,20 +1,38 @@
 //! Writing: bindings into the value that a pattern describes.
 
+use std::borrow::Cow;
+
 use super::{
     Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Presence,
     Role, Slot, Writing,
 };
-use crate::domain::json::{Json, Kind, decode, encode, same_ignoring_case};
+use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
 use crate::domain::pieces::PiecesWriter;
 
 impl Slot {
     /// What is to be written here.
-    pub(in crate::domain) fn bound(&self, writing: &Writing<'_>) -> Bound {
+    pub(in crate::domain) fn bound<'w>(&self, writing: &Writing<'w>) -> Cow<'w, Bound> {
         match &self.role {
-            Role::Shared(hole) => writing.hole(*hole).clone(),
+            Role::Shared(hole) => Cow::Borrowed(writing.hole(*hole)),
             Role::Written(source) => writing.source(*source),
-            Role::Forgotten(Some(value)) => Bound::Value(value.clone()),
-            Role::Forgotten(None) => Bound::Absent,
+            Role::Forgotten(Some(value)) => Cow::Owned(Bound::Value(value.clone())),
+            Role::Forgotten(None) => Cow::Borrowed(&Bound::Absent),
+        }
+    }
+}
+
+impl Slot {
+    /// The texts to write of what is bound here.
+    pub(in crate::domain) fn texts<'w>(
+        &self,
+        bound: Cow<'w, Bound>,
+    ) -> Result<Vec<Cow<'w, str>>, String> {
+        match bound {
+            Cow::Borrowed(bound) => self.write_texts(bound),
+            Cow::Owned(bound) => {
+                let texts = self.write_texts(&bound)?.into_iter();
+                Ok(texts.map(|text| Cow::Owned(text.into_owned())).collect())
+            }
         }
     }
 }
@@ -25,50 +43,25 @@ impl Pattern {
     /// # Errors
     /// [`Misfit`] names a value that cannot stand where the pattern has it.
     pub fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
-        self.write_behind(b"", writing, out)
-    }
-
-    /// Writes a lead and the value, or neither where there is no value.
-    fn write_behind(
-        &self,
-        lead: &[u8],
-        writing: &Writing<'_>,
-        out: &mut PiecesWriter,
-    ) -> Result<Presence, Misfit> {
         match self {
-            Pattern::Literal(literal) => {
-                out.copy(lead);
-                out.copy(literal.as_bytes());
-            }
+            Pattern::Literal(literal) => out.copy(literal.as_bytes()),
             Pattern::Hole(slot) => {
-                let told = |what: String| Misfit::new(&slot.name, what);
-                let Some(value) = slot.write_json(slot.bound(writing)).map_err(told)? else {
+                let bound = slot.bound(writing);
+                let value = slot.write_json(&bound);
+                let Some(value) = value.map_err(|what| Misfit::new(&slot.name, what))? else {
                     return Ok(Presence::Absent);
                 };
-                out.copy(lead);
-                out.carry(value.into_bytes());
+                out.share(value.shared(), 0..value.as_bytes().len());
             }
             Pattern::Text(text) => {
                 let Some(text) = text.write(writing)? else {
                     return Ok(Presence::Absent);
                 };
-                out.copy(lead);
-                let mut encoded = Vec::with_capacity(text.len() + 2);
-                encode(&text, &mut encoded);
-                out.copy(&encoded);
+                out.string(&text);
             }
-            Pattern::Object(object) => {
-                out.copy(lead);
-                object.write(writing, out)?;
-            }
-            Pattern::List(list) => {
-                out.copy(lead);
-                list.write(writing, out)?;
-            }
-            Pattern::Each(each) => {
-                out.copy(lead);
-                each.write(writing, out)?;
-            }
+            Pattern::Object(object) => object.write(writing, out)?,
+            Pattern::List(list) => list.write(writing, out)?,
+            Pattern::Each(each) => each.write(writing, out)?,
         }
         Ok(Presence::Present)
     }
@@ -76,37 +69,26 @@ impl Pattern {
 
 impl ObjectPattern {
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let rest = self.rest.as_ref().map(|rest| rest.bound(writing));
-        let rest = rest.map(members).transpose()?;
+        let rest = self.rest.as_ref().map(|rest| members(rest.bound(writing)));
+        let rest = rest.transpose()?;
         if self.members.is_empty()
-            && let Some(Members {
-                object,
-                picked: None,
-            }) = rest
+            && let Some(rest) = &rest
+            && rest.picked.is_none()
         {
-            out.carry(object.into_bytes());
+            out.carry(rest.object.clone().into_bytes());
             return Ok(());
         }
-        let mut lead = Vec::with_capacity(32);
-        lead.push(b'{');
+        let mut first = First::Yes;
         for (name, pattern) in &self.members {
-            let start = lead.len();
-            encode(name, &mut lead);
-            lead.push(b':');
-            let written = pattern.write_behind(&lead, writing, out)?;
-            match written {
-                Presence::Present => {
-                    lead.clear();
-                    lead.push(b',');
-                }
-                Presence::Absent => lead.truncate(start),
+            let mark = out.mark();
+            out.push(first.lead());
+            out.string(name);
+            out.push(b':');
+            match pattern.write(writing, out)? {
+                Presence::Present => first = First::No,
+                Presence::Absent => out.undo(mark),
             }
         }
-        let first = if lead[0] == b'{' {
-            First::Yes
-        } else {
-            First::No
-        };
         match rest {
             Some(rest) => self.splice(&rest, first, out),
             None => {
@@ -118,25 +100,24 @@ impl ObjectPattern {
 
     /// Writes the members that are not named behind those that are, and closes the object.
     fn splice(&self, rest: &Members, first: First, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let text = rest.object.clone().into_bytes();
+        let text = rest.object.shared();
         let Some(picked) = &rest.picked else {
             for member in rest.object.open()? {
                 self.refuse_twice(&member.name)?;
             }
-            let inside = text.slice(1..);
-            if is_blank(&inside[..inside.len() - 1]) {
+            if is_blank(&text[1..text.len() - 1]) {
                 out.copy(first.close());
             } else {
-                out.copy(first.lead());
-                out.carry(inside);
+                out.push(first.lead());
+                out.share(text, 1..text.len());
             }
             return Ok(());
         };
         let mut first = first;
         for place in picked {
             self.refuse_twice(&name_of(&text[place.clone()])?)?;
-            out.copy(first.lead());
-            out.carry(text.slice(place.clone()));
+            out.push(first.lead());
+            out.share(text, place.clone());
             first = First::No;
         }
         out.copy(first.close());
@@ -150,7 +131,8 @@ impl ObjectPattern {
             let what = format!("`{known}` is given in another place already");
             return Err(Misfit::new(name, what));
         }
-        if self.foreign.iter().any(|foreign| foreign == name) {
+        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+        if self.foreign.iter().any(is_foreign) {
             return Err(Misfit::new(name, "the route does not take it"));
         }
         Ok(())
@@ -165,10 +147,10 @@ enum First {
 }
 
 impl First {
-    const fn lead(self) -> &'static [u8] {
+    const fn lead(self) -> u8 {
         match self {
-            First::Yes => b"{",
-            First::No => b",",
+            First::Yes => b'{',
+            First::No => b',',
         }
     }
 
@@ -181,13 +163,12 @@ impl First {
 }
 
 /// The name of a member, from its text.
-fn name_of(member: &[u8]) -> Result<String, Misfit> {
+fn name_of(member: &[u8]) -> Result<Cow<'_, str>, Misfit> {
     let mut end = 1;
     while let Some(byte) = member.get(end).filter(|byte| **byte != b'"') {
         end += if *byte == b'\\' { 2 } else { 1 };
     }
-    let name = decode(&member[1..end.min(member.len())]);
-    name.map(std::borrow::Cow::into_owned).map_err(Misfit::here)
+    decode(&member[1..end.min(member.len())]).map_err(Misfit::here)
 }
 
 fn is_blank(text: &[u8]) -> bool {
@@ -195,62 +176,134 @@ fn is_blank(text: &[u8]) -> bool {
 }
 
 /// What is bound to the members that are not named.
-fn members(bound: Bound) -> Result<Members, Misfit> {
-    match bound {
-        Bound::Members(members) => Ok(members),
-        Bound::Value(object) if object.kind() == Kind::Object => Ok(Members {
-            object,
-            picked: None,
-        }),
-        Bound::Unbound | Bound::Absent => Ok(Members {
-            object: Json::literal("{}"),
-            picked: None,
-        }),
-        Bound::Value(other) => Err(Misfit::here(format!(
-            "it must be an object, not {}",
-            other.kind().described()
-        ))),
-        Bound::Each(_) => Err(Misfit::here("it has a value for each element")),
+fn members(bound: Cow<'_, Bound>) -> Result<Cow<'_, Members>, Misfit> {
+    if let Cow::Borrowed(Bound::Members(members)) = bound {
+        return Ok(Cow::Borrowed(members));
+    }
+    let object = match bound.into_owned() {
+        Bound::Members(members) => return Ok(Cow::Owned(members)),
+        Bound::Unbound | Bound::Absent => Json::literal("{}"),
+        Bound::Value(object) if object.kind() == Kind::Object => object,
+        Bound::Value(other) => {
+            return Err(Misfit::here(format!(
+                "it must be an object, not {}",
+                other.kind().described()
+            )));
+        }
+        Bound::Each(_) => return Err(Misfit::here("it has a value for each element")),
+    };
+    Ok(Cow::Owned(Members {
+        object,
+        picked: None,
+    }))
+}
+
+impl Pattern {
+    /// The default that is left out here, as it would be written: among others it keeps its place.
+    fn left_out(&self, writing: &Writing<'_>) -> Option<Json> {
+        let Pattern::Hole(slot) = self else {
+            return None;
+        };
+        match &*slot.bound(writing) {
+            Bound::Value(value) if slot.leaves_out(value) => {
+                Some(slot.as_json(Cow::Borrowed(value)).into_owned())
+            }
+            Bound::Value(_)
+            | Bound::Unbound
+            | Bound::Absent
+            | Bound::Members(_)
+            | Bound::Each(_) => None,
+        }
     }
 }
 
+/// Elements that are left out so far: the place of each, and its default where it has one.
+type Gaps = Vec<(usize, Option<Json>)>;
+
 impl ListPattern {
+    /// Writes what has been left out before an element that is not.
+    fn fill(&self, gaps: Gaps, mut lead: u8, out: &mut PiecesWriter) -> Result<u8, Misfit> {
+        for (index, default) in gaps {
+            let Some(default) = default else {
+                let what = "it is absent, and elements behind it are not";
+                return Err(Misfit::new(self.item_name(index), what));
+            };
+            out.push(lead);
+            out.carry(default.into_bytes());
+            lead = b',';
+        }
+        Ok(lead)
+    }
+
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let mut lead: &[u8] = b"[";
-        let mut missing = None;
+        let mut lead = b'[';
+        let mut gaps = Gaps::new();
         for (index, pattern) in self.items.iter().enumerate() {
-            let written = pattern.write_behind(lead, writing, out);
-            match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Absent => missing = missing.or(Some(index)),
-                Presence::Present => match missing {
-                    None => lead = b",",
-                    Some(gap) => {
-                        let what = format!("it is absent, and element {index} behind it is not");
-                        return Err(Misfit::new(gap.to_string(), what));
+            let within = |misfit: Misfit| misfit.within(&index.to_string());
+            let mark = out.mark();
+            let presence = if gaps.is_empty() {
+                out.push(lead);
+                pattern.write(writing, out).map_err(within)?
+            } else {
+                let mut element = PiecesWriter::with_capacity(64);
+                let presence = pattern.write(writing, &mut element).map_err(within)?;
+                if presence == Presence::Present {
+                    lead = self.fill(std::mem::take(&mut gaps), lead, out)?;
+                    out.push(lead);
+                    out.carry_all(element.finish());
+                }
+                presence
+            };
+            match presence {
+                Presence::Present => lead = b',',
+                Presence::Absent => {
+                    if gaps.is_empty() {
+                        out.undo(mark);
                     }
-                },
+                    gaps.push((index, pattern.left_out(writing)));
+                }
             }
         }
         let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
-        if let Some(Bound::Value(array)) = behind {
-            let text = array.into_bytes();
-            let inside = text.slice(1..text.len() - 1);
-            if !is_blank(&inside) {
-                if let Some(gap) = missing {
-                    let what = "it is absent, and elements behind it are not";
-                    return Err(Misfit::new(gap.to_string(), what));
-                }
-                out.copy(lead);
-                out.carry(inside);
-                lead = b",";
+        if let Some(Bound::Value(array)) = behind.as_deref() {
+            let inside = 1..array.as_bytes().len() - 1;
+            if !is_blank(&array.as_bytes()[inside.clone()]) {
+                lead = self.fill(gaps, lead, out)?;
+                out.push(lead);
+                out.share(array.shared(), inside);
+                lead = b',';
             }
         }
-        out.copy(if lead == b"[" { b"[]" } else { b"]" });
+        out.copy(if lead == b'[' { b"[]" } else { b"]" });
         Ok(())
     }
 }
 
+impl ListPattern {
+    /// What an element is known by: its hole, else its place.
+    fn item_name(&self, index: usize) -> String {
+        if let Some(Pattern::Hole(slot)) = self.items.get(index) {
+            slot.name.clone()
+        } else {
+            index.to_string()
+        }
+    }
+}
+
 impl EachPattern {
+    /// The names of the holes that have a value for each element.
+    fn names(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        self.item.slots(&mut |slot| {
+            if slot.binds().is_some() {
+                names.push(format!("`{}`", slot.name));
+            }
+        });
+        names.sort();
+        names.dedup();
+        names.join(", ")
+    }
+
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
         let lists: Vec<&Vec<Bound>> = self
             .holes
@@ -262,30 +315,33 @@ impl EachPattern {
             .collect();
         let count = lists.first().map_or(0, |list| list.len());
         if lists.iter().any(|list| list.len() != count) {
-            return Err(Misfit::here(
-                "its values pair by position, and their numbers differ",
-            ));
+            return Err(Misfit::here(format!(
+                "the values of {} pair by position, and there are not as many of each",
+                self.names()
+            )));
         }
         let most = self.holes.last().map_or(0, |hole| hole + 1);
         let mut element = Bindings::of(most);
-        let mut lead: &[u8] = b"[";
+        let mut lead = b'[';
         for index in 0..count {
             for (hole, list) in self.holes.iter().zip(&lists) {
                 element.set(*hole, list[index].clone());
             }
             let inside = writing.element(&element);
-            let written = self.item.write_behind(lead, &inside, out);
+            out.push(lead);
+            let written = self.item.write(&inside, out);
             match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Present => lead = b",",
+                Presence::Present => {}
                 Presence::Absent => {
-                    return Err(Misfit::new(
-                        index.to_string(),
-                        "an element cannot be absent",
-                    ));
+                    let default = self.item.left_out(&inside).ok_or_else(|| {
+                        Misfit::new(index.to_string(), "an element cannot be absent")
+                    })?;
+                    out.carry(default.into_bytes());
                 }
             }
+            lead = b',';
         }
-        out.copy(if lead == b"[" { b"[]" } else { b"]" });
+        out.copy(if lead == b'[' { b"[]" } else { b"]" });
         Ok(())
     }
 }

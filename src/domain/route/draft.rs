@@ -35,6 +35,12 @@ struct Draft {
 /// # Errors
 /// Every part that is wrong, by its key, and why.
 pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    if source.notify == Notify::Yes && source.from == Some(Side::Rest) && !source.rows.is_empty() {
+        let what = "nobody waits for the answer of a notification, so no outcome can be used";
+        return Err(vec![
+            PatternError::new(what).under("notify").under(&source.key),
+        ]);
+    }
     let rows = std::mem::take(&mut source.rows);
     let key = source.key.clone();
     let route = compile(source);
@@ -113,6 +119,11 @@ fn default_extra(form: Form, rest: &RestSpelling, effect: Effect) -> Extra {
 fn parse_rpc(text: &str) -> Result<Words<Mention>, PatternError> {
     if text.is_empty() {
         return Err(PatternError::new("the RPC method is empty"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(PatternError::new(
+            "the RPC method has a control character; no method is named so",
+        ));
     }
     Words::parse(text)
 }
@@ -380,6 +391,7 @@ impl Draft {
             headers: resolve_headers(&self.headers, facts)?,
             body: body.map_err(at("body"))?,
             foreign: Vec::new(),
+            foreign_members: Vec::new(),
         })
     }
 
@@ -409,9 +421,15 @@ pub(in crate::domain) fn resolve_headers(
 ) -> Result<Vec<HeaderItem>, PatternError> {
     let items = headers.iter().map(|item| {
         let words = facts.words(Side::Rest, &item.words, Place::Words);
+        let mut words = words.map_err(|error| error.under(&format!("headers.{}", item.name)))?;
+        if item.is_url()
+            && let Words::Mixed(text) = &mut words
+        {
+            text.percent_encoded();
+        }
         Ok(HeaderItem {
             name: item.name.clone(),
-            words: words.map_err(|error| error.under(&format!("headers.{}", item.name)))?,
+            words,
         })
     });
     items.collect()

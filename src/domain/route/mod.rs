@@ -6,6 +6,7 @@
 //! share a call without either being more specific cannot be loaded.
 
 mod draft;
+mod names;
 mod parse;
 mod path;
 mod siblings;
@@ -16,6 +17,7 @@ mod url;
 
 use std::time::Duration;
 
+use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, Method};
 
 use super::outcome::Outcomes;
@@ -87,6 +89,8 @@ pub struct RestCall {
     pub body: Option<Pattern>,
     /// Query names that only siblings of this route know: a call that bears one is not its.
     pub foreign: Vec<String>,
+    /// Members of a body that only siblings of this route know, where it has no body of its own.
+    pub foreign_members: Vec<String>,
 }
 
 impl RestCall {
@@ -321,6 +325,14 @@ pub struct QueryItem<H = Slot> {
     pub words: Words<H>,
 }
 
+impl<H> HeaderItem<H> {
+    /// Whether the header is a URL (RFC 9110 §10.2.2, §8.7).
+    #[must_use]
+    pub fn is_url(&self) -> bool {
+        self.name == LOCATION || self.name == CONTENT_LOCATION
+    }
+}
+
 /// One header of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderItem<H = Slot> {
@@ -330,5 +342,7 @@ pub struct HeaderItem<H = Slot> {
     pub words: Words<H>,
 }
 
+#[cfg(test)]
+pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
 mod tests;

@@ -164,6 +164,11 @@ fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(),
     if typed.ends_with('?') {
         return Err(wrong("a hole in a path cannot be absent"));
     }
+    if typed == ":json" {
+        return Err(wrong(
+            "JSON does not stand in a path; put it into the query or the body",
+        ));
+    }
     let shape = parse_type(typed, inside)?;
     let start = template.segments.len();
     for segment in pattern.unwrap_or("*").split('/') {

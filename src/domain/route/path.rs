@@ -4,19 +4,62 @@
 //! matched as it is, only asked whether it would name a route after normalising.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use http::Method;
 
+use super::names::ByName;
 use super::siblings::Group;
 use super::{Route, SegmentPattern, Template};
-use crate::domain::percent::normalise;
+use crate::domain::percent::{cut, normalise};
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone)]
 pub struct Segments<'a> {
-    raw: Vec<&'a str>,
+    raw: Raw<'a>,
     irregular: Option<PathError>,
+}
+
+/// A list that is kept in place while it is short: few paths are long.
+#[derive(Debug, Clone)]
+enum Raw<'a> {
+    Few([&'a str; FEW], usize),
+    Many(Vec<&'a str>),
+}
+
+const FEW: usize = 6;
+
+impl<'a> Raw<'a> {
+    const NONE: Raw<'static> = Raw::Few([""; FEW], 0);
+
+    #[inline]
+    fn push(&mut self, segment: &'a str) {
+        match self {
+            Raw::Few(few, count) if *count < FEW => {
+                few[*count] = segment;
+                *count += 1;
+            }
+            Raw::Few(few, _) => {
+                let mut many = few.to_vec();
+                many.push(segment);
+                *self = Raw::Many(many);
+            }
+            Raw::Many(many) => many.push(segment),
+        }
+    }
+
+    fn pop(&mut self) {
+        match self {
+            Raw::Few(_, count) => *count = count.saturating_sub(1),
+            Raw::Many(many) => drop(many.pop()),
+        }
+    }
+
+    fn as_slice(&self) -> &[&'a str] {
+        match self {
+            Raw::Few(few, count) => &few[..*count],
+            Raw::Many(many) => many,
+        }
+    }
 }
 
 /// Why two programs may read a path in two ways.
@@ -37,22 +80,30 @@ impl<'a> Segments<'a> {
         let inside = path.strip_prefix('/').unwrap_or(path);
         if inside.is_empty() {
             return Segments {
-                raw: Vec::new(),
+                raw: Raw::NONE,
                 irregular: None,
             };
         }
-        let mut raw = Vec::with_capacity(8);
-        let mut irregular = None;
-        for segment in inside.split('/') {
-            let fault = match &*normalise(segment) {
-                "" => Some(PathError::EmptySegment),
-                "." | ".." => Some(PathError::DotSegment),
-                _ => None,
+        let mut split = Segments {
+            raw: Raw::NONE,
+            irregular: None,
+        };
+        let mut rest = Some(inside);
+        while let Some(text) = rest {
+            let (segment, behind) = cut(text, b'/');
+            rest = behind;
+            // A dot segment begins with a dot, or with one that is escaped.
+            let fault = match segment.as_bytes().first() {
+                None => Some(PathError::EmptySegment),
+                Some(b'.' | b'%') if matches!(&*normalise(segment), "." | "..") => {
+                    Some(PathError::DotSegment)
+                }
+                Some(_) => None,
             };
-            irregular = irregular.or(fault);
-            raw.push(segment);
+            split.irregular = split.irregular.or(fault);
+            split.raw.push(segment);
         }
-        Segments { raw, irregular }
+        split
     }
 
     /// What is irregular about the path, if anything is.
@@ -64,14 +115,12 @@ impl<'a> Segments<'a> {
     /// The path as a program that tidies up would read it.
     #[must_use]
     pub fn tidied(&self) -> Segments<'a> {
-        let mut raw = Vec::with_capacity(self.raw.len());
-        for segment in &self.raw {
+        let mut raw = Raw::NONE;
+        for segment in self.raw() {
             match &*normalise(segment) {
                 "" | "." => {}
-                ".." => {
-                    raw.pop();
-                }
-                _ => raw.push(*segment),
+                ".." => raw.pop(),
+                _ => raw.push(segment),
             }
         }
         Segments {
@@ -83,11 +132,11 @@ impl<'a> Segments<'a> {
     /// The path with each segment in normal form.
     #[must_use]
     pub fn normal(&self) -> String {
-        if self.raw.is_empty() {
+        if self.raw().is_empty() {
             return "/".to_owned();
         }
         let mut path = String::new();
-        for segment in &self.raw {
+        for segment in self.raw() {
             path.push('/');
             path.push_str(&normalise(segment));
         }
@@ -97,7 +146,7 @@ impl<'a> Segments<'a> {
     /// The segments as they came.
     #[must_use]
     pub fn raw(&self) -> &[&'a str] {
-        &self.raw
+        self.raw.as_slice()
     }
 }
 
@@ -105,7 +154,8 @@ impl Template {
     /// Whether a path has the segments of this template, whatever other templates say of it.
     #[must_use]
     pub fn fits(&self, segments: &Segments<'_>) -> bool {
-        let mut found: Vec<Cow<'_, str>> = segments.raw.iter().map(|raw| normalise(raw)).collect();
+        let mut found: Vec<Cow<'_, str>> =
+            segments.raw().iter().map(|raw| normalise(raw)).collect();
         if let (Some(verb), Some(last)) = (&self.verb, found.last_mut()) {
             let Some(head) = last
                 .strip_suffix(verb.as_str())
@@ -150,7 +200,7 @@ pub(super) struct Tree {
 
 #[derive(Debug, Default)]
 struct Node {
-    literals: HashMap<String, Node>,
+    literals: ByName<Node>,
     one: Option<Box<Node>>,
     here: End,
     rest: End,
@@ -160,13 +210,13 @@ struct Node {
 #[derive(Debug, Default)]
 struct End {
     plain: Vec<(Method, Group)>,
-    verbs: HashMap<String, Vec<(Method, Group)>>,
+    verbs: ByName<Vec<(Method, Group)>>,
 }
 
 impl End {
     fn insert(&mut self, route: &Route, index: usize) {
         let methods = match &route.rest_call.path.verb {
-            Some(verb) => self.verbs.entry(verb.clone()).or_default(),
+            Some(verb) => self.verbs.under(verb),
             None => &mut self.plain,
         };
         match methods
@@ -216,7 +266,7 @@ impl End {
 }
 
 struct Search<'a> {
-    segments: Vec<Cow<'a, str>>,
+    segments: &'a [&'a str],
     verb: Option<(&'a str, Cow<'a, str>)>,
     method: &'a Method,
     others: Vec<Method>,
@@ -227,7 +277,7 @@ impl Tree {
         let mut node = &mut self.root;
         for segment in &route.rest_call.path.segments {
             node = match segment {
-                SegmentPattern::Literal(text) => node.literals.entry(text.clone()).or_default(),
+                SegmentPattern::Literal(text) => node.literals.under(text),
                 SegmentPattern::One => node.one.get_or_insert_default(),
                 SegmentPattern::Rest => return node.rest.insert(route, index),
             };
@@ -249,15 +299,13 @@ impl Tree {
     }
 
     pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
-        let verb = segments.raw().last().and_then(|last| last.rsplit_once(':'));
-        let verb = verb.map(|(head, verb)| (head, normalise(verb)));
-        let segments = segments
-            .raw()
-            .iter()
-            .map(|segment| normalise(segment))
-            .collect();
+        let last = segments.raw().last();
+        let verb = last.and_then(|last| {
+            let colon = last.bytes().rposition(|byte| byte == b':')?;
+            Some((&last[..colon], normalise(&last[colon + 1..])))
+        });
         let mut search = Search {
-            segments,
+            segments: segments.raw(),
             verb,
             method,
             others: Vec::new(),
@@ -289,7 +337,7 @@ impl Node {
         if last && let Some(found) = self.find_verb(search) {
             return Some(found);
         }
-        let literal = self.literals.get(search.segments[at].as_ref());
+        let literal = self.literal(search.segments[at]);
         literal
             .and_then(|node| node.find(at + 1, search))
             .or_else(|| self.one.as_ref().and_then(|node| node.find(at + 1, search)))
@@ -297,10 +345,22 @@ impl Node {
             .or_else(|| self.rest.find(None, search))
     }
 
+    /// The literals are in normal form, so a segment that is one of them is as well.
+    fn literal(&self, segment: &str) -> Option<&Node> {
+        if self.literals.is_empty() {
+            return None;
+        }
+        let literal = self.literals.get(segment);
+        literal.or_else(|| match normalise(segment) {
+            Cow::Owned(normal) => self.literals.get(&normal),
+            Cow::Borrowed(_) => None,
+        })
+    }
+
     /// The last segment as `head:verb`.
     fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (head, verb) = search.verb.clone()?;
-        let literal = self.literals.get(normalise(head).as_ref());
+        let literal = self.literal(head);
         let one = self.one.as_deref().filter(|_| !head.is_empty());
         literal
             .and_then(|node| node.here.find(Some(&verb), search))

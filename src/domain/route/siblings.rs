@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::names::ByName;
 use super::specificity::{heads_share, literals, refines, share};
 use super::table::holds_literal;
 use super::{Route, TableError};
@@ -32,7 +33,7 @@ enum ByBody {
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     path: Vec<String>,
-    by_text: HashMap<String, Vec<usize>>,
+    by_text: ByName<Vec<usize>>,
     others: Vec<usize>,
 }
 
@@ -188,17 +189,14 @@ fn told(group: &[usize], routes: &[Route]) -> Option<Told> {
     let (path, by_text) = places.into_iter().max_by_key(most)?;
     let mut others = group.to_vec();
     others.retain(|route| by_text.values().all(|routes| !routes.contains(route)));
-    let by_text = by_text
-        .into_iter()
-        .map(|(text, mut routes)| {
-            // Those without a literal there may fit as well.
-            routes.extend(&others);
-            (text, routes)
-        })
-        .collect();
+    let mut told = ByName::<Vec<usize>>::default();
+    for (text, routes) in by_text {
+        // Those without a literal there may fit as well.
+        told.under(&text).extend(routes.iter().chain(&others));
+    }
     Some(Told {
         path,
-        by_text,
+        by_text: told,
         others,
     })
 }
@@ -281,9 +279,13 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
                     .cloned()
                     .collect();
                 learn(&mut route.rest_call.foreign, new);
-                if let (Some(body), Some(twin)) = (&mut route.rest_call.body, &twin.rest_call.body)
-                {
-                    mark(body, twin);
+                match (&mut route.rest_call.body, &twin.rest_call.body) {
+                    (Some(body), Some(twin)) => mark(body, twin),
+                    (None, Some(twin)) => {
+                        let new = names(twin).into_iter().map(str::to_owned).collect();
+                        learn(&mut route.rest_call.foreign_members, new);
+                    }
+                    (_, None) => {}
                 }
             }
             Side::Rpc => mark(&mut route.rpc_call.params, &twin.rpc_call.params),

@@ -78,7 +78,7 @@ pub struct Example {
     pub key: String,
     /// The directions in which it holds.
     pub way: Way,
-    /// `rest.call`: `GET /api/coaches/7`
+    /// `rest.call`: `GET /api/trainers/7`
     pub call: String,
     /// `rest.headers`
     pub headers: Vec<(String, String)>,

@@ -42,11 +42,16 @@ pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
             heads_share(one, other)
                 && match (&first.body, &second.body) {
                     (Some(one), Some(other)) => meeting(one, other, World::Closed).is_some(),
-                    (Some(body), None) | (None, Some(body)) => body.may_be_absent(),
+                    (Some(body), None) | (None, Some(body)) => reads_nothing(body),
                     (None, None) => true,
                 }
         }
     }
+}
+
+/// Whether a call without a body fits a pattern: it is read as the empty object.
+fn reads_nothing(body: &Pattern) -> bool {
+    body.may_be_absent() || matches!(body, Pattern::Object(object) if object.is_empty())
 }
 
 /// Whether some call fits the heads of both, whatever its body is.

@@ -1,9 +1,8 @@
 //! The table of all routes: which one a call belongs to.
 
-use std::collections::HashMap;
-
 use http::{HeaderMap, Method};
 
+use super::names::ByName;
 use super::path::{Found, Tree};
 use super::siblings::{Group, arrange, duplicate_names};
 use super::url::Query;
@@ -32,7 +31,7 @@ pub struct TableError {
 pub struct RouteTable {
     routes: Vec<Route>,
     tree: Tree,
-    by_rpc: HashMap<String, Group>,
+    by_rpc: ByName<Group>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
     by_rpc_pattern: Group,
     /// Whether what a route writes may be the URL of another one.
@@ -55,6 +54,8 @@ pub enum RestSelection<'t> {
     ByBody(&'t Group),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
+    /// Routes have this path and method, but each has a literal that the call has not.
+    OtherLiterals,
     /// No route has this path.
     Unrouted,
     /// The path names a route only after normalising.
@@ -68,6 +69,19 @@ pub struct Unsafe {
     pub route: usize,
     /// What is irregular.
     pub why: PathError,
+}
+
+/// The first route that fits and ignores nothing, else the first that fits.
+fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
+    let mut fitting = None;
+    for route in routes {
+        match dropped(route) {
+            Some(0) => return Some(*route),
+            Some(_) => fitting = fitting.or(Some(*route)),
+            None => {}
+        }
+    }
+    fitting
 }
 
 /// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
@@ -84,7 +98,7 @@ impl RouteTable {
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
         let mut tree = Tree::default();
-        let mut by_rpc: HashMap<String, Group> = HashMap::new();
+        let mut by_rpc: ByName<Group> = ByName::default();
         let mut by_rpc_pattern = Group::default();
         for (index, route) in routes.iter().enumerate() {
             if route.enters_from(Side::Rest) {
@@ -92,7 +106,7 @@ impl RouteTable {
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {
-                    Words::Literal(method) => by_rpc.entry(method.clone()).or_default().add(index),
+                    Words::Literal(method) => by_rpc.under(method).add(index),
                     Words::Hole(_) | Words::Mixed(_) => by_rpc_pattern.add(index),
                 }
             }
@@ -163,7 +177,7 @@ impl RouteTable {
                     headers,
                 };
                 let found = self.among_rest(group.routes(), head);
-                found.map_or(RestSelection::Unrouted, RestSelection::Route)
+                found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
             Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
             Found::Nothing => RestSelection::Unrouted,
@@ -193,13 +207,13 @@ impl RouteTable {
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
         let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
-        let fits = |route: &&usize| {
-            let route = self.route(**route);
-            read_rest(route, head, TERMS)
-                .and_then(|mut reading| read_body(route, body, &mut reading))
-                .is_ok()
+        let dropped = |route: &usize| {
+            let route = self.route(*route);
+            let mut reading = read_rest(route, head, TERMS).ok()?;
+            read_body(route, body, &mut reading).ok()?;
+            Some(reading.dropped)
         };
-        let found = routes.iter().find(fits).copied();
+        let found = first_whole(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
     }
 
@@ -221,6 +235,13 @@ impl RouteTable {
                 self.first_rpc(&named, call)
             }
         }
+    }
+
+    /// Whether some route has this RPC method, whatever its params.
+    #[must_use]
+    pub fn knows_rpc(&self, method: &str) -> bool {
+        let mut patterns = self.by_rpc_pattern.routes().iter();
+        self.by_rpc.get(method).is_some() || patterns.any(|route| self.has_method(*route, method))
     }
 
     /// Whether a method fits the pattern of a route.
@@ -259,9 +280,10 @@ impl RouteTable {
                 let own = group.routes().contains(&index).then_some(index);
                 own.or(group.routes().first().copied())
             }
-            RestSelection::OtherMethods(_) | RestSelection::Unrouted | RestSelection::Unsafe(_) => {
-                None
-            }
+            RestSelection::OtherMethods(_)
+            | RestSelection::OtherLiterals
+            | RestSelection::Unrouted
+            | RestSelection::Unsafe(_) => None,
         };
         match taken.filter(|taken| *taken != index) {
             // An alias that is entered from the other side only has a twin in its place.
@@ -309,12 +331,18 @@ impl RouteTable {
 
     fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
         let possible = |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.1);
+        if let [route] = routes {
+            return possible(&route).then_some(*route);
+        }
         let possible: Vec<usize> = routes.iter().filter(possible).copied().collect();
         if let [route] = possible[..] {
             return Some(route);
         }
-        let fits = |route: &&usize| read_rpc(self.route(**route), call, TERMS).is_ok();
-        let found = possible.iter().find(fits).copied();
+        let dropped = |route: &usize| {
+            let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
+            Some(reading.dropped)
+        };
+        let found = first_whole(&possible, dropped);
         found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 

@@ -1,3 +1,5 @@
+mod full;
+
 use proptest::prelude::*;
 
 use http::HeaderMap;
@@ -40,6 +42,7 @@ fn selected(table: &RouteTable, request: &str) -> String {
         RestSelection::Route(index) => table.route(index).name.clone(),
         RestSelection::ByBody(group) => format!("by body: {:?}", group.routes()),
         RestSelection::OtherMethods(methods) => format!("{methods:?}"),
+        RestSelection::OtherLiterals => "other literals".into(),
         RestSelection::Unrouted => "unrouted".into(),
         RestSelection::Unsafe(found) => format!("unsafe: {}", found.why),
     }
@@ -229,7 +232,9 @@ fn a_route_that_means_nothing_is_refused_with_the_key() {
         ("GET /a?x={x}&x={y}", "m", "rest", "given twice"),
         ("GET /a?x", "m", "rest", "`key={hole}`"),
         ("GET /a-{x}", "m", "rest", "takes a whole segment"),
+        ("GET /a/{x:json}", "m", "rest", "does not stand in a path"),
         ("GET /a", "", "rpc", "empty"),
+        ("GET /a", "m\n", "rpc", "control character"),
         ("GET /a", "{tool}", "rpc", "on the rpc side only"),
         ("GET /a/{x}", "a/{_}", "rpc", "has no value to write"),
     ] {
@@ -446,7 +451,7 @@ proptest! {
         let selected = table.select_rest(&Method::GET, &Segments::split("/p"), Some(&query), &HeaderMap::new());
         let RestSelection::Route(taken) = selected else {
             // A literal of each is missing.
-            prop_assert!(matches!(selected, RestSelection::Unrouted));
+            prop_assert!(matches!(selected, RestSelection::OtherLiterals));
             prop_assert!(!fits(0) && !fits(1));
             return Ok(());
         };
@@ -482,3 +487,5 @@ proptest! {
         }
     }
 }
+
+mod laws;

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
+use crate::domain::json::same_ignoring_case;
 use crate::domain::pattern::{Reading, Words, Writing};
-use crate::domain::percent::{self, Keep, Plus};
+use crate::domain::percent::{self, Keep, Plus, cut};
 
 /// A query, cut into its pairs; values are decoded where they are read.
 #[derive(Debug, Default)]
@@ -21,16 +22,18 @@ impl<'a> Query<'a> {
     /// [`BindError`] for a name that is malformed.
     pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
         let mut pairs = Vec::new();
-        for pair in query
-            .unwrap_or_default()
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let mut rest = query;
+        while let Some(text) = rest {
+            let (pair, behind) = cut(text, b'&');
+            rest = behind;
+            if pair.is_empty() {
+                continue;
+            }
+            let (name, value) = cut(pair, b'=');
             let name = percent::decode(name, Plus::Space);
             pairs.push((
                 name.map_err(|error| BindError::new("a name in the query", error))?,
-                value,
+                value.unwrap_or_default(),
             ));
         }
         Ok(Query { pairs })
@@ -59,6 +62,25 @@ impl<'a> Query<'a> {
         values
             .collect::<Result<_, _>>()
             .map_err(|error| BindError::new(in_query(name), error))
+    }
+
+    /// Reads the values of a parameter, of which there mostly is one.
+    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<(), BindError> {
+        let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
+        let read = match (named.next(), named.next()) {
+            (None, _) => item.words.read(&[], reading),
+            (Some((_, value)), None) => {
+                let value = percent::decode(value, Plus::Space);
+                let value = value.map_err(|error| BindError::new(in_query(&item.key), error))?;
+                item.words.read(&[&value], reading)
+            }
+            (Some(_), Some(_)) => {
+                let found = self.values(&item.key)?;
+                let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
+                item.words.read(&found, reading)
+            }
+        };
+        read.map_err(|misfit| misfit.within(&in_query(&item.key)))
     }
 
     /// The names of the pairs that bear none of those that a route knows.
@@ -95,18 +117,10 @@ pub fn read(
             .map_err(|misfit| misfit.within(&place()))?;
     }
     for item in &call.query {
-        let found = query.values(&item.key)?;
-        let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-        let read = item.words.read(&found, reading);
-        read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
-    }
-    if let Some(name) = call.foreign.iter().find(|name| query.has(name)) {
-        return Err(BindError::new(
-            in_query(name),
-            format!("the route `{}` does not take it", route.name),
-        ));
+        query.read(item, reading)?;
     }
     for name in query.unknown(call) {
+        refuse_stranger(route, name)?;
         if route.extra == Extra::Reject {
             let what = format!("the route `{}` does not know it", route.name);
             return Err(BindError::new(in_query(name), what));
@@ -114,6 +128,24 @@ pub fn read(
         reading.dropped += 1;
     }
     Ok(())
+}
+
+/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
+    let call = &route.rest_call;
+    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+    if call.foreign.iter().any(is_foreign) {
+        let what = format!("the route `{}` does not take it", route.name);
+        return Err(BindError::new(in_query(name), what));
+    }
+    let mut keys = call.query.iter().map(|item| &item.key);
+    match keys.find(|key| same_ignoring_case(key, name)) {
+        Some(key) => {
+            let what = format!("it differs from `{key}` only in letter case");
+            Err(BindError::new(in_query(name), what))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The decoded text of a hole in a path.
@@ -128,7 +160,8 @@ fn path_text<'a>(
     } else {
         placed.end
     };
-    let raw = &segments.raw()[placed.start.min(end)..end];
+    let raw = segments.raw().get(placed.start.min(end)..end);
+    let raw = raw.ok_or("the path ends before it")?;
     let verb = if end == segments.raw().len() {
         template.verb.as_deref()
     } else {
@@ -167,6 +200,11 @@ fn path_text<'a>(
 
 /// Refuses what a program between here and the file system may read as something else.
 fn safe_in_path(text: &str) -> Result<(), String> {
+    // Nothing in most values is one of these.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if text.bytes().all(is_plain) {
+        return Ok(());
+    }
     if text
         .split('/')
         .any(|segment| segment == "." || segment == "..")
@@ -215,7 +253,7 @@ fn write_path(
         target.push('/');
         if let Some(placed) = path.holes.iter().find(|placed| placed.start == at) {
             let told = |what: String| BindError::new(&placed.slot.name, what);
-            let texts = placed.slot.write_texts(&placed.slot.bound(writing));
+            let texts = placed.slot.texts(placed.slot.bound(writing));
             let text = texts.map_err(told)?.pop().unwrap_or_default();
             let checked = safe_in_path(&text).and_then(|()| spans(path, placed, &text));
             checked.map_err(told)?;

@@ -253,3 +253,5 @@ proptest! {
         let _ = to_rest("POST /a/{id}?n={n?}", Some(&body.to_string()));
     }
 }
+
+mod laws;

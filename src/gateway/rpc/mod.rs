@@ -268,6 +268,7 @@ impl Letter {
             // What could not be answered is not asked, either.
             return Err(full(plan));
         }
+        refusal::ambiguous_credentials(plan, call)?;
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
@@ -282,7 +283,7 @@ impl Letter {
                 let upstream = self
                     .installed
                     .upstream(selected, Side::Rpc)
-                    .ok_or_else(|| refusal::unknown_method(&call.method))?;
+                    .ok_or_else(|| refusal::unknown_method(plan, &call.method))?;
                 match self.stripped(upstream, call)? {
                     None => self.passthrough(record, upstream, call, company).await,
                     Some((call, body)) => {

@@ -85,8 +85,20 @@ pub(super) fn sent_rest(upstream: &Upstream) -> String {
     format!("{start} {}", sent.text()).trim_end().to_owned()
 }
 
-/// Checks that `dualgauge check` proves a table and shows each loss that the table admits.
-pub(super) fn expect_proven(table: &str, more: &str) {
+/// Checks that `dualgauge check` proves the versions of a table, and shows each loss that it admits, with a witness.
+pub(super) fn expect_proven(versions: &[&str], more: &str) {
+    let shown: String = versions.iter().map(|table| proven(table, more)).collect();
+    let reasons = versions[0]
+        .lines()
+        .filter_map(|line| line.strip_prefix("lossy = "));
+    for why in reasons {
+        let accepted = format!("(accepted: {})\n    sent  ", why.trim_matches('"'));
+        assert!(shown.contains(&accepted), "no {why} in:\n{shown}");
+    }
+}
+
+/// What `dualgauge check` says of a table that it has nothing against.
+fn proven(table: &str, more: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dualgauge.toml");
     let upstream = |name, side, port| {
@@ -99,11 +111,5 @@ pub(super) fn expect_proven(table: &str, more: &str) {
     let run = run_to_end(program(&["check", "--config", file.to_str().unwrap()]));
     assert_eq!(run.code, Some(0), "{}\n{}", run.output, run.errors);
     assert!(run.output.contains("\nok: "), "{}", run.output);
-    let reasons = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("lossy = "));
-    for why in reasons {
-        let why = why.trim_matches('"');
-        assert!(run.output.contains(why), "no {why:?} in:\n{}", run.output);
-    }
+    run.output
 }

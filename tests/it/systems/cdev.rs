@@ -281,6 +281,5 @@ fn a_notification_is_answered_by_nobody() {
 
 #[test]
 fn the_table_is_proven_and_shows_what_it_loses() {
-    expect_proven(TABLE, "");
-    expect_proven(&table_of_the_plan(), "");
+    expect_proven(&[TABLE, &table_of_the_plan()], "");
 }

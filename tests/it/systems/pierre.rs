@@ -329,5 +329,5 @@ fn what_the_tools_do_not_know_is_refused() {
 
 #[test]
 fn the_table_is_proven_and_shows_what_it_loses() {
-    expect_proven(TABLE, ENVELOPE);
+    expect_proven(&[TABLE], ENVELOPE);
 }

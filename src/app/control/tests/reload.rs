@@ -130,12 +130,15 @@ fn what_only_a_start_can_change_stays_and_is_named() {
     let mut control = watching(&folder);
     let before = control.config().clone();
     let changed = MAIN.replace("127.0.0.1:0", "127.0.0.1:9999")
-        + "[listen]\naddress = '127.0.0.1:1234'\nworkers = 7\n[log]\nlevel = 'debug'\n[limits]\nin_flight = 70\n";
+        + "[listen]\naddress = '127.0.0.1:1234'\nworkers = 7\nhosts = ['a.example']\n[log]\nlevel = 'debug'\n[limits]\nin_flight = 70\n";
     let changed = changed.replace("flags = ", "state = 'elsewhere'\nflags = ");
     folder.write("main.toml", &changed);
     assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
     let after = control.config();
-    assert_eq!(after.listen, before.listen);
+    assert_eq!(after.listen.address, before.listen.address);
+    assert_eq!(after.listen.workers, before.listen.workers);
+    // Which hosts are answered is no matter of the listener.
+    assert_eq!(control.plan().hosts.len(), 1);
     assert_eq!(after.admin, before.admin);
     assert_eq!(after.rollout.state, before.rollout.state);
     assert_eq!(after.log, before.log);

@@ -1,12 +1,19 @@
 //! What the proxy itself answers, and what pages of other origins may do.
 
 use http::Method;
+use proptest::prelude::*;
 
 use super::{BOTH, ROUTE, plan, problems};
+use crate::config::compile::compile;
+use crate::config::load::load;
+use crate::config::problem::{Located, Place};
+use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply};
+use crate::config::tests::Fixture;
 use crate::domain::cors::{Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
 use crate::domain::local::{LocalAnswer, LocalFound, RestLocal};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Glob;
 
 fn result<'p>(plan: &'p Plan, method: &str) -> &'p Json {
     match plan.locals.rpc(method) {
@@ -147,4 +154,69 @@ fn a_local_answer_may_stand_before_a_route() {
     let before = "[[local]]\nrest = 'GET /a'\nanswer = { status = 200 }\n[[local]]\nrpc = 'a'\nanswer = 'none'\n";
     let plan = plan(&format!("{BOTH}{ROUTE}{before}"));
     assert!(plan.locals.rpc("a").is_some());
+}
+
+fn located<T>(value: T) -> Located<T> {
+    Located {
+        value,
+        place: Place::Default,
+        key: "local[0]".to_owned(),
+    }
+}
+
+fn any_local() -> impl Strategy<Value = RawLocal> {
+    let method = prop::sample::select(vec![Method::GET, Method::HEAD, Method::POST]);
+    let call = prop_oneof![
+        (method, "/[ab/.%]{0,4}|/rpc").prop_map(|call| RawLocalCall::Rest(located(call))),
+        "[ab*/]{0,4}|\\PC{0,6}".prop_map(|glob| RawLocalCall::Rpc(located(Glob::new(glob)))),
+    ];
+    let reply = |status, text, header: (String, String)| {
+        RawAnswer::Reply(RawReply {
+            status: located(status),
+            body: None,
+            text,
+            headers: vec![(located(header.0), located(header.1))],
+        })
+    };
+    let word = prop::sample::select(vec![
+        LocalWord::OpenApi,
+        LocalWord::OpenRpc,
+        LocalWord::Nothing,
+    ]);
+    let answer = prop_oneof![
+        word.prop_map(RawAnswer::Word),
+        Just(RawAnswer::Result(Json::literal("1"))),
+        (
+            any::<u16>(),
+            prop::option::of("\\PC{0,3}"),
+            ("[a-c]{1,2}|\\PC{0,3}", "\\PC{0,3}|\\n")
+        )
+            .prop_map(move |(status, text, header)| reply(status, text, header)),
+    ];
+    (call, answer).prop_map(|(call, answer)| RawLocal {
+        call,
+        answer: located(answer),
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_local_answers_make_it_panic_and_what_compiles_is_answered(locals in prop::collection::vec(any_local(), 0..5)) {
+        let sources = Fixture::new(&format!("{BOTH}{ROUTE}"));
+        let mut raw = load(&sources.sources).unwrap();
+        raw.locals.clone_from(&locals);
+        let Ok(plan) = compile(&raw, &[]) else { return Ok(()) };
+        for local in locals {
+            match local.call {
+                RawLocalCall::Rpc(glob) => {
+                    prop_assert!(plan.locals.rpc(glob.value.as_str()).is_some());
+                }
+                RawLocalCall::Rest(call) => {
+                    let (method, path) = call.value;
+                    let found = plan.locals.rest(&method, &path);
+                    prop_assert!(matches!(found, LocalFound::Answer(_)), "{} {}", method, path);
+                }
+            }
+        }
+    }
 }

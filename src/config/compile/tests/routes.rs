@@ -9,25 +9,25 @@ fn a_route_of_every_kind_of_pattern_becomes_part_of_the_plan() {
         "{BOTH}{}",
         r#"
 [[route]]
-name = "coaches.get"
-rest = "GET /api/coaches/{id}"
+name = "trainers.get"
+rest = "GET /api/trainers/{id}"
 rpc = "tools/call"
-params = { name = "get_coach", arguments = { coach_id = "{id}" } }
+params = { name = "get_trainer", arguments = { trainer_id = "{id}" } }
 outcomes = "common"
 schema = { params = { required = ["name"] } }
 [[route.outcome]]
-rest = { status = 200, body = "{coach}" }
+rest = { status = 200, body = "{trainer}" }
 rpc = { result = {
-  structuredContent = { coach = "{coach}" },
-  content = [{ type = "text", text = "{>coach:json}" }],
+  structuredContent = { trainer = "{trainer}" },
+  content = [{ type = "text", text = "{>trainer:json}" }],
 } }
 [[route.outcome]]
-rest = { status = 404, body = { code = "ResourceNotFound", message = "{message}", timestamp = "{>now}" } }
+rest = { status = 404, body = { code = "NothingThere", message = "{message}", timestamp = "{>now}" } }
 rpc = { error = { code = -32601, message = "{message}" } }
 [[route.example]]
-rest = { call = "GET /api/coaches/7" }
-rpc = { method = "tools/call", params = { name = "get_coach", arguments = { coach_id = "7" } } }
-reply = { rest = { status = 200, body = { id = "7" } }, rpc = { result = { structuredContent = { coach = { id = "7" } } } } }
+rest = { call = "GET /api/trainers/7" }
+rpc = { method = "tools/call", params = { name = "get_trainer", arguments = { trainer_id = "7" } } }
+reply = { rest = { status = 200, body = { id = "7" } }, rpc = { result = { structuredContent = { trainer = { id = "7" } } } } }
 [[route]]
 name = "b"
 rest = "GET /b"
@@ -86,9 +86,9 @@ rest = "GET /b/{id}"
 rpc = "b"
 outcomes = ["common"]
 [[route.outcome]]
-rest = { status = 200, body = "{coach}" }
+rest = { status = 200, body = "{trainer}" }
 rpc = { result = {
-  a = { coach = "{coach}" },
+  a = { trainer = "{trainer}" },
   content = [{ type = "text", text = "{>no:json}" }],
 } }
 [[route]]

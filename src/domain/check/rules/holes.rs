@@ -158,7 +158,7 @@ pub(in crate::domain::check) fn default_left_out(
 fn spelled(slot: &Slot, value: &Json) -> Json {
     match (slot.codec, &slot.shape) {
         (Codec::Json, _) => Json::string(&String::from_utf8_lossy(value.as_bytes())),
-        (Codec::Plain, _) => value.clone(),
+        (Codec::Plain | Codec::Percent, _) => value.clone(),
     }
 }
 

@@ -99,7 +99,7 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
         Shape::Null => json("null"),
     };
     match slot.codec {
-        Codec::Plain => value,
+        Codec::Plain | Codec::Percent => value,
         Codec::Json => Json::string(&String::from_utf8_lossy(value.as_bytes())),
     }
 }

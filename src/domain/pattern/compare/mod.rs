@@ -167,7 +167,9 @@ fn texts_of(pattern: &Pattern, fit: Fit) -> Option<Texts> {
             (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
                 Some(Texts::grammar(Grammar::of_text(slot, fit)))
             }
-            (_, Codec::Plain) => takes_all(slot).then(|| Texts::grammar(Grammar::ANY)),
+            (_, Codec::Plain | Codec::Percent) => {
+                takes_all(slot).then(|| Texts::grammar(Grammar::ANY))
+            }
         },
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => None,
     }

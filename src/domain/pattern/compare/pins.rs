@@ -218,12 +218,10 @@ impl Pin {
     pub(super) fn pinned(self, pattern: &Pattern, value: &Bound) -> Pattern {
         match pattern {
             Pattern::Literal(_) => pattern.clone(),
-            Pattern::Hole(slot) if slot.binds() == Some(self.0) => {
-                match slot.write_json(value.clone()) {
-                    Ok(Some(value)) => Pattern::Literal(value),
-                    Ok(None) | Err(_) => Pattern::Hole(nothing(self.0)),
-                }
-            }
+            Pattern::Hole(slot) if slot.binds() == Some(self.0) => match slot.write_json(value) {
+                Ok(Some(value)) => Pattern::Literal(value.into_owned()),
+                Ok(None) | Err(_) => Pattern::Hole(nothing(self.0)),
+            },
             Pattern::Hole(_) => pattern.clone(),
             Pattern::Text(text) => self.text(text, value),
             Pattern::Object(object) => Pattern::Object(self.object(object, value)),
@@ -240,7 +238,7 @@ impl Pin {
         for part in &text.parts {
             match part {
                 Part::Hole(slot) if slot.binds() == Some(self.0) => match slot.write_text(value) {
-                    Ok(Some(text)) => parts.push(Part::Text(text)),
+                    Ok(Some(text)) => parts.push(Part::Text(text.into_owned())),
                     Ok(None) | Err(_) => return Pattern::Hole(nothing(self.0)),
                 },
                 Part::Hole(slot) => parts.push(Part::Hole(Slot {

@@ -172,11 +172,12 @@ impl<'p> Comparison<'p> {
         }
         let null = !takes_null(one) || takes_null(other);
         let shapes = match (one.codec, other.codec) {
-            (Codec::Plain, Codec::Plain) | (Codec::Json, Codec::Json) => {
-                shape_within(&one.shape, &other.shape)
+            (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent)
+            | (Codec::Json, Codec::Json) => shape_within(&one.shape, &other.shape),
+            (Codec::Json, Codec::Plain | Codec::Percent) => {
+                other.shape == Shape::One(Scalar::String)
             }
-            (Codec::Json, Codec::Plain) => other.shape == Shape::One(Scalar::String),
-            (Codec::Plain, Codec::Json) => false,
+            (Codec::Plain | Codec::Percent, Codec::Json) => false,
         };
         one.binds().is_some() && null && shapes
     }

@@ -1,0 +1,422 @@
+//! Routes for property tests, as a route table spells them: both sides are made of the same holes, each in a
+//! place of its own, with every construct of the language. Calls that fit them or nearly do come with them.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{Extra, Route, RouteSource, SegmentPattern};
+use crate::domain::json::Json;
+use crate::domain::pattern::arbitrary::{Dice, texts, value};
+use crate::domain::pattern::{Tree, Words};
+use crate::domain::percent::{self, Keep};
+
+/// A type, two defaults of it, and whether a text can hold it.
+struct Kind {
+    typed: &'static str,
+    defaults: [&'static str; 2],
+    in_text: InText,
+}
+
+/// Whether a value can stand in a URL, a header, a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InText {
+    /// Also as a piece of one, and in a path.
+    Piece,
+    /// As all of it.
+    Whole,
+    /// Only as `{x:json}`.
+    AsJson,
+}
+
+const fn kind(typed: &'static str, defaults: [&'static str; 2], in_text: InText) -> Kind {
+    Kind {
+        typed,
+        defaults,
+        in_text,
+    }
+}
+
+const KINDS: &[Kind] = &[
+    kind("", ["d", "e"], InText::Piece),
+    kind(":string", ["x", ""], InText::Piece),
+    kind(":integer", ["1", "10"], InText::Piece),
+    kind(":number", ["1.5", "-2e9"], InText::Piece),
+    kind(":boolean", ["true", "false"], InText::Piece),
+    kind(":enum(x|x-y)", ["x", "x-y"], InText::Piece),
+    kind(":string[]", ["[]", "[]"], InText::Whole),
+    kind(":integer[,]", ["[]", "[]"], InText::Whole),
+    kind(":object", ["{}", "{\"a\":1}"], InText::AsJson),
+    kind(":array", ["[]", "[1]"], InText::AsJson),
+    kind(":null", ["null", "null"], InText::AsJson),
+];
+
+/// Where a hole stands on the REST side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    Path,
+    Query,
+    Header,
+    Body,
+}
+
+/// A hole as each side spells it.
+struct Hole {
+    stand: Stand,
+    rest: String,
+    rpc: String,
+    /// Whether it may be a piece of a text.
+    piece: InText,
+}
+
+fn hole(name: &str, dice: &mut Dice) -> Hole {
+    let kind = &KINDS[dice.below(KINDS.len())];
+    let stand = match (dice.below(6), kind.in_text) {
+        (0, InText::Piece) => Stand::Path,
+        (1 | 2, InText::Piece | InText::Whole) => Stand::Query,
+        (3, InText::Piece | InText::Whole) => Stand::Header,
+        _ => Stand::Body,
+    };
+    let [first, second] = kind.defaults;
+    let (presence, twin) = match dice.below(10) {
+        _ if stand == Stand::Path => (String::new(), String::new()),
+        0 | 1 => ("?".to_owned(), String::new()),
+        2 => (format!("={first}"), String::new()),
+        3 => (format!("?={first}"), String::new()),
+        4 => (format!("={first}"), format!("={second}")),
+        5 => (format!("={first}"), format!("?={first}")),
+        _ => (String::new(), String::new()),
+    };
+    // JSON inside of a text: the side that has it says nothing else of the hole.
+    let as_json = dice.below(8) == 7;
+    let said = format!("{{{name}{}{presence}}}", kind.typed);
+    let other = match (as_json, twin.is_empty()) {
+        (true, true) => format!("{{{name}:json}}"),
+        (_, false) => format!("{{{name}{twin}}}"),
+        (false, true) => format!("{{{name}}}"),
+    };
+    // In a path `=` begins a template, and a default is not allowed at all.
+    let says_first = stand == Stand::Path || dice.below(2) == 0;
+    let (rest, rpc) = if says_first && stand != Stand::Path || stand == Stand::Path && !as_json {
+        (said, other)
+    } else {
+        (other, said)
+    };
+    let piece = if as_json {
+        InText::AsJson
+    } else {
+        kind.in_text
+    };
+    let stand = if as_json && stand == Stand::Path {
+        Stand::Query
+    } else {
+        stand
+    };
+    Hole {
+        stand,
+        rest,
+        rpc,
+        piece,
+    }
+}
+
+/// A leaf of a tree: a hole, or what is grown already.
+struct Leaf {
+    tree: Tree,
+    piece: InText,
+}
+
+fn leaf(spelled: &str, piece: InText) -> Leaf {
+    Leaf {
+        tree: Tree::Text(spelled.to_owned()),
+        piece,
+    }
+}
+
+/// Something that both sides forget, or say each for itself.
+fn lonely(dice: &mut Dice) -> Tree {
+    match dice.below(7) {
+        0 => Tree::Text("{_}".into()),
+        1 => Tree::Text("{_=1}".into()),
+        2 => Tree::Literal(Json::literal("true")),
+        3 => Tree::Text("{_:null}".into()),
+        4 => Tree::Text("{>now}".into()),
+        5 => Tree::List(vec![Tree::Text("x".into())]),
+        _ => Tree::Text("lit".into()),
+    }
+}
+
+fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
+    let mut members = Vec::new();
+    while !leaves.is_empty() {
+        let count = if depth == 0 {
+            1
+        } else {
+            1 + dice.below(leaves.len().min(3))
+        };
+        let some: Vec<Leaf> = leaves.drain(..count).collect();
+        members.push((
+            format!("m{}", members.len()),
+            grown(some, depth.saturating_sub(1), dice),
+        ));
+    }
+    if dice.below(3) == 0 {
+        members.push((dice.pick(&["z", "y-z", "é"]).to_owned(), lonely(dice)));
+    }
+    Tree::Table(members)
+}
+
+/// A tree in which all leaves stand.
+fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
+    let pieces = leaves.iter().all(|leaf| leaf.piece == InText::Piece);
+    match dice.below(6) {
+        0 | 1 if pieces && leaves.len() <= 2 && !leaves.is_empty() => {
+            let holes = leaves.iter().filter_map(|leaf| match &leaf.tree {
+                Tree::Text(text) => Some(text.as_str()),
+                Tree::Literal(_) | Tree::Table(_) | Tree::List(_) => None,
+            });
+            let joint = dice.pick(&["-", ": ", "/", "x"]);
+            let text = holes.collect::<Vec<_>>().join(joint);
+            let (before, after) = (dice.pick(&["", "x "]), dice.pick(&["", ".", "x"]));
+            Tree::Text(format!("{before}{text}{after}"))
+        }
+        2 if depth > 0 => {
+            let mut items = Vec::new();
+            for leaf in leaves.drain(..) {
+                items.push(leaf.tree);
+            }
+            if dice.below(3) == 0 {
+                // `{_}` writes nothing, and an element cannot be left out.
+                let lonely = Some(lonely(dice)).filter(|tree| *tree != Tree::Text("{_}".into()));
+                items.splice(0..0, lonely);
+            }
+            Tree::List(items)
+        }
+        throw if leaves.len() == 1 && (depth == 0 || throw < 5) => leaves.remove(0).tree,
+        _ => table(leaves, depth, dice),
+    }
+}
+
+/// A route of any shape; not each can be compiled.
+pub(in crate::domain) fn source(dice: &mut Dice) -> RouteSource {
+    let holes: Vec<Hole> = (0..dice.below(6))
+        .map(|index| hole(&format!("h{index}"), dice))
+        .collect();
+    let mut source = RouteSource {
+        key: "route[0]".into(),
+        name: "r".into(),
+        rpc: "m".into(),
+        ..RouteSource::default()
+    };
+    let in_rest = |hole: &&Hole| hole.stand == Stand::Body;
+    let mut body: Vec<Leaf> = holes
+        .iter()
+        .filter(in_rest)
+        .map(|hole| leaf(&hole.rest, hole.piece))
+        .collect();
+    let mut params = Vec::new();
+    let mut url = head(&holes, &mut source, dice);
+    for hole in &holes {
+        if hole.stand == Stand::Path && source.rpc == "m" && dice.below(4) == 0 {
+            source.rpc = format!("m.{}", hole.rpc);
+        } else {
+            params.push(leaf(&hole.rpc, hole.piece));
+        }
+    }
+    if dice.below(6) == 0 && body.is_empty() && source.rpc == "m" {
+        // The short form: holes go by their names, members are carried.
+        url.insert_str(0, dice.pick(&["GET ", "POST ", "DELETE ", "PUT "]));
+        source.rest = url;
+        return source;
+    }
+    each(&mut body, &mut params, dice);
+    let has_body = !body.is_empty() || dice.below(2) == 0;
+    source.params = Some(whole(params, dice));
+    source.body = has_body.then(|| whole(body, dice));
+    rest(&mut source, dice);
+    source.extra = [None, Some(Extra::Drop), Some(Extra::Reject)][dice.below(3)];
+    let method = if has_body {
+        dice.pick(&["POST ", "PUT ", "PATCH "])
+    } else {
+        dice.pick(&["GET ", "DELETE ", "POST "])
+    };
+    url.insert_str(0, method);
+    source.rest = url;
+    source
+}
+
+/// Path, query and headers.
+fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
+    let mut path = String::from("/p");
+    let mut query = String::new();
+    let count = holes
+        .iter()
+        .filter(|hole| hole.stand == Stand::Path)
+        .count();
+    let mut seen = 0;
+    for (index, hole) in holes.iter().enumerate() {
+        match hole.stand {
+            Stand::Path => {
+                seen += 1;
+                let name = hole.rest.trim_matches(['{', '}']);
+                match dice.below(6) {
+                    0 if seen == count && !name.contains(':') => {
+                        path.push_str(&format!("/{{{name}=**}}"));
+                    }
+                    1 if !name.contains(':') => path.push_str(&format!("/{{{name}=q/*}}")),
+                    2 => path.push_str(&format!("/{}/q", hole.rest)),
+                    _ => path.push_str(&format!("/{}", hole.rest)),
+                }
+            }
+            Stand::Query => {
+                query.push(if query.is_empty() { '?' } else { '&' });
+                let text = match dice.below(5) {
+                    0 if hole.piece == InText::Piece => format!("x-{}", hole.rest),
+                    _ => hole.rest.clone(),
+                };
+                query.push_str(&format!("k{index}={text}"));
+            }
+            Stand::Header => {
+                let text = match dice.below(3) {
+                    0 if hole.piece == InText::Piece => format!("Bearer {}", hole.rest),
+                    _ => hole.rest.clone(),
+                };
+                source
+                    .headers
+                    .push((format!("x-h{index}"), Tree::Text(text)));
+            }
+            Stand::Body => {}
+        }
+    }
+    if dice.below(6) == 0 && !path.ends_with("**}") {
+        path.push_str(":verb");
+    }
+    if dice.below(6) == 0 {
+        query.push(if query.is_empty() { '?' } else { '&' });
+        query.push_str("v=2");
+    }
+    path + &query
+}
+
+/// A list whose elements are alike, on both sides.
+fn each(body: &mut Vec<Leaf>, params: &mut Vec<Leaf>, dice: &mut Dice) {
+    for group in 0..dice.below(5).saturating_sub(2) {
+        let mut sides = [Vec::new(), Vec::new()];
+        for index in 0..1 + dice.below(2) {
+            let mut hole = hole(&format!("e{group}_{index}"), dice);
+            hole.piece = InText::AsJson;
+            sides[0].push(leaf(&hole.rest, hole.piece));
+            sides[1].push(leaf(&hole.rpc, hole.piece));
+        }
+        for (inner, side) in sides.into_iter().zip([&mut *body, &mut *params]) {
+            let item = grown(inner, 1, dice);
+            let tree = Tree::List(vec![Tree::Text("*".into()), item]);
+            let piece = InText::AsJson;
+            side.push(Leaf { tree, piece });
+        }
+    }
+}
+
+/// Params, or a body: a table or a list.
+fn whole(leaves: Vec<Leaf>, dice: &mut Dice) -> Tree {
+    if dice.below(4) == 0 {
+        Tree::List(leaves.into_iter().map(|leaf| leaf.tree).collect())
+    } else {
+        table(leaves, 2, dice)
+    }
+}
+
+/// What is not named, where both sides have a place for it.
+fn rest(source: &mut RouteSource, dice: &mut Dice) {
+    if dice.below(3) > 0 {
+        return;
+    }
+    match (&mut source.body, &mut source.params) {
+        (Some(Tree::Table(body)), Some(Tree::Table(params))) => {
+            body.push(("...".into(), Tree::Text("{others}".into())));
+            let behind = match dice.below(2) {
+                0 => ("...".into(), Tree::Text("{others}".into())),
+                _ => ("others".into(), Tree::Text("{others}".into())),
+            };
+            params.push(behind);
+        }
+        (Some(Tree::List(body)), Some(Tree::List(params))) => {
+            body.push(Tree::Text("{tail...}".into()));
+            params.push(Tree::Text("{tail...}".into()));
+        }
+        (Some(Tree::Table(body)), Some(Tree::List(params))) => {
+            body.push(("tail".into(), Tree::Text("{tail}".into())));
+            params.push(Tree::Text("{tail...}".into()));
+        }
+        _ => {}
+    }
+}
+
+/// A REST call, as its parts.
+#[derive(Debug, Clone)]
+pub(in crate::domain) struct Sent {
+    pub(in crate::domain) target: String,
+    pub(in crate::domain) headers: HeaderMap,
+    pub(in crate::domain) body: Option<Json>,
+}
+
+/// A REST call that mostly fits a route.
+pub(in crate::domain) fn rest_call(route: &Route, dice: &mut Dice) -> Sent {
+    let call = &route.rest_call;
+    let mut target = path(route, dice);
+    let mut separator = '?';
+    for item in &call.query {
+        for text in texts(&item.words, dice) {
+            target.push(separator);
+            separator = '&';
+            percent::encode(&item.key, Keep::Nothing, &mut target);
+            target.push('=');
+            percent::encode(&text, Keep::Nothing, &mut target);
+        }
+    }
+    let mut headers = HeaderMap::new();
+    for item in &call.headers {
+        for text in texts(&item.words, dice) {
+            let name: HeaderName = item.name.clone();
+            // White space around it is not of the value (RFC 9110 §5.5).
+            headers.append(name, HeaderValue::from_str(text.trim()).unwrap());
+        }
+    }
+    let body = call.body.as_ref().map(|body| value(body, dice));
+    Sent {
+        target,
+        headers,
+        body,
+    }
+}
+
+fn path(route: &Route, dice: &mut Dice) -> String {
+    let template = &route.rest_call.path;
+    let mut path = String::new();
+    for (index, segment) in template.segments.iter().enumerate() {
+        let placed = template.holes.iter().find(|placed| placed.start == index);
+        let text = match (segment, placed) {
+            (SegmentPattern::Literal(text), _) => text.clone(),
+            (SegmentPattern::One, Some(placed)) if placed.end == index + 1 => {
+                let words = Words::Hole(placed.slot.clone());
+                texts(&words, dice).pop().unwrap_or_default()
+            }
+            (SegmentPattern::One, _) => "one".into(),
+            (SegmentPattern::Rest, _) => "two/three".into(),
+        };
+        path.push('/');
+        percent::encode(&text, Keep::Slashes, &mut path);
+    }
+    if let Some(verb) = &template.verb {
+        path.push(':');
+        path.push_str(verb);
+    }
+    path
+}
+
+/// An RPC call that mostly fits a route.
+pub(in crate::domain) fn rpc_call(route: &Route, dice: &mut Dice) -> (String, Json) {
+    let method = match &route.rpc_call.method {
+        Words::Literal(method) => method.clone(),
+        words @ (Words::Hole(_) | Words::Mixed(_)) => texts(words, dice).pop().unwrap_or_default(),
+    };
+    (method, value(&route.rpc_call.params, dice))
+}
