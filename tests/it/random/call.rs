@@ -49,7 +49,7 @@ pub(crate) enum Reply {
     Rpc(Json),
 }
 
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let byte = |byte: &u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
             char::from(*byte).to_string()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::call::encoded;
 use super::dice::Dice;
 use super::json::Json;
 use super::route::Side;
@@ -185,6 +186,19 @@ impl Hole {
         };
         if dice.once_in(4) {
             bindings.values.insert(self.name.clone(), value);
+        }
+    }
+}
+
+impl Bindings {
+    /// The values as they stand in a URL.
+    pub(crate) fn encoded(&self) -> Bindings {
+        let values = self.values.iter();
+        let values =
+            values.map(|(name, value)| (name.clone(), Json::Text(encoded(&value.plain()))));
+        Bindings {
+            values: values.collect(),
+            ..Bindings::default()
         }
     }
 }

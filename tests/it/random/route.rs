@@ -178,8 +178,8 @@ fn make_body(
         }
         Form::AnyTool => {
             let tool = maker.hole(Shape::Text, Absence::Required, Place::Mixed);
-            let choices = [Absence::Required, Absence::Filled(Json::object([]))];
-            let absence = maker.dice.pick(&choices);
+            // With the arguments required it would not fit all that the others fit.
+            let absence = Absence::Filled(Json::object([]));
             let arguments = maker.hole(Shape::Object, absence, Place::Json);
             let body = [("tool", tool), ("arguments", arguments)];
             let body = body.map(|(name, hole)| (name.to_owned(), Pattern::Hole(hole)));
@@ -354,6 +354,9 @@ fn params(
         Form::Tool => {
             route.method = vec![Part::Text("tools/call".to_owned())];
             let tool = Pattern::Literal(Json::text(format!("tool_{index}")));
+            if members.is_empty() {
+                return Pattern::Object(vec![("name".to_owned(), tool)], None);
+            }
             let arguments = Pattern::Object(members, None);
             let members = vec![
                 ("name".to_owned(), tool),
@@ -382,6 +385,11 @@ fn params(
 }
 
 impl Route {
+    /// Whether it depends on other routes if it loses: a call of any tool may be read by the route of its tool.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.form == Form::AnyTool
+    }
+
     /// The names of the headers of the call.
     pub(crate) fn named_headers(&self) -> Vec<String> {
         self.headers.iter().map(|(name, _)| name.clone()).collect()

@@ -126,10 +126,17 @@ fn whole(form: Form, dice: &mut Dice) -> Row {
         }
     };
     let there = match (form, maker.dice.once_in(2)) {
-        (Form::Tool, _) => object(vec![member(
-            "structuredContent",
-            object(vec![member("it", there)]),
-        )]),
+        (Form::Tool | Form::AnyTool, _) => {
+            let it = object(vec![member("it", there.clone())]);
+            let mut all = vec![member("structuredContent", it)];
+            if let Pattern::Hole(name) = there {
+                // For those who read texts alone.
+                maker.loses.push(Side::Rpc);
+                let text = vec![member("text", Pattern::WrittenEncoded(name))];
+                all.push(member("content", Pattern::List(vec![object(text)], None)));
+            }
+            object(all)
+        }
         (_, true) => object(vec![member("value", there)]),
         (_, false) => there,
     };
@@ -344,7 +351,9 @@ impl Row {
 
     fn rest_reply(&self, bindings: &Bindings) -> Reply {
         let headers = self.headers.iter().filter_map(|(name, pattern)| {
-            let value = pattern.write(bindings)?;
+            // `location` is a URL.
+            let encoded = matches!(pattern, Pattern::Mixed(_)).then(|| bindings.encoded());
+            let value = pattern.write(encoded.as_ref().unwrap_or(bindings))?;
             Some((name.clone(), value.plain()))
         });
         let content = match &self.body {

@@ -124,7 +124,7 @@ fn route_text(route: &Route) -> String {
     if let Some(extra) = route.extra {
         text.push_str(&format!("extra = {}\n", quoted(extra)));
     }
-    if !route.loses.is_empty() {
+    if !route.loses.is_empty() || route.may_lose() {
         text.push_str("lossy = \"generated\"\n");
     }
     text

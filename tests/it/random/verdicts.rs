@@ -40,10 +40,8 @@ pub(crate) fn check(folder: &Path) -> Verdicts {
             let side = Side::ALL.map(Side::as_str).into_iter();
             let from = direction.at("from").as_text();
             let from = side.into_iter().find(|side| *side == from).unwrap();
-            let row = match direction.at("row") {
-                Json::Text(key) => Some(key.clone()),
-                _ => None,
-            };
+            let row = Some(direction.at("row")).filter(|row| **row != Json::Null);
+            let row = row.map(|row| row.as_text().to_owned());
             let verdict = match direction.at("verdict").as_text() {
                 "lossless" => Verdict::Lossless,
                 "normal_form" => Verdict::NormalForm,
