@@ -13,5 +13,6 @@ pub(crate) mod pattern;
 pub(crate) mod route;
 pub(crate) mod row;
 pub(crate) mod scripted;
+mod side;
 pub(crate) mod table;
 pub(crate) mod verdicts;
