@@ -30,6 +30,8 @@ mod lifecycle;
 mod local;
 mod metrics_and_log;
 mod quadrant;
+mod random;
+mod random_table;
 mod rest_answers;
 mod rest_refused;
 mod rest_requests;
