@@ -240,5 +240,12 @@ fn fits_place(slot: &Slot, place: Place) -> Result<(), PatternError> {
             slot.name
         )));
     }
+    if place == Place::Text && slot.binds().is_some() && matches!(slot.absence, Absence::Implied(_))
+    {
+        let name = &slot.name;
+        return Err(PatternError::new(format!(
+            "the hole `{name}` stands beside text, where a default cannot be left out; write `{{{name}=…}}` here"
+        )));
+    }
     Ok(())
 }

@@ -138,21 +138,13 @@ pub(in crate::domain::check) fn default_left_out(
     subject: &Subject<'_>,
     _: Near<'_>,
 ) -> Vec<Suspicion> {
-    // What stands beside others in a text is left out only where all of them are.
-    let mut all: Vec<(usize, Option<Json>)> = Vec::new();
-    for held in &subject.here.held {
-        if let (Some(hole), Absence::Implied(default)) = (held.slot.binds(), &held.slot.absence) {
-            all.push((hole, Some(default.clone())));
-        }
-    }
     shared(subject, |held, hole| {
         let Absence::Implied(default) = &held.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
         let raw = Raw::Value(spelled(held.slot, default));
-        let mut messages = twisted_alone(subject, held.slot, (raw, chosen));
-        messages.extend(subject.message(None, &all));
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
             Rule::DefaultLeftOut,
             Weight::Norm,
