@@ -380,3 +380,19 @@ fn a_client_cannot_be_everyone_else() {
         "5: client[0].name: `other` is the name of everyone whom no client names; write another one"
     );
 }
+
+#[test]
+fn an_envelope_says_no_header_of_the_connection_and_none_twice() {
+    let main = format!(
+        "{BOTH}[rpc.envelope]\na = {{ header = 'content-length', value = '{{x}}' }}\n\
+         b = {{ header = 'x-b', value = '{{x}}' }}\nc = {{ header = 'X-B', value = '{{y}}' }}\n\
+         id = {{ header = 'x-d', value = '{{x}}' }}\n"
+    );
+    assert_eq!(
+        problems_of(&Fixture::new(&main)),
+        "dualgauge.toml:8: rpc.envelope.a.header: `content-length` belongs to a single connection or body, \
+         so no member of a message may say it\n\
+         dualgauge.toml:10: rpc.envelope.c.header: `x-b` is the header of `b` already\n\
+         dualgauge.toml:11: rpc.envelope.id: `id` is a member of JSON-RPC itself"
+    );
+}

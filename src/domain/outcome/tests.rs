@@ -328,3 +328,34 @@ fn the_docs_have_every_failure_as_it_is() {
 
 mod laws;
 mod replies;
+
+#[test]
+fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
+    use super::{Outcomes, ToolResult};
+    use crate::domain::pattern::{Bindings, Facts};
+    use crate::domain::translate::Terms;
+    let terms = Terms {
+        depth: 128,
+        now: String::new,
+    };
+    let result = r#"{"isError":true,"content":[{"type":"text","text":"no such table"}]}"#;
+    let answer = |tool: ToolResult| {
+        let outcomes = Outcomes::build(Vec::new(), &Facts::default(), tool).unwrap();
+        let reply = Reply::Result(Json::literal(result));
+        outcomes
+            .rpc_to_rest(reply, &Bindings::default(), terms)
+            .answer
+    };
+    assert_eq!(answer(ToolResult::Any).status, 200, "no tool");
+    let failed = answer(ToolResult::Succeeded);
+    assert_eq!(failed.status, 500);
+    let document = String::from_utf8(failed.body.into_bytes().to_vec()).unwrap();
+    assert!(
+        document.contains(r#""detail":"no such table""#),
+        "{document}"
+    );
+    assert!(
+        document.contains(&format!(r#""data":{result}"#)),
+        "{document}"
+    );
+}
