@@ -21,12 +21,17 @@ impl<T> ByName<T> {
 
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<&T> {
-        let found = if self.entries.len() <= FEW {
-            self.entries.iter().find(|(known, _)| known == name)
-        } else {
-            self.places.get(name).map(|place| &self.entries[*place])
-        };
+        if self.entries.len() > FEW {
+            return self.hashed(name);
+        }
+        let found = self.entries.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value)
+    }
+
+    #[inline(never)]
+    fn hashed(&self, name: &str) -> Option<&T> {
+        let place = self.places.get(name)?;
+        self.entries.get(*place).map(|(_, value)| value)
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {

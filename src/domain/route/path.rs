@@ -10,7 +10,7 @@ use http::Method;
 use super::names::ByName;
 use super::siblings::Group;
 use super::{Route, SegmentPattern, Template};
-use crate::domain::percent::{cut, normalise};
+use crate::domain::percent::normalise;
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone)]
@@ -33,13 +33,21 @@ impl<'a> Raw<'a> {
 
     #[inline]
     fn push(&mut self, segment: &'a str) {
+        if let Raw::Few(few, count) = self
+            && let Some(place) = few.get_mut(*count)
+        {
+            *place = segment;
+            *count += 1;
+        } else {
+            self.push_to_many(segment);
+        }
+    }
+
+    #[cold]
+    fn push_to_many(&mut self, segment: &'a str) {
         match self {
-            Raw::Few(few, count) if *count < FEW => {
-                few[*count] = segment;
-                *count += 1;
-            }
-            Raw::Few(few, _) => {
-                let mut many = few.to_vec();
+            Raw::Few(few, count) => {
+                let mut many = few[..*count].to_vec();
                 many.push(segment);
                 *self = Raw::Many(many);
             }
@@ -77,33 +85,43 @@ impl<'a> Segments<'a> {
     /// Cuts a path; `/` has no segments.
     #[must_use]
     pub fn split(path: &'a str) -> Segments<'a> {
-        let inside = path.strip_prefix('/').unwrap_or(path);
-        if inside.is_empty() {
-            return Segments {
-                raw: Raw::NONE,
-                irregular: None,
-            };
-        }
         let mut split = Segments {
             raw: Raw::NONE,
             irregular: None,
         };
-        let mut rest = Some(inside);
-        while let Some(text) = rest {
-            let (segment, behind) = cut(text, b'/');
-            rest = behind;
-            // A dot segment begins with a dot, or with one that is escaped.
-            let fault = match segment.as_bytes().first() {
-                None => Some(PathError::EmptySegment),
-                Some(b'.' | b'%') if matches!(&*normalise(segment), "." | "..") => {
-                    Some(PathError::DotSegment)
-                }
-                Some(_) => None,
-            };
-            split.irregular = split.irregular.or(fault);
-            split.raw.push(segment);
+        let inside = path.strip_prefix('/').unwrap_or(path);
+        if inside.is_empty() {
+            return split;
         }
+        let mut start = 0;
+        let (words, last) = inside.as_bytes().as_chunks::<8>();
+        for (index, word) in words.iter().enumerate() {
+            let mut slashes = slashes(*word);
+            while slashes != 0 {
+                let place = index * 8 + slashes.trailing_zeros() as usize / 8;
+                split.add(&inside[start..place]);
+                start = place + 1;
+                slashes &= slashes - 1;
+            }
+        }
+        let behind = words.len() * 8;
+        for (index, byte) in last.iter().enumerate() {
+            if *byte == b'/' {
+                split.add(&inside[start..behind + index]);
+                start = behind + index + 1;
+            }
+        }
+        split.add(&inside[start..]);
         split
+    }
+
+    #[inline]
+    fn add(&mut self, segment: &'a str) {
+        // A dot segment begins with a dot, or with one that is escaped.
+        if let None | Some(b'.' | b'%') = segment.as_bytes().first() {
+            self.irregular = self.irregular.or(fault(segment));
+        }
+        self.raw.push(segment);
     }
 
     /// What is irregular about the path, if anything is.
@@ -147,6 +165,24 @@ impl<'a> Segments<'a> {
     #[must_use]
     pub fn raw(&self) -> &[&'a str] {
         self.raw.as_slice()
+    }
+}
+
+/// The highest bit of each of eight bytes that is a slash; the first byte is the lowest.
+const fn slashes(bytes: [u8; 8]) -> u64 {
+    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
+    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([b'/'; 8]);
+    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
+    !(((other & LOW) + LOW) | other | LOW)
+}
+
+/// What is irregular about a segment, if anything is.
+#[cold]
+fn fault(segment: &str) -> Option<PathError> {
+    match &*normalise(segment) {
+        "" => Some(PathError::EmptySegment),
+        "." | ".." => Some(PathError::DotSegment),
+        _ => None,
     }
 }
 
@@ -196,6 +232,8 @@ pub enum Found<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     root: Node,
+    /// Whether any template has a verb: else none is looked for.
+    has_verbs: bool,
 }
 
 #[derive(Debug, Default)]
@@ -232,23 +270,21 @@ impl End {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.verbs.is_empty()
+    }
+
+    #[inline]
     fn find<'t>(&'t self, verb: Option<&str>, search: &mut Search<'_>) -> Option<&'t Group> {
         let methods = match verb {
             Some(verb) => self.verbs.get(verb)?,
             None => &self.plain,
         };
         let found = methods.iter().find(|(method, _)| method == search.method);
-        // HEAD is GET without the content (RFC 9110 §9.3.2).
-        let found = found.or_else(|| {
-            let get = methods.iter().find(|(method, _)| *method == Method::GET);
-            get.filter(|_| *search.method == Method::HEAD)
-        });
-        if found.is_none() {
-            search
-                .others
-                .extend(methods.iter().map(|(method, _)| method.clone()));
+        match found {
+            Some((_, group)) => Some(group),
+            None => search.nearest(methods),
         }
-        found.map(|(_, group)| group)
     }
 
     /// Whether another route with this method ends here.
@@ -266,14 +302,35 @@ impl End {
 }
 
 struct Search<'a> {
-    segments: &'a [&'a str],
     verb: Option<(&'a str, Cow<'a, str>)>,
     method: &'a Method,
     others: Vec<Method>,
 }
 
+/// The last segment as `head:verb`, the verb in normal form.
+#[inline(never)]
+fn cut_verb(last: &str) -> Option<(&str, Cow<'_, str>)> {
+    let (head, verb) = last.rsplit_once(':')?;
+    Some((head, normalise(verb)))
+}
+
+impl Search<'_> {
+    /// HEAD is GET without the content (RFC 9110 §9.3.2); any other method that is not here is told those that are.
+    #[cold]
+    fn nearest<'t>(&mut self, methods: &'t [(Method, Group)]) -> Option<&'t Group> {
+        let get = methods.iter().find(|(method, _)| *method == Method::GET);
+        let get = get.filter(|_| *self.method == Method::HEAD);
+        if get.is_none() {
+            let methods = methods.iter().map(|(method, _)| method.clone());
+            self.others.extend(methods);
+        }
+        get.map(|(_, group)| group)
+    }
+}
+
 impl Tree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
+        self.has_verbs |= route.rest_call.path.verb.is_some();
         let mut node = &mut self.root;
         for segment in &route.rest_call.path.segments {
             node = match segment {
@@ -299,18 +356,16 @@ impl Tree {
     }
 
     pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
-        let last = segments.raw().last();
-        let verb = last.and_then(|last| {
-            let colon = last.bytes().rposition(|byte| byte == b':')?;
-            Some((&last[..colon], normalise(&last[colon + 1..])))
-        });
+        let verb = match segments.raw() {
+            [.., last] if self.has_verbs => cut_verb(last),
+            _ => None,
+        };
         let mut search = Search {
-            segments: segments.raw(),
             verb,
             method,
             others: Vec::new(),
         };
-        match self.root.find(0, &mut search) {
+        match self.root.find(segments.raw(), &mut search) {
             Some(routes) => Found::Routes(routes),
             None if search.others.is_empty() => Found::Nothing,
             None => {
@@ -326,38 +381,53 @@ impl Tree {
 
 impl Node {
     /// A literal beats a hole, one segment beats many, a verb beats none.
-    fn find<'t>(&'t self, at: usize, search: &mut Search<'_>) -> Option<&'t Group> {
-        if at == search.segments.len() {
-            return self
-                .here
-                .find(None, search)
-                .or_else(|| self.rest.find(None, search));
+    fn find<'t>(&'t self, mut segments: &[&str], search: &mut Search<'_>) -> Option<&'t Group> {
+        let mut node = self;
+        while let Some((segment, behind)) = segments.split_first() {
+            if search.verb.is_some()
+                && behind.is_empty()
+                && let Some(found) = node.find_verb(search)
+            {
+                return Some(found);
+            }
+            let (literal, one) = (node.literal(segment), node.one.as_deref());
+            node = match (literal, one) {
+                // Where one way leads on, there is none to come back for.
+                (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
+                (literal, one) => {
+                    return literal
+                        .and_then(|node| node.find(behind, search))
+                        .or_else(|| one.and_then(|node| node.find(behind, search)))
+                        .or_else(|| node.rest_verb(search))
+                        .or_else(|| node.rest.find(None, search));
+                }
+            };
+            segments = behind;
         }
-        let last = at + 1 == search.segments.len();
-        if last && let Some(found) = self.find_verb(search) {
-            return Some(found);
-        }
-        let literal = self.literal(search.segments[at]);
-        literal
-            .and_then(|node| node.find(at + 1, search))
-            .or_else(|| self.one.as_ref().and_then(|node| node.find(at + 1, search)))
-            .or_else(|| self.rest_verb(search))
-            .or_else(|| self.rest.find(None, search))
+        let here = node.here.find(None, search);
+        here.or_else(|| node.rest.find(None, search))
     }
 
     /// The literals are in normal form, so a segment that is one of them is as well.
+    #[inline]
     fn literal(&self, segment: &str) -> Option<&Node> {
         if self.literals.is_empty() {
             return None;
         }
         let literal = self.literals.get(segment);
-        literal.or_else(|| match normalise(segment) {
+        literal.or_else(|| self.escaped_literal(segment))
+    }
+
+    #[inline(never)]
+    fn escaped_literal(&self, segment: &str) -> Option<&Node> {
+        match normalise(segment) {
             Cow::Owned(normal) => self.literals.get(&normal),
             Cow::Borrowed(_) => None,
-        })
+        }
     }
 
     /// The last segment as `head:verb`.
+    #[inline(never)]
     fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (head, verb) = search.verb.clone()?;
         let literal = self.literal(head);
