@@ -14,10 +14,13 @@ mod run;
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::configuration::Configuration;
+use crate::config::load::{Sources, environment};
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
@@ -293,6 +296,22 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::demo(&arguments),
     };
     outcome.unwrap_or_else(|error| report(&error))
+}
+
+/// The configuration of a command that only reads it; where it cannot be read, its problems are told.
+fn configuration(file: &Path) -> io::Result<Option<Configuration>> {
+    let sources = Sources {
+        file: Some(file.to_owned()),
+        environment: environment(),
+        ..Sources::default()
+    };
+    match Configuration::read(&sources) {
+        Ok(configuration) => Ok(Some(configuration)),
+        Err(problems) => {
+            writeln!(io::stderr().lock(), "{problems}")?;
+            Ok(None)
+        }
+    }
 }
 
 /// Prints what clap has to say: help and version are no mistake.

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::{CommandError, RoutesArguments, TableFormat};
-use crate::config::configuration::Configuration;
-use crate::config::load::{Sources, environment};
+use crate::cli::{CommandError, RoutesArguments, TableFormat, configuration};
 use crate::domain::document::{TITLE, openapi, openrpc};
 use crate::domain::pattern::Slot;
 use crate::domain::rollout::Glob;
@@ -35,17 +33,8 @@ struct Row<'r> {
 }
 
 pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandError> {
-    let sources = Sources {
-        file: Some(arguments.config.clone()),
-        environment: environment(),
-        ..Sources::default()
-    };
-    let configuration = match Configuration::read(&sources) {
-        Ok(configuration) => configuration,
-        Err(problems) => {
-            writeln!(io::stderr().lock(), "{problems}")?;
-            return Ok(ExitCode::from(2));
-        }
+    let Some(configuration) = configuration(&arguments.config)? else {
+        return Ok(ExitCode::from(2));
     };
     let glob = Glob::new(&arguments.route);
     let table = &configuration.plan.routes;

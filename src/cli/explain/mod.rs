@@ -13,9 +13,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::{CommandError, ExplainArguments, Format};
-use crate::config::configuration::Configuration;
-use crate::config::load::{Sources, environment};
+use crate::cli::{CommandError, ExplainArguments, Format, configuration};
 use crate::domain::claim::Head;
 use crate::domain::explain::{Asked, Explanation, Means, explain as explain_one};
 use crate::telemetry::clock;
@@ -31,17 +29,8 @@ struct Explained {
 }
 
 pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
-    let sources = Sources {
-        file: Some(arguments.config.clone()),
-        environment: environment(),
-        ..Sources::default()
-    };
-    let configuration = match Configuration::read(&sources) {
-        Ok(configuration) => configuration,
-        Err(problems) => {
-            writeln!(io::stderr().lock(), "{problems}")?;
-            return Ok(ExitCode::from(2));
-        }
+    let Some(configuration) = configuration(&arguments.config)? else {
+        return Ok(ExitCode::from(2));
     };
     let plan = &configuration.plan;
     let input = match input::read(arguments, plan) {

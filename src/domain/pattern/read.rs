@@ -73,19 +73,16 @@ impl ObjectPattern {
         }
         let found = value.open()?;
         let mut picked = Vec::new();
-        let mut seen = 0;
         // Members mostly come in the order of the pattern, so the search goes on where it stopped.
         let mut expected = self.members.iter();
         for member in &found {
             let is_next = expected.clone().next();
             if is_next.is_some_and(|(name, _)| *name == member.name) {
                 expected.next();
-                seen += 1;
                 continue;
             }
             if let Some(place) = self.place(&member.name) {
                 expected = self.members[place + 1..].iter();
-                seen += 1;
                 continue;
             }
             if reading.strangers != Strangers::Open {
@@ -110,7 +107,7 @@ impl ObjectPattern {
             let member = next
                 .find(|member| member.name == *name)
                 .or_else(|| found.iter().find(|member| member.name == *name));
-            if seen > 0 && next.len() == 0 {
+            if next.len() == 0 {
                 next = found.iter();
             }
             let inner = member.map(|member| value.piece(member.value.clone()));

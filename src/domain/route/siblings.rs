@@ -19,6 +19,8 @@ pub struct Group {
     routes: Vec<usize>,
     by_body: ByBody,
     told: Option<Told>,
+    /// The route that takes every call of its path and method: it is alone, and no literal is asked of the call.
+    only: Option<usize>,
 }
 
 /// Whether the body tells siblings apart.
@@ -46,6 +48,11 @@ impl Group {
     #[must_use]
     pub fn routes(&self) -> &[usize] {
         &self.routes
+    }
+
+    /// The route that takes every call of its path and method, if one does.
+    pub(super) fn only(&self) -> Option<usize> {
+        self.only
     }
 
     /// Whether the head of a call may not tell whose it is.
@@ -98,6 +105,10 @@ pub(super) fn arrange(
     };
     if side == Side::Rest && group.routes.iter().any(has_literal) {
         group.by_body = ByBody::Yes;
+    }
+    if let [only] = group.routes[..] {
+        let asks = group.by_body == ByBody::Yes || routes[only].rest_call.has_literal();
+        group.only = (!asks).then_some(only);
     }
     if group.routes.len() < 2 {
         return;

@@ -169,6 +169,7 @@ impl RouteTable {
             };
         }
         match self.tree.find(segments, method) {
+            Found::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
             Found::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
             Found::Routes(group) => {
                 let head = RestHead {
