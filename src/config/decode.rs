@@ -21,21 +21,22 @@ use crate::config::problem::{Located, Places};
 use crate::config::raw::{
     CredentialsWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob, RawKey,
     RawLimits, RawListen, RawLog, RawMatch, RawPaired, RawRollout, RawRpc, RawSet, RawUpstream,
-    StageWord, UnroutedWord, UsualWord,
+    UnroutedWord, UsualWord,
 };
 use crate::config::reader::{Shape, Table, unique};
+use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
 /// The words of a side.
 pub(super) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];
 /// The words of a stage.
-pub(super) const STAGES: &[(&str, StageWord)] = &[
-    ("passthrough", StageWord::Passthrough),
-    ("translate", StageWord::Translate),
-    ("retired", StageWord::Retired),
+pub(super) const STAGES: &[(&str, Stage)] = &[
+    ("passthrough", Stage::Passthrough),
+    ("shadow", Stage::Shadow),
+    ("verify", Stage::Verify),
+    ("translate", Stage::Translate),
+    ("retired", Stage::Retired),
 ];
-/// Stages of a later version.
-pub(super) const LATER_STAGES: &[&str] = &["shadow", "verify"];
 
 const UNROUTED: &[(&str, UnroutedWord)] = &[
     ("passthrough", UnroutedWord::Passthrough),
@@ -242,7 +243,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     table.later(&["session_grace", "store"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
-    let stage = word(STAGES, LATER_STAGES);
+    let stage = word(STAGES, &[]);
     let defaults = table.table("default", |default| {
         Some((default.get("rest", &stage), default.get("rpc", &stage)))
     });
@@ -293,7 +294,7 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
     }
 }
 
-fn header_globs(
+pub(super) fn header_globs(
     table: &mut Table<'_>,
     named: Vec<(Located<String>, Located<String>)>,
 ) -> Option<Vec<RawHeaderGlob>> {

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::decode::{LATER_STAGES, SIDES, STAGES};
-use crate::config::kind::{name, percent, text, word};
+use crate::config::decode::{SIDES, STAGES, header_globs};
+use crate::config::kind::{name, percent, string, text, word};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;
-use crate::config::raw::{RawFlag, StageWord, WithoutKeyWord};
-use crate::config::reader::{self, Table, unique};
+use crate::config::raw::{RawFlag, WithoutKeyWord};
+use crate::config::reader::{self, Shape, Table, unique};
 use crate::config::toml::{Document, Part};
+use crate::domain::rollout::Arming;
 
 const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =
     &[("out", WithoutKeyWord::Out), ("in", WithoutKeyWord::In)];
@@ -46,15 +47,23 @@ fn decode(document: &Document) -> Result<Vec<RawFlag>, Problems> {
 }
 
 fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
-    table.later(&["guard", "ramp", "holdback", "header"]);
+    table.later(&["guard", "ramp"]);
     let here = table.here();
     let name = table.require("name", name);
     let client = table.get_or("client", text, "*".to_owned());
     let route = table.get_or("route", text, "*".to_owned());
     let side = table.get("side", word(SIDES, &[]));
-    let stage = table.require("stage", word(STAGES, LATER_STAGES));
-    let percent = table.get_or("percent", percent, ALL);
+    let stage = table.require("stage", word(STAGES, &[]));
+    let share = table.get_or("percent", percent, ALL);
     let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKeyWord::Out);
+    let holdback = table.get_or("holdback", percent, 0);
+    let headers = match table.shape("header") {
+        Shape::Absent => Some(Vec::new()),
+        Shape::Table | Shape::Value => {
+            let headers = table.named_values("header", string);
+            headers.and_then(|headers| header_globs(table, headers))
+        }
+    };
     let mut flag = RawFlag {
         place: here.place,
         key: here.key,
@@ -63,8 +72,11 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
         route: route?,
         side,
         stage: stage?,
-        percent: percent?,
+        percent: share?,
         without_key: without_key?,
+        holdback: holdback?,
+        headers: headers?,
+        arming: Arming::Armed,
         text_hash: String::new(),
     };
     flag.text_hash = text_hash(&flag);
@@ -74,23 +86,25 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
 /// A hash of what the flag means. It lies in the state folder, so the form below is a file format: a change of it
 /// makes every stored flip look as if its flag had been edited.
 fn text_hash(flag: &RawFlag) -> String {
-    let meaning = serde_json::json!([
+    let mut meaning = serde_json::json!([
         flag.name.value,
         flag.client.value,
         flag.route.value,
         flag.side.as_ref().map(|side| side.value.as_str()),
-        stage_word(flag.stage.value),
+        flag.stage.value.as_str(),
         flag.percent.value,
         matches!(flag.without_key.value, WithoutKeyWord::In),
     ]);
+    // What was added later is written only where a flag says it, so that no older flag looks as if it were edited.
+    if let Some(meaning) = meaning.as_array_mut() {
+        let headers = flag.headers.iter();
+        meaning.extend(headers.map(|rule| {
+            serde_json::json!({ "header": rule.header.value.as_str(), "fits": rule.glob.value })
+        }));
+        if flag.holdback.value > 0 {
+            meaning.push(serde_json::json!({ "holdback": flag.holdback.value }));
+        }
+    }
     let digest = Sha256::digest(meaning.to_string());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-const fn stage_word(stage: StageWord) -> &'static str {
-    match stage {
-        StageWord::Passthrough => "passthrough",
-        StageWord::Translate => "translate",
-        StageWord::Retired => "retired",
-    }
 }

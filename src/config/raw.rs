@@ -17,13 +17,13 @@ use crate::config::problem::{Located, Place, Places};
 use crate::domain::cors::HostName;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
 pub use words::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, StageWord, UnroutedWord,
-    WithoutKeyWord,
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
 
 /// The whole configuration, without the flags.
@@ -175,9 +175,9 @@ pub struct RawRollout {
     /// `state`: a folder, resolved against the folder of the main file.
     pub state: Located<PathBuf>,
     /// `default.rest`
-    pub default_rest: Option<Located<StageWord>>,
+    pub default_rest: Option<Located<Stage>>,
     /// `default.rpc`
-    pub default_rpc: Option<Located<StageWord>>,
+    pub default_rpc: Option<Located<Stage>>,
     /// `api_key.header`: where a caller's API key is found.
     pub api_key_header: Located<HeaderName>,
 }
@@ -318,12 +318,18 @@ pub struct RawFlag {
     pub route: Located<String>,
     /// `side`: both unless said.
     pub side: Option<Located<Side>>,
+    /// `header`: each one named must fit.
+    pub headers: Vec<RawHeaderGlob>,
     /// `stage`
-    pub stage: Located<StageWord>,
+    pub stage: Located<Stage>,
     /// `percent`, in thousandths: 0 to 100 000.
     pub percent: Located<u32>,
     /// `without_key`
     pub without_key: Located<WithoutKeyWord>,
+    /// `holdback`, in thousandths of a percent.
+    pub holdback: Located<u32>,
+    /// Whether its guard has taken it back. No file says so.
+    pub arming: Arming,
     /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.
     pub text_hash: String,
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
-use crate::config::raw::{
-    CredentialsWord, EffectWord, RawConfig, RawKey, RawMatch, StageWord, UnroutedWord,
-};
+use crate::config::raw::{CredentialsWord, EffectWord, RawConfig, RawKey, RawMatch, UnroutedWord};
+use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
 mod any_route;
@@ -163,10 +162,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.rollout.state.value, fixture.path("state/"));
     let flags = config.rollout.flags.unwrap();
     assert_eq!(flags.value, fixture.path("flags.toml"));
-    assert_eq!(
-        config.rollout.default_rpc.unwrap().value,
-        StageWord::Translate
-    );
+    assert_eq!(config.rollout.default_rpc.unwrap().value, Stage::Translate);
     let key = config.clients[0].key.as_ref().unwrap();
     assert!(matches!(&key.value, RawKey::Header(name) if name == "x-device-id"));
     let RawMatch::ApiKeys(hashes) = &config.clients[1].matches else {

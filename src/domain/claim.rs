@@ -12,7 +12,7 @@ use super::json::Json;
 use super::local::{LocalFound, RestLocal};
 use super::plan::{Irregular, Plan, Unrouted};
 use super::refusal;
-use super::rollout::{Caller, Decision, Stage, Why};
+use super::rollout::{self, Caller, Decision, Kill, Stage, Way, Why};
 use super::route::{Group, RestSelection, Segments};
 use super::side::Side;
 use super::translate::RestHead;
@@ -149,8 +149,8 @@ fn is_ours(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> bool {
         return true;
     }
     let serves = |route: usize| {
-        let decision = decide(plan, caller, (Some(route), Side::Rest));
-        matches!(decision.stage, Stage::Translate | Stage::Retired)
+        let decision = decide(plan, (caller, head.headers), (Some(route), Side::Rest));
+        decision.stage.control() != Some(Way::Old)
     };
     match claim(plan, head) {
         Ok(Claim::Route(route)) => serves(route),
@@ -236,14 +236,26 @@ fn may_pass(plan: &Plan) -> bool {
 
 /// Decides for a call of a side. What belongs to no route passes through.
 #[must_use]
-pub fn decide(plan: &Plan, caller: Caller<'_>, (route, side): (Option<usize>, Side)) -> Decision {
-    match route {
-        Some(index) => plan
-            .rollout
-            .decide(caller, &plan.routes.route(index).name, side),
-        None => Decision {
-            stage: Stage::Passthrough,
-            why: Why::Unrouted,
-        },
+pub fn decide(
+    plan: &Plan,
+    (caller, headers): (Caller<'_>, &HeaderMap),
+    (route, side): (Option<usize>, Side),
+) -> Decision {
+    let Some(index) = route else {
+        return Decision::plain(Stage::Passthrough, Why::Unrouted);
+    };
+    if plan.rollout.kill == Kill::On {
+        // Where nobody serves the old way, the new one is all that there is.
+        let stage = match plan.upstream_for(route, side) {
+            Some(_) => Stage::Passthrough,
+            None => Stage::Translate,
+        };
+        return Decision::plain(stage, Why::Killed);
     }
+    plan.rollout.decide(&rollout::Call {
+        caller,
+        route: &plan.routes.route(index).name,
+        side,
+        headers,
+    })
 }

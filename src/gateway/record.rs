@@ -13,7 +13,7 @@ use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::jsonrpc::{Reply, parse_response};
-use crate::domain::rollout::{Decision, Stage, Why};
+use crate::domain::rollout::{Decision, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
@@ -33,6 +33,8 @@ pub(super) struct Record {
     client: Option<usize>,
     stage: Option<Stage>,
     why: Why,
+    /// The flags that the call is left out of.
+    spared: Vec<usize>,
     upstream: Option<Duration>,
     head: Option<Duration>,
     dropped: usize,
@@ -78,6 +80,7 @@ impl Record {
             client: None,
             stage: Some(Stage::Passthrough),
             why: Why::Unrouted,
+            spared: Vec::new(),
             upstream: None,
             head: None,
             dropped: 0,
@@ -122,6 +125,7 @@ impl Record {
         self.route = route;
         self.stage = Some(decision.stage);
         self.why = decision.why;
+        self.spared = decision.spared;
     }
 
     /// The proxy itself answers, for this reason.
@@ -132,7 +136,10 @@ impl Record {
 
     /// Whether the proxy itself makes the answer that a page of another origin may read.
     pub(super) fn is_ours(&self) -> bool {
-        matches!(self.stage, Some(Stage::Translate | Stage::Retired)) || self.why == Why::Local
+        self.why == Why::Local
+            || self
+                .stage
+                .is_some_and(|stage| stage.control() != Some(Way::Old))
     }
 
     /// Members or query parameters that the route had no place for.

@@ -15,7 +15,7 @@ use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Decision, Stage};
+use crate::domain::rollout::{Caller, Stage, Way};
 use crate::domain::side::Side;
 
 /// Serves one REST call.
@@ -68,15 +68,13 @@ async fn call(
             (index, Content::Read(body))
         }
     };
-    let decision = decide(record, plan, caller, selected);
-    match (decision.stage, selected) {
-        (Stage::Retired, Some(index)) => {
-            Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
-        }
-        (Stage::Translate, Some(index)) => {
+    let stage = decide(record, plan, (caller, &head.headers), selected);
+    match (stage.control(), selected) {
+        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rest)),
+        (Some(Way::New), Some(index)) => {
             translated::rest_call(record, index, (head, content), arrival).await
         }
-        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+        (Some(Way::Old), _) | (_, None) => {
             let upstream = installed
                 .upstream(selected, Side::Rest)
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
@@ -108,10 +106,11 @@ pub(super) fn identify<'a>(
 pub(super) fn decide(
     record: &mut Record,
     plan: &Plan,
-    caller: Caller<'_>,
+    call: (Caller<'_>, &HeaderMap),
     selected: Option<usize>,
-) -> Decision {
-    let decision = claim::decide(plan, caller, (selected, record.side()));
+) -> Stage {
+    let decision = claim::decide(plan, call, (selected, record.side()));
+    let stage = decision.stage;
     record.decided(selected, decision);
-    decision
+    stage
 }

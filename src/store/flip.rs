@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::config::problem::Place;
-use crate::config::raw::{RawFlag, StageWord};
+use crate::config::raw::RawFlag;
 use crate::domain::rollout::{Percent, Stage};
 
 /// A change of one flag at run time.
@@ -80,16 +80,8 @@ pub fn apply(flags: Vec<RawFlag>, flips: Vec<Flip>) -> Applied {
 /// Problems with what a flip says are its own, not those of the file.
 fn lay_over(flag: &mut RawFlag, flip: &Flip) {
     let place = Place::Flip(Arc::from(flip.flag.as_str()));
-    flag.stage.value = word(flip.stage);
+    flag.stage.value = flip.stage;
     flag.stage.place = place.clone();
     flag.percent.value = flip.percent.thousandths();
     flag.percent.place = place;
-}
-
-const fn word(stage: Stage) -> StageWord {
-    match stage {
-        Stage::Passthrough => StageWord::Passthrough,
-        Stage::Translate => StageWord::Translate,
-        Stage::Retired => StageWord::Retired,
-    }
 }

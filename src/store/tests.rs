@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 
 use crate::config::flags::parse_flags;
-use crate::config::raw::{RawFlag, StageWord};
+use crate::config::raw::RawFlag;
 use crate::domain::rollout::{Percent, Stage};
 use crate::store::{Applied, DropReason, Flip, FlipStore, StoreError, apply};
 
@@ -53,7 +53,7 @@ fn a_flip_replaces_stage_and_percentage_and_nothing_else() {
     let Applied { flags, kept, .. } = apply(before.clone(), vec![flip.clone()]);
     assert_eq!(kept, [flip]);
     assert_eq!(flags[0], before[0]);
-    assert_eq!(flags[1].stage.value, StageWord::Retired);
+    assert_eq!(flags[1].stage.value, Stage::Retired);
     assert_eq!(flags[1].percent.value, 12_345);
     assert_eq!(flags[1].stage.place.to_string(), "flip of `two`");
     assert_eq!(flags[1].name, before[1].name);

@@ -42,11 +42,11 @@ impl Control {
             client: flag.client.value.clone(),
             route: flag.route.value.clone(),
             side: flag.side.as_ref().map(|side| side.value),
-            stage: flag.stage.value.into(),
+            stage: flag.stage.value,
             percent: percent(flag),
             without_key: flag.without_key.value.into(),
             file: FileView {
-                stage: file.stage.value.into(),
+                stage: file.stage.value,
                 percent: percent(file),
             },
             flipped: flip.map(|flip| FlippedView {

@@ -1,11 +1,13 @@
 //! Clients, flags and the default stages.
 
+use http::HeaderName;
+
 use crate::config::compile::upstreams;
 use crate::config::problem::{Located, Place, Problem, nearest};
-use crate::config::raw::{RawClient, RawConfig, RawFlag, RawMatch, StageWord};
+use crate::config::raw::{RawClient, RawConfig, RawFlag, RawHeaderGlob, RawMatch};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Flag, FlagFault, Glob, Matcher, OTHER, Percent, Rollout, RouteEntry,
-    Stage, StageFault,
+    Client, Clients, Defaults, Flag, FlagFault, Glob, Kill, Matcher, OTHER, Percent, Rollout,
+    RouteEntry, Stage, StageFault,
 };
 use crate::domain::side::Side;
 
@@ -40,6 +42,7 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         flags,
         defaults: Defaults { rest, rpc },
         clients,
+        kill: Kill::Off,
     }
 }
 
@@ -57,12 +60,7 @@ fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
 
 fn client(raw: &RawClient) -> Client {
     let matcher = match &raw.matches {
-        RawMatch::Headers(rules) => {
-            let rule = rules
-                .iter()
-                .map(|rule| (rule.header.value.clone(), Glob::new(&*rule.glob.value)));
-            Matcher::Headers(rule.collect())
-        }
+        RawMatch::Headers(rules) => Matcher::Headers(headers(rules)),
         RawMatch::ApiKeys(digests) => {
             Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
         }
@@ -72,6 +70,13 @@ fn client(raw: &RawClient) -> Client {
         matcher,
         key: raw.key.as_ref().map(|key| (&key.value).into()),
     }
+}
+
+fn headers(rules: &[RawHeaderGlob]) -> Vec<(HeaderName, Glob)> {
+    let rules = rules.iter();
+    rules
+        .map(|rule| (rule.header.value.clone(), Glob::new(&*rule.glob.value)))
+        .collect()
 }
 
 /// What flags and defaults stand on.
@@ -89,9 +94,12 @@ impl Ground<'_> {
             client: Glob::new(&*raw.client.value),
             route: Glob::new(&*raw.route.value),
             side: raw.side.as_ref().map(|side| side.value),
-            stage: raw.stage.value.into(),
+            headers: headers(&raw.headers),
+            stage: raw.stage.value,
             percent: percent(&raw.percent, problems),
             without_key: raw.without_key.value.into(),
+            holdback: percent(&raw.holdback, problems),
+            arming: raw.arming,
         };
         for fault in flag.faults(self.clients, &self.routes, self.upstreams) {
             problems.push(self.problem(raw, &flag, &fault));
@@ -136,7 +144,7 @@ impl Ground<'_> {
 
     /// Passthrough where the side has an upstream, else translate, unless a word says otherwise.
     fn default(&self, raw: &RawConfig, side: Side, problems: &mut Vec<Problem>) -> Stage {
-        let said: Option<&Located<StageWord>> = match side {
+        let said: Option<&Located<Stage>> = match side {
             Side::Rest => raw.rollout.default_rest.as_ref(),
             Side::Rpc => raw.rollout.default_rpc.as_ref(),
         };
@@ -147,10 +155,10 @@ impl Ground<'_> {
                 Stage::Translate
             };
         };
-        let stage: Stage = said.value.into();
+        let stage = said.value;
         // Only calls of a route are ever translated.
         let entered = self.routes.iter().any(|route| route.enters_from(side));
-        let never = stage == Stage::Translate && !entered;
+        let never = stage.needs(side).any(|needed| needed != side) && !entered;
         if let Some(fault) = stage.fault(side, self.upstreams).filter(|_| !never) {
             let hint = format!("{}, or choose another stage", add_upstream(fault));
             problems.push(said.problem(fault.to_string()).hint(hint));

@@ -147,8 +147,8 @@ fn a_whole_configuration_becomes_a_plan() {
     let [flag] = plan.rollout.flags.as_slice() else {
         panic!("one flag");
     };
-    assert!(flag.covers("ios-app", "items.read", Side::Rest));
-    assert!(!flag.covers("ios-app", "items.read", Side::Rpc));
+    assert!(flag.client.fits("ios-app") && flag.route.fits("items.read"));
+    assert_eq!(flag.side, Some(Side::Rest));
     assert_eq!(flag.percent, Percent::from_thousandths(12_500).unwrap());
     assert_eq!(flag.without_key, WithoutKey::In);
 

@@ -1,21 +1,9 @@
 //! The words of the file, as values of the domain.
 
-use crate::config::raw::{
-    CredentialsWord, EffectWord, RawKey, StageWord, UnroutedWord, WithoutKeyWord,
-};
+use crate::config::raw::{CredentialsWord, EffectWord, RawKey, UnroutedWord, WithoutKeyWord};
 use crate::domain::plan::{Credentials, Unrouted};
-use crate::domain::rollout::{KeySource, Stage, WithoutKey};
+use crate::domain::rollout::{KeySource, WithoutKey};
 use crate::domain::route::Effect;
-
-impl From<StageWord> for Stage {
-    fn from(word: StageWord) -> Self {
-        match word {
-            StageWord::Passthrough => Stage::Passthrough,
-            StageWord::Translate => Stage::Translate,
-            StageWord::Retired => Stage::Retired,
-        }
-    }
-}
 
 impl From<EffectWord> for Effect {
     fn from(word: EffectWord) -> Self {

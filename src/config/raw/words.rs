@@ -18,17 +18,6 @@ pub enum CredentialsWord {
     Drop,
 }
 
-/// A stage, by its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageWord {
-    /// `passthrough`
-    Passthrough,
-    /// `translate`
-    Translate,
-    /// `retired`
-    Retired,
-}
-
 /// What a call does to the server behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectWord {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::config::flags::{load_flags, parse_flags};
-use crate::config::raw::{RawFlag, StageWord, WithoutKeyWord};
+use crate::config::raw::{RawFlag, WithoutKeyWord};
+use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
 fn flags(text: &str) -> Vec<RawFlag> {
@@ -24,7 +25,7 @@ fn a_flag_has_defaults() {
     assert_eq!(flag.client.value, "*");
     assert_eq!(flag.route.value, "*");
     assert_eq!(flag.side, None);
-    assert_eq!(flag.stage.value, StageWord::Retired);
+    assert_eq!(flag.stage.value, Stage::Retired);
     assert_eq!(flag.percent.value, 100_000);
     assert_eq!(flag.without_key.value, WithoutKeyWord::Out);
     assert_eq!(flag.place.to_string(), "flags.toml:1");
@@ -72,6 +73,8 @@ fn the_hash_follows_the_meaning_and_not_the_spelling() {
         "[[flag]]\nname = 'f'\nstage = 'translate'\npercent = 25\nside = 'rest'\n",
         "[[flag]]\nname = 'f'\nstage = 'translate'\npercent = 25\nwithout_key = 'in'\n",
         "[[flag]]\nname = 'f'\nstage = 'translate'\npercent = 25\nroute = 'a.*'\n",
+        "[[flag]]\nname = 'f'\nstage = 'translate'\npercent = 25\nholdback = 5\n",
+        "[[flag]]\nname = 'f'\nstage = 'translate'\npercent = 25\nheader = { x-beta = '*' }\n",
     ];
     for edit in edits {
         assert_ne!(plain, hash(edit), "{edit}");
@@ -94,7 +97,7 @@ fn every_problem_of_the_flags_is_reported_at_once() {
         problems(
             r#"[[flag]]
 name = "a"
-stage = "shadow"
+stage = "shadowed"
 guard = { window = "60s" }
 
 [[flag]]
@@ -110,9 +113,10 @@ percent = 33.3333
 [flags]
 "#
         ),
-        "flags.toml:3: flag[0].stage: `shadow` is not supported in this version; write `passthrough`, `translate` or `retired`
+        "flags.toml:3: flag[0].stage: `shadowed` is not allowed here; write `passthrough`, `shadow`, `verify`, `translate` or `retired`
+  hint: did you mean `shadow`?
 flags.toml:4: flag[0].guard: `guard` is not supported in this version
-flags.toml:8: flag[1].stage: `tranlsate` is not allowed here; write `passthrough`, `translate` or `retired`
+flags.toml:8: flag[1].stage: `tranlsate` is not allowed here; write `passthrough`, `shadow`, `verify`, `translate` or `retired`
   hint: did you mean `translate`?
 flags.toml:9: flag[1].side: `both` is not allowed here; write `rest` or `rpc`
 flags.toml:10: flag[1].procent: unknown key

@@ -24,7 +24,9 @@ use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, UpstreamPlan};
-use super::rollout::{Bucket, Caller, Decision, Digest, Flag, Percent, WithoutKey, bucket};
+use super::rollout::{
+    self, Arming, Bucket, Caller, Decision, Digest, Flag, Percent, WithoutKey, bucket,
+};
 use super::route::Route;
 use super::side::Side;
 use super::translate::Terms;
@@ -122,7 +124,11 @@ impl<'a> Case<'a> {
 
     /// Notes the route and the decision.
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
-        let decision = claim::decide(self.plan, self.caller, (route, self.side));
+        let decision = claim::decide(
+            self.plan,
+            (self.caller, self.asked.head.headers),
+            (route, self.side),
+        );
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str(),
@@ -137,8 +143,13 @@ impl<'a> Case<'a> {
         let Some(index) = route else {
             return Vec::new();
         };
-        let name = &self.plan.routes.route(index).name;
-        let covers = |flag: &&Flag| flag.covers(self.caller.name, name, self.side);
+        let call = rollout::Call {
+            caller: self.caller,
+            route: &self.plan.routes.route(index).name,
+            side: self.side,
+            headers: self.asked.head.headers,
+        };
+        let covers = |flag: &&Flag| flag.covers(&call);
         let flags = self.plan.rollout.flags.iter().filter(covers);
         flags
             .map_while(|flag| {
@@ -216,13 +227,16 @@ impl<'a> Case<'a> {
 
 /// Whether a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
 fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
-    if flag.percent == Percent::ALL {
+    if flag.arming == Arming::Tripped {
+        return Some(None);
+    }
+    if flag.share() == Percent::ALL {
         return None;
     }
     match (key, flag.without_key) {
         (Some(key), _) => {
             let bucket = bucket(&flag.name, key);
-            (!flag.percent.takes(bucket)).then_some(Some(bucket))
+            (!flag.share().takes(bucket)).then_some(Some(bucket))
         }
         (None, WithoutKey::Out) => Some(None),
         (None, WithoutKey::In) => None,

@@ -11,7 +11,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::refusal;
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::Way;
 use crate::domain::route::{Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
 use crate::domain::translate::{self, ToRpc};
@@ -39,12 +39,10 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
         Claim::Nobody => None,
     };
     let decision = case.decide(explanation, route);
-    match (decision.stage, route) {
-        (Stage::Retired, Some(index)) => {
-            Err(refusal::retired(plan, plan.routes.route(index), Side::Rest))
-        }
-        (Stage::Translate, Some(index)) => translate(case, index, explanation),
-        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+    match (decision.stage.control(), route) {
+        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rest)),
+        (Some(Way::New), Some(index)) => translate(case, index, explanation),
+        (Some(Way::Old), _) | (_, None) => {
             let none = || refusal::no_route(head.method, head.uri.path());
             let upstream = plan.upstream_for(route, Side::Rest).ok_or_else(none)?;
             let target = head

@@ -12,7 +12,7 @@ use crate::domain::headers::{HasBody, said_credentials, set, translated, withhol
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
 use crate::domain::plan::{Credentials, UpstreamPlan};
 use crate::domain::refusal;
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::Way;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::translate::ToRest;
@@ -129,12 +129,10 @@ fn tell(
     }
     let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
-    match (decision.stage, selected) {
-        (Stage::Retired, Some(index)) => {
-            Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
-        }
-        (Stage::Translate, Some(index)) => translate(case, (index, call), explanation),
-        (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+    match (decision.stage.control(), selected) {
+        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
+        (Some(Way::New), Some(index)) => translate(case, (index, call), explanation),
+        (Some(Way::Old), _) | (_, None) => {
             let unknown = || refusal::unknown_method(plan, &call.method);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
             let target = target(upstream, case.asked.head.uri.query());

@@ -9,7 +9,9 @@ use crate::domain::json::Json;
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
-use crate::domain::rollout::{Client, Clients, Defaults, Glob, KeySource, Matcher, Rollout, Stage};
+use crate::domain::rollout::{
+    Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Rollout, Stage,
+};
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
 fn upstream(name: &str, side: Side) -> UpstreamPlan {
@@ -117,6 +119,7 @@ fn plan() -> Plan {
                 rest: Stage::Translate,
                 rpc: Stage::Translate,
             },
+            kill: Kill::Off,
         },
         upstreams: Upstreams {
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],

@@ -1,6 +1,8 @@
 //! The decision: which stage a call gets, and which rule says so.
 
-use super::{Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
+use http::HeaderMap;
+
+use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
 use crate::domain::side::Side;
 
 /// Everything that decides.
@@ -12,6 +14,30 @@ pub struct Rollout {
     pub flags: Vec<Flag>,
     /// What calls get that no rule matches.
     pub defaults: Defaults,
+    /// Whether all of that is suspended.
+    pub kill: Kill,
+}
+
+/// The kill switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kill {
+    /// The rollout decides.
+    Off,
+    /// Every call passes through whose side has an upstream.
+    On,
+}
+
+/// One call, as far as the rollout sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Who calls.
+    pub caller: Caller<'a>,
+    /// The name of the route.
+    pub route: &'a str,
+    /// The language of the call.
+    pub side: Side,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
 }
 
 /// The default stage of each side.
@@ -35,12 +61,27 @@ impl Defaults {
 }
 
 /// The stage of one call, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The stage.
     pub stage: Stage,
     /// The rule.
     pub why: Why,
+    /// The flags in force that cover the call and whose share its caller is not in, by their places: what becomes of
+    /// the call is what their guards compare with.
+    pub spared: Vec<usize>,
+}
+
+impl Decision {
+    /// A decision that no flag has a part in.
+    #[must_use]
+    pub const fn plain(stage: Stage, why: Why) -> Decision {
+        Decision {
+            stage,
+            why,
+            spared: Vec::new(),
+        }
+    }
 }
 
 /// Which rule chose a stage.
@@ -54,6 +95,10 @@ pub enum Why {
     Keyless(usize),
     /// No flag matched.
     Default,
+    /// The kill switch is on.
+    Killed,
+    /// The old way is refused for a while, to be noticed.
+    Brownout,
     /// The call belongs to no route.
     Unrouted,
     /// The proxy itself answers: a `[[local]]` says so.
@@ -65,21 +110,25 @@ pub enum Why {
 impl Rollout {
     /// Decides for one call of a route.
     #[must_use]
-    pub fn decide(&self, caller: Caller<'_>, route: &str, side: Side) -> Decision {
+    pub fn decide(&self, call: &Call<'_>) -> Decision {
+        let mut spared = Vec::new();
         for (index, flag) in self.flags.iter().enumerate() {
-            if !flag.covers(caller.name, route, side) {
+            if flag.arming == Arming::Tripped || !flag.covers(call) {
                 continue;
             }
-            if let Some(why) = takes(index, flag, caller.key) {
+            if let Some(why) = takes(index, flag, call.caller.key) {
                 return Decision {
                     stage: flag.stage,
                     why,
+                    spared,
                 };
             }
+            spared.push(index);
         }
         Decision {
-            stage: self.defaults.of(side),
+            stage: self.defaults.of(call.side),
             why: Why::Default,
+            spared,
         }
     }
 
@@ -92,6 +141,8 @@ impl Rollout {
             Why::Share(index, bucket) => format!("flag {} bucket {}", flag(index), bucket.get()),
             Why::Keyless(index) => format!("flag {} without key", flag(index)),
             Why::Default => "default".to_owned(),
+            Why::Killed => "kill switch".to_owned(),
+            Why::Brownout => "brownout".to_owned(),
             Why::Unrouted => "unrouted".to_owned(),
             Why::Local => "local".to_owned(),
             Why::Preflight => "preflight".to_owned(),
@@ -101,15 +152,14 @@ impl Rollout {
 
 /// Whether a flag takes a caller whom it covers.
 fn takes(index: usize, flag: &Flag, key: Option<&str>) -> Option<Why> {
-    if flag.percent == Percent::ALL {
+    let share = flag.share();
+    if share == Percent::ALL {
         return Some(Why::Flag(index));
     }
     match key {
         Some(key) => {
             let bucket = bucket(&flag.name, key);
-            flag.percent
-                .takes(bucket)
-                .then_some(Why::Share(index, bucket))
+            share.takes(bucket).then_some(Why::Share(index, bucket))
         }
         None => match flag.without_key {
             WithoutKey::In => Some(Why::Keyless(index)),

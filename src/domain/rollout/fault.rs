@@ -22,8 +22,8 @@ impl Stage {
     /// Why calls of a side cannot get this stage where only `upstreams` have a server.
     #[must_use]
     pub fn fault(self, calls: Side, upstreams: &[Side]) -> Option<StageFault> {
-        let needs = self.needs(calls)?;
-        (!upstreams.contains(&needs)).then_some(StageFault {
+        let needs = self.needs(calls).find(|side| !upstreams.contains(side))?;
+        Some(StageFault {
             stage: self,
             calls,
             needs,
@@ -149,7 +149,7 @@ impl Flag {
     fn missing_key(&self, covered: &[(&str, Keyed)]) -> Option<FlagFault> {
         let nobody = self.percent.thousandths() == 0 && self.without_key == WithoutKey::Out;
         let told_apart = covered.iter().any(|(_, keyed)| *keyed == Keyed::Yes);
-        if self.percent == Percent::ALL || nobody || told_apart || covered.is_empty() {
+        if self.share() == Percent::ALL || nobody || told_apart || covered.is_empty() {
             return None;
         }
         let names: Vec<String> = covered
@@ -157,7 +157,7 @@ impl Flag {
             .map(|(name, _)| format!("`{name}`"))
             .collect();
         Some(FlagFault::NoKey {
-            percent: self.percent,
+            percent: self.share(),
             clients: names.join(", "),
         })
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Bucket, Glob, Stage};
+use http::HeaderName;
+
+use super::{Bucket, Call, Glob, Stage};
 use crate::domain::side::Side;
 
 /// A rule that gives (client, route, side) a stage.
@@ -16,21 +18,57 @@ pub struct Flag {
     pub route: Glob,
     /// Which side; both where absent.
     pub side: Option<Side>,
+    /// Only calls of which each of these headers has a value that fits.
+    pub headers: Vec<(HeaderName, Glob)>,
     /// The stage that it gives.
     pub stage: Stage,
     /// To how many callers.
     pub percent: Percent,
     /// What callers without a key get.
     pub without_key: WithoutKey,
+    /// The share of callers that is left out whatever the percentage, for the guard to compare with.
+    pub holdback: Percent,
+    /// Whether it is in force.
+    pub arming: Arming,
+}
+
+/// Whether a flag is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arming {
+    /// It is.
+    Armed,
+    /// Its guard has taken it back; the next flag that matches decides until a person re-arms it.
+    Tripped,
+}
+
+impl Arming {
+    /// The word used in metrics and the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Arming::Armed => "armed",
+            Arming::Tripped => "tripped",
+        }
+    }
 }
 
 impl Flag {
-    /// Whether the flag speaks of a client, a route and a side, whatever its percentage.
+    /// Whether the flag speaks of a call, whatever its percentage.
     #[must_use]
-    pub fn covers(&self, client: &str, route: &str, side: Side) -> bool {
-        self.side.is_none_or(|own| own == side)
-            && self.client.fits(client)
-            && self.route.fits(route)
+    pub fn covers(&self, call: &Call<'_>) -> bool {
+        self.side.is_none_or(|own| own == call.side)
+            && self.client.fits(call.caller.name)
+            && self.route.fits(call.route)
+            && self.headers.iter().all(|(name, glob)| {
+                let mut values = call.headers.get_all(name).iter();
+                values.any(|value| value.to_str().is_ok_and(|value| glob.fits(value)))
+            })
+    }
+
+    /// The share of callers that the flag takes: its percentage without those that are held back.
+    #[must_use]
+    pub fn share(&self) -> Percent {
+        self.percent.min(self.holdback.rest())
     }
 }
 
@@ -41,6 +79,8 @@ pub struct Percent(u32);
 impl Percent {
     /// Everyone.
     pub const ALL: Percent = Percent(Bucket::COUNT);
+    /// Nobody.
+    pub const NONE: Percent = Percent(0);
 
     /// From thousandths of a percent, at most 100,000.
     #[must_use]
@@ -69,6 +109,12 @@ impl Percent {
         let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
         let whole: u32 = whole.parse().ok()?;
         Percent::from_thousandths(whole.checked_mul(1000)?.checked_add(thousandths)?)
+    }
+
+    /// Everyone else.
+    #[must_use]
+    pub const fn rest(self) -> Percent {
+        Percent(Bucket::COUNT - self.0)
     }
 
     /// In thousandths of a percent.

@@ -15,9 +15,9 @@ use super::side::Side;
 
 pub use bucket::{Bucket, bucket};
 pub use client::{Caller, Client, Clients, Digest, KeySource, Matcher, OTHER};
-pub use decide::{Decision, Defaults, Rollout, Why};
+pub use decide::{Call, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
-pub use flag::{Flag, Percent, WithoutKey};
+pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;
 
 /// What happens to a call.
@@ -25,6 +25,10 @@ pub use glob::Glob;
 pub enum Stage {
     /// The call as it came, to the upstream of its own side.
     Passthrough,
+    /// As `Passthrough`; the call is also translated, and its two answers are compared afterwards.
+    Shadow,
+    /// As `Translate`; the call is also passed through, and its two answers are compared afterwards.
+    Verify,
     /// The call rewritten for the other side's upstream, the answer rewritten back.
     Translate,
     /// Nobody answers: 410 Gone, or an RPC error, both naming the successor.
@@ -33,13 +37,21 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 3] = [Stage::Passthrough, Stage::Translate, Stage::Retired];
+    pub const ALL: [Stage; 5] = [
+        Stage::Passthrough,
+        Stage::Shadow,
+        Stage::Verify,
+        Stage::Translate,
+        Stage::Retired,
+    ];
 
     /// The word used in configuration, metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Stage::Passthrough => "passthrough",
+            Stage::Shadow => "shadow",
+            Stage::Verify => "verify",
             Stage::Translate => "translate",
             Stage::Retired => "retired",
         }
@@ -51,13 +63,58 @@ impl Stage {
         Stage::ALL.into_iter().find(|stage| stage.as_str() == word)
     }
 
-    /// The side whose upstream a call of `side` needs in this stage, if it needs one.
+    /// The way whose answer the client gets, unless nobody answers.
     #[must_use]
-    pub const fn needs(self, side: Side) -> Option<Side> {
+    pub const fn control(self) -> Option<Way> {
         match self {
-            Stage::Passthrough => Some(side),
-            Stage::Translate => Some(side.other()),
+            Stage::Passthrough | Stage::Shadow => Some(Way::Old),
+            Stage::Verify | Stage::Translate => Some(Way::New),
             Stage::Retired => None,
+        }
+    }
+
+    /// The way that is gone only to compare.
+    #[must_use]
+    pub const fn candidate(self) -> Option<Way> {
+        match self {
+            Stage::Shadow => Some(Way::New),
+            Stage::Verify => Some(Way::Old),
+            Stage::Passthrough | Stage::Translate | Stage::Retired => None,
+        }
+    }
+
+    /// The sides whose upstreams a call of `side` needs in this stage.
+    pub fn needs(self, side: Side) -> impl Iterator<Item = Side> {
+        let ways = self.control().into_iter().chain(self.candidate());
+        ways.map(move |way| way.leads_to(side))
+    }
+}
+
+/// How a call is served: the two ways that a migration leads from and to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Way {
+    /// As it came, by the upstream of its own side.
+    Old,
+    /// Translated, by the upstream of the other side.
+    New,
+}
+
+impl Way {
+    /// The side whose upstream serves a call of `side` that goes this way.
+    #[must_use]
+    pub const fn leads_to(self, side: Side) -> Side {
+        match self {
+            Way::Old => side,
+            Way::New => side.other(),
+        }
+    }
+
+    /// The word used in metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Way::Old => "old",
+            Way::New => "new",
         }
     }
 }

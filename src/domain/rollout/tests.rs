@@ -14,6 +14,9 @@ fn flag(name: &str, stage: Stage) -> Flag {
         stage,
         percent: Percent::ALL,
         without_key: WithoutKey::Out,
+        headers: Vec::new(),
+        holdback: Percent::NONE,
+        arming: Arming::Armed,
     }
 }
 
@@ -38,6 +41,7 @@ fn rollout(flags: Vec<Flag>) -> Rollout {
             rest: Stage::Passthrough,
             rpc: Stage::Translate,
         },
+        kill: Kill::Off,
     }
 }
 
@@ -55,6 +59,15 @@ fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
         name,
         key,
     }
+}
+
+fn decide(rollout: &Rollout, caller: Caller<'_>, route: &str, side: Side) -> Decision {
+    rollout.decide(&Call {
+        caller,
+        route,
+        side,
+        headers: &HeaderMap::new(),
+    })
 }
 
 #[test]
@@ -107,7 +120,7 @@ fn the_first_flag_that_matches_decides() {
     ios.route = Glob::new("tools.*");
     let rollout = rollout(vec![only_rpc, ios, flag("rest", Stage::Retired)]);
     let decide = |name, route, side| {
-        let decision = rollout.decide(caller(name, None), route, side);
+        let decision = decide(&rollout, caller(name, None), route, side);
         (decision.stage, rollout.describe(decision.why))
     };
     assert_eq!(
@@ -127,16 +140,10 @@ fn the_first_flag_that_matches_decides() {
 #[test]
 fn without_a_matching_flag_the_default_of_the_side_decides() {
     let rollout = rollout(vec![]);
-    let decision = rollout.decide(caller("other", None), "r", Side::Rpc);
+    let decision = decide(&rollout, caller("other", None), "r", Side::Rpc);
+    assert_eq!(decision, Decision::plain(Stage::Translate, Why::Default));
     assert_eq!(
-        decision,
-        Decision {
-            stage: Stage::Translate,
-            why: Why::Default
-        }
-    );
-    assert_eq!(
-        rollout.decide(caller("other", None), "r", Side::Rest).stage,
+        decide(&rollout, caller("other", None), "r", Side::Rest).stage,
         Stage::Passthrough
     );
 }
@@ -145,11 +152,135 @@ fn without_a_matching_flag_the_default_of_the_side_decides() {
 fn a_caller_without_a_key_is_out_unless_the_flag_says_otherwise() {
     let mut share = flag("share", Stage::Translate);
     share.percent = Percent::from_thousandths(50_000).unwrap();
-    let out = rollout(vec![share.clone()]).decide(caller("other", None), "r", Side::Rest);
+    let out = decide(
+        &rollout(vec![share.clone()]),
+        caller("other", None),
+        "r",
+        Side::Rest,
+    );
     assert_eq!(out.why, Why::Default);
     share.without_key = WithoutKey::In;
-    let kept = rollout(vec![share]).decide(caller("other", None), "r", Side::Rest);
+    let kept = decide(
+        &rollout(vec![share]),
+        caller("other", None),
+        "r",
+        Side::Rest,
+    );
     assert_eq!((kept.stage, kept.why), (Stage::Translate, Why::Keyless(0)));
+}
+
+#[test]
+fn a_tripped_flag_is_skipped_and_the_next_one_decides() {
+    let mut first = flag("first", Stage::Translate);
+    first.arming = Arming::Tripped;
+    let rollout = rollout(vec![first, flag("second", Stage::Retired)]);
+    let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
+    assert_eq!(decision, Decision::plain(Stage::Retired, Why::Flag(1)));
+}
+
+#[test]
+fn a_decision_names_the_flags_that_spared_the_caller() {
+    let share = |name: &str| {
+        let mut share = flag(name, Stage::Translate);
+        share.percent = Percent::from_thousandths(1).unwrap();
+        share
+    };
+    let mut elsewhere = share("elsewhere");
+    elsewhere.route = Glob::new("other.*");
+    let rollout = rollout(vec![
+        share("a"),
+        elsewhere,
+        share("b"),
+        flag("c", Stage::Shadow),
+    ]);
+    let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
+    assert_eq!((decision.why, decision.spared), (Why::Flag(3), vec![0, 2]));
+}
+
+#[test]
+fn a_flag_with_headers_takes_the_calls_that_have_all_of_them() {
+    let mut picky = flag("picky", Stage::Translate);
+    picky.headers = vec![
+        (HeaderName::from_static("x-beta"), Glob::new("*")),
+        (HeaderName::from_static("x-tenant"), Glob::new("acme-*")),
+    ];
+    let rollout = rollout(vec![picky]);
+    for (rows, taken) in [
+        (vec![("x-beta", ""), ("x-tenant", "acme-eu")], true),
+        (
+            vec![
+                ("x-beta", "1"),
+                ("x-tenant", "zeta"),
+                ("x-tenant", "acme-us"),
+            ],
+            true,
+        ),
+        (vec![("x-beta", "1"), ("x-tenant", "zeta")], false),
+        (vec![("x-tenant", "acme-eu")], false),
+        (vec![], false),
+    ] {
+        let headers = headers(&rows);
+        let decision = rollout.decide(&Call {
+            caller: caller("other", None),
+            route: "r",
+            side: Side::Rest,
+            headers: &headers,
+        });
+        assert_eq!(decision.stage == Stage::Translate, taken, "{rows:?}");
+        assert!(
+            decision.spared.is_empty(),
+            "a call that a flag does not cover is no business of its guard"
+        );
+    }
+}
+
+#[test]
+fn those_who_are_held_back_stay_out_at_any_percentage() {
+    let mut most = flag("most", Stage::Translate);
+    most.holdback = Percent::from_thousandths(10_000).unwrap();
+    assert_eq!(most.share().to_string(), "90");
+    most.percent = Percent::from_thousandths(5_000).unwrap();
+    assert_eq!(most.share().to_string(), "5");
+    most.percent = Percent::ALL;
+    let rollout = rollout(vec![most]);
+    let out = (0..1000).filter(|key| {
+        let key = key.to_string();
+        let decision = decide(&rollout, caller("other", Some(&key)), "r", Side::Rest);
+        decision.spared == [0]
+    });
+    // Five standard deviations of a binomial of 1,000.
+    assert!((53..=147).contains(&out.count()));
+}
+
+#[test]
+fn a_stage_says_which_way_answers_and_which_is_compared() {
+    use Way::{New, Old};
+    for (stage, control, candidate, needs) in [
+        (Stage::Passthrough, Some(Old), None, vec![Side::Rest]),
+        (
+            Stage::Shadow,
+            Some(Old),
+            Some(New),
+            vec![Side::Rest, Side::Rpc],
+        ),
+        (
+            Stage::Verify,
+            Some(New),
+            Some(Old),
+            vec![Side::Rpc, Side::Rest],
+        ),
+        (Stage::Translate, Some(New), None, vec![Side::Rpc]),
+        (Stage::Retired, None, None, vec![]),
+    ] {
+        assert_eq!(stage.control(), control, "{stage:?}");
+        assert_eq!(stage.candidate(), candidate, "{stage:?}");
+        assert_eq!(
+            stage.needs(Side::Rest).collect::<Vec<_>>(),
+            needs,
+            "{stage:?}"
+        );
+        assert_eq!(Stage::parse(stage.as_str()), Some(stage));
+    }
 }
 
 #[test]

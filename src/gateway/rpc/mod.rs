@@ -18,7 +18,7 @@ use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Stage};
+use crate::domain::rollout::{Caller, Way};
 use crate::domain::side::Side;
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
@@ -273,13 +273,11 @@ impl Letter {
             return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
-        let decision = decide(record, plan, caller, selected);
-        match (decision.stage, selected) {
-            (Stage::Retired, Some(index)) => {
-                Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc))
-            }
-            (Stage::Translate, Some(index)) => self.translate(record, index, call).await,
-            (Stage::Passthrough | Stage::Translate | Stage::Retired, _) => {
+        let stage = decide(record, plan, (caller, &self.head.headers), selected);
+        match (stage.control(), selected) {
+            (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
+            (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
+            (Some(Way::Old), _) | (_, None) => {
                 let upstream = self
                     .installed
                     .upstream(selected, Side::Rpc)

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{Flag, Glob, Percent, Stage, WithoutKey};
+use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, WithoutKey};
 use crate::domain::side::Side;
 
 fn process() -> Process {
@@ -19,6 +19,9 @@ fn process() -> Process {
             stage: Stage::Translate,
             percent: Percent::from_thousandths(thousandths).unwrap(),
             without_key: WithoutKey::Out,
+            headers: Vec::new(),
+            holdback: Percent::NONE,
+            arming: Arming::Armed,
         })
     };
     Process {

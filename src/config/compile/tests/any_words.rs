@@ -9,8 +9,9 @@ use crate::config::load::{Sources, load};
 use crate::config::problem::{Located, Place};
 use crate::config::raw::{
     CredentialsWord, RawClient, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
-    RawUpstream, StageWord, WithoutKeyWord,
+    RawUpstream, WithoutKeyWord,
 };
+use crate::domain::rollout::{Arming, Stage};
 use crate::domain::side::Side;
 
 fn located<T>(value: T, key: &str) -> Located<T> {
@@ -92,9 +93,11 @@ fn any_side() -> impl Strategy<Value = Side> {
 fn any_flag() -> impl Strategy<Value = RawFlag> {
     let glob = || "[ab*.]{0,4}|\\PC{0,6}";
     let stage = prop::sample::select(vec![
-        StageWord::Passthrough,
-        StageWord::Translate,
-        StageWord::Retired,
+        Stage::Passthrough,
+        Stage::Shadow,
+        Stage::Verify,
+        Stage::Translate,
+        Stage::Retired,
     ]);
     let without_key = prop::sample::select(vec![WithoutKeyWord::Out, WithoutKeyWord::In]);
     let side = prop::option::of(any_side());
@@ -109,6 +112,9 @@ fn any_flag() -> impl Strategy<Value = RawFlag> {
             stage: located(stage, "flag[0].stage"),
             percent: located(percent, "flag[0].percent"),
             without_key: located(without_key, "flag[0].without_key"),
+            headers: Vec::new(),
+            holdback: located(0, "flag[0].holdback"),
+            arming: Arming::Armed,
             text_hash: String::new(),
         },
     )
