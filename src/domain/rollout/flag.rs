@@ -73,7 +73,10 @@ impl Flag {
 }
 
 /// A share of callers, in steps of 0.001 %.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct Percent(u32);
 
 impl Percent {
@@ -127,6 +130,26 @@ impl Percent {
     #[must_use]
     pub fn takes(self, bucket: Bucket) -> bool {
         bucket.get() < self.0
+    }
+}
+
+/// A text is no share of callers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no percentage from 0 to 100 in steps of 0.001")]
+pub struct NoPercent(String);
+
+/// As it is stored: a JSON number would be read through `f64`.
+impl TryFrom<String> for Percent {
+    type Error = NoPercent;
+
+    fn try_from(text: String) -> Result<Percent, NoPercent> {
+        Percent::parse(&text).ok_or(NoPercent(text))
+    }
+}
+
+impl From<Percent> for String {
+    fn from(percent: Percent) -> String {
+        percent.to_string()
     }
 }
 

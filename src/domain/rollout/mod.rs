@@ -10,6 +10,7 @@ mod decide;
 mod fault;
 mod flag;
 mod glob;
+pub mod standing;
 
 use super::side::Side;
 
@@ -21,7 +22,10 @@ pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;
 
 /// What happens to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The call as it came, to the upstream of its own side.
     Passthrough,

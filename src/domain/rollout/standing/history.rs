@@ -1,0 +1,77 @@
+//! The history: who, when, before, after.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::change::{Signature, UNDO};
+use super::{FlagStanding, Standing};
+
+/// How many changes are kept; the oldest go first.
+pub const HISTORY: usize = 200;
+
+/// One change that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The revision that it led to.
+    pub revision: u64,
+    /// What was done: `flip`, `unflip`, `trip`, `rearm`, `advance`, `kill`, `revive`, `call_off`, `call_on` or `undo`.
+    pub what: String,
+    /// Who has done it, and when.
+    pub by: Signature,
+    /// What was there.
+    pub before: Left,
+    /// What is there since.
+    pub after: Left,
+    /// Whether it was taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
+}
+
+/// The part of a standing that a change is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Left {
+    /// A flag.
+    Flag {
+        /// Its name.
+        flag: String,
+        /// How it stands; absent where it is what the file says.
+        standing: Option<FlagStanding>,
+    },
+    /// The kill switch.
+    Kill {
+        /// Who has thrown it, where it is on.
+        kill: Option<Signature>,
+    },
+    /// Brownouts.
+    Brownouts {
+        /// The routes whose brownouts are called off.
+        called_off: BTreeSet<String>,
+    },
+}
+
+impl Entry {
+    /// The flag that was changed.
+    #[must_use]
+    pub fn flag(&self) -> Option<&str> {
+        match &self.before {
+            Left::Flag { flag, .. } => Some(flag),
+            Left::Kill { .. } | Left::Brownouts { .. } => None,
+        }
+    }
+
+    pub(super) fn can_be_undone(&self) -> bool {
+        !self.undone && self.what != UNDO
+    }
+}
+
+impl Standing {
+    pub(super) fn remember(&mut self, entry: Entry) {
+        if self.history.len() >= HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(entry);
+    }
+}
