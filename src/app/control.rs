@@ -1,9 +1,13 @@
-//! The one owner of what can change while the process runs: the plan in force, the flips, and what came of
-//! reading the files again.
+//! The one owner of what can change while the process runs: the plan in force, the standing of the rollout, and
+//! what came of reading the files again.
 //!
 //! ```text
 //! control   open, reload, poll: no task, no clock, no channel
-//! flips     flip, unflip, and flips that no longer hold
+//! changes   a change of the standing: compiled, stored, and only then in force
+//! over      the flags with the standing over them (pure)
+//! guards    what the guards of flags say, and their ramps
+//! reports   what this process has counted, and what all have
+//! sharing   what other replicas have changed, and a store that is away
 //! fixed     what a reload cannot change
 //! watch     whether the files are what they were
 //! views     the state, as the admin API shows it
@@ -11,16 +15,21 @@
 //! ```
 //!
 //! Laws: a plan is compiled before anything changes, and swapped whole; what fails leaves everything as it was; a
-//! flip is on disk before it is in force.
+//! change is stored before it is in force; while the store is away, the last good standing holds.
 
+mod changes;
 mod fixed;
-mod flips;
+mod guards;
+mod over;
 mod owner;
+mod reports;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod views;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -30,9 +39,12 @@ use crate::config::load::{Sources, load};
 use crate::config::problem::{Place, Problems, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
-use crate::server::admin::{Readiness, Refusal, Reloaded};
-use crate::store::{Applied, Flip, FlipStore, StoreError, apply};
+use crate::domain::rollout::standing::Standing;
+use crate::server::admin::{Refusal, Reloaded};
+use crate::store::{Settings, Store, StoreError};
 use fixed::{Fixed, keep_what_is_fixed};
+use guards::Guards;
+use reports::Reporting;
 use watch::{Look, Watch};
 
 pub use owner::{Hooks, own};
@@ -48,17 +60,33 @@ pub struct Control {
     fixed: Fixed,
     /// The flags of the flags file.
     file_flags: Vec<RawFlag>,
-    /// The same flags with the flips over them.
+    /// The same flags with the standing over them.
     flags: Vec<RawFlag>,
-    flips: Vec<Flip>,
-    store: FlipStore,
+    standing: Standing,
+    /// The revision of the standing, as the store counts.
+    revision: u64,
+    store: Store,
+    known: Known,
     plan: Arc<Plan>,
     reloads: Reloads,
     watch: Watch,
     /// What is wrong with the files, where they are not what is in force.
     refused: Option<Problems>,
-    /// Why the flips on disk are not those in force.
-    unsaved: Option<StoreError>,
+    guards: Guards,
+    reporting: Reporting,
+    /// The flags that a guard has taken back while the store could not be told, and why.
+    tripped_here: BTreeMap<String, String>,
+    /// Why what is stored is not in force, or what is in force is not stored.
+    trouble: Option<String>,
+}
+
+/// Whether the store has ever told its standing to this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It has.
+    Yes,
+    /// It was away from the start: nobody knows which flags were flipped.
+    NotYet,
 }
 
 /// How often the files were read again.
@@ -78,9 +106,12 @@ pub enum StartError {
     /// The files, the variables or the arguments.
     #[error("the configuration has problems")]
     Config(#[from] Problems),
-    /// The state folder.
-    #[error("the state folder cannot be used")]
+    /// The store.
+    #[error("what was changed at run time cannot be read")]
     Store(#[from] StoreError),
+    /// What the store tells is no standing.
+    #[error("what was changed at run time is not what this program writes; mend it, or move it away to begin anew")]
+    Standing(#[from] serde_json::Error),
 }
 
 /// What a look at the files has led to.
@@ -107,27 +138,31 @@ enum Trigger {
 struct Compiled {
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    applied: Applied,
+    flags: Vec<RawFlag>,
     plan: Plan,
 }
 
 impl Control {
-    /// Reads the files, takes the state folder and compiles the first plan. Nothing is watched or served yet.
+    /// Reads the files, opens the store and compiles the first plan. Nothing is watched or served yet.
     ///
     /// # Errors
     /// [`StartError`], with every problem of the files.
-    pub fn open(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
+    pub async fn open(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
         let (config, file_flags) = read(&sources)?;
-        let (store, flips) = FlipStore::open(&config.rollout.state.value)?;
-        let compiled = compile_with(config, file_flags, flips).map_err(with_way_out)?;
+        let mut store = Store::open(&Settings::of(&config.rollout)).await?;
+        let begun = sharing::begin(&mut store, &config).await?;
+        let reporting = Reporting::of(&config, at);
+        let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new())).map_err(with_way_out)?;
         let mut control = Control {
             sources,
             fixed: Fixed::of(&compiled.config),
             config: compiled.config,
             file_flags: compiled.file_flags,
-            flags: compiled.applied.flags,
-            flips: compiled.applied.kept,
+            flags: compiled.flags,
+            standing: begun.standing,
+            revision: begun.revision,
             store,
+            known: begun.known,
             plan: Arc::new(compiled.plan),
             reloads: Reloads {
                 succeeded: 0,
@@ -136,9 +171,12 @@ impl Control {
             },
             watch: Watch::default(),
             refused: None,
-            unsaved: None,
+            guards: Guards::default(),
+            reporting,
+            tripped_here: BTreeMap::new(),
+            trouble: begun.trouble,
         };
-        control.forget(&compiled.applied.dropped);
+        control.forget().await;
         Ok(control)
     }
 
@@ -161,23 +199,24 @@ impl Control {
     }
 
     /// Reads the files again because somebody asks.
-    pub fn reload(&mut self, at: SystemTime) -> Reloaded {
-        self.read_again(Trigger::Asked, at)
+    pub async fn reload(&mut self, at: SystemTime) -> Reloaded {
+        self.read_again(Trigger::Asked, at).await
     }
 
     /// Looks whether the files have changed, and reads them again once they have come to rest.
-    pub fn poll(&mut self, at: SystemTime) -> Polled {
+    pub async fn poll(&mut self, at: SystemTime) -> Polled {
         match self.watch.look(&self.config, self.refused.as_ref()) {
             Look::Quiet => Polled::Quiet,
             Look::Settling => Polled::Settling,
-            Look::Due => Polled::Reloaded(self.read_again(Trigger::Watched, at)),
+            Look::Due => Polled::Reloaded(self.read_again(Trigger::Watched, at).await),
         }
     }
 
-    fn read_again(&mut self, trigger: Trigger, at: SystemTime) -> Reloaded {
+    async fn read_again(&mut self, trigger: Trigger, at: SystemTime) -> Reloaded {
         match self.compile_again() {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
+                self.forget().await;
                 self.reloads.succeeded += 1;
                 self.reloads.loaded_at = at;
                 tracing::info!(
@@ -211,17 +250,15 @@ impl Control {
         if config == self.config && file_flags == self.file_flags {
             return Ok(None);
         }
-        compile_with(config, file_flags, self.flips.clone()).map(Some)
+        compile_with(config, file_flags, (&self.standing, &self.tripped_here)).map(Some)
     }
 
     fn replace(&mut self, compiled: Compiled) {
         self.config = compiled.config;
         self.file_flags = compiled.file_flags;
-        self.flags = compiled.applied.flags;
-        self.flips = compiled.applied.kept;
+        self.flags = compiled.flags;
         self.plan = Arc::new(compiled.plan);
         self.refused = None;
-        self.forget(&compiled.applied.dropped);
     }
 
     fn refuse(&mut self, problems: Problems, trigger: Trigger) {
@@ -243,25 +280,6 @@ impl Control {
         }
         self.reloads.failed += 1;
         self.refused = Some(problems);
-    }
-
-    /// What an operator should look at, though calls are served.
-    #[must_use]
-    pub fn readiness(&self) -> Readiness {
-        let mut notes = Vec::new();
-        if self.refused.is_some() {
-            notes.push(
-                "the configuration has problems, which are in the log; what was in force before is in force"
-                    .to_owned(),
-            );
-        }
-        if let Some(error) = &self.unsaved {
-            notes.push(format!("the flips on disk are not those in force: {error}"));
-        }
-        Readiness {
-            obstacles: Vec::new(),
-            notes,
-        }
     }
 
     fn unknown(&self, name: &str) -> Refusal {
@@ -294,7 +312,7 @@ fn with_way_out(problems: Problems) -> Problems {
     let mut problems = problems.into_vec();
     for problem in &mut problems {
         if matches!(problem.place, Place::Flip(_)) {
-            let way_out = "move `flips.json` out of the state folder to start without flips";
+            let way_out = "move `rollout.json` out of the state folder to start without flips";
             problem.hint = Some(match problem.hint.take() {
                 Some(hint) => format!("{hint}; or {way_out}"),
                 None => way_out.to_owned(),
@@ -307,14 +325,14 @@ fn with_way_out(problems: Problems) -> Problems {
 fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    flips: Vec<Flip>,
+    (standing, tripped_here): (&Standing, &BTreeMap<String, String>),
 ) -> Result<Compiled, Problems> {
-    let applied = apply(file_flags.clone(), flips);
-    let plan = compile(&config, &applied.flags)?;
+    let flags = over::laid(&file_flags, standing, tripped_here);
+    let plan = over::plan(&config, &flags, standing)?;
     Ok(Compiled {
         config,
         file_flags,
-        applied,
+        flags,
         plan,
     })
 }

@@ -71,7 +71,10 @@ pub fn run(
     sources: Sources,
     ready: impl FnOnce(Addresses) -> io::Result<()>,
 ) -> Result<(), RunError> {
-    let control = Control::open(sources, clock::wall())?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    let control = runtime.block_on(Control::open(sources, clock::wall()))?;
     let config = control.config();
     let format = match config.log.format.value {
         LogFormatWord::Text => LogFormat::Text,
@@ -80,9 +83,6 @@ pub fn run(
     let log = log::init(format, config.log.level.value.as_str())?;
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let admin = config.admin.value;
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())?;
     let names = Arc::new(Names::new());
     // The admin listener first: the workers take calls as soon as they are there.
     let admin = runtime

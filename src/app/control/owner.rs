@@ -6,15 +6,21 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
+use super::sharing::Synced;
 use super::{Control, Polled, Reloads};
 use crate::domain::plan::Plan;
-use crate::server::admin::{Command, FlagView, Readiness, Refusal, Reloaded, StillMissing};
+use crate::server::admin::{
+    Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
+};
 use crate::telemetry::clock::{now, wall};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How soon they are looked at again when they have just changed.
 const SETTLE: Duration = Duration::from_millis(100);
+/// How often a shared store is asked whether another replica has changed something; well under the second within which
+/// a flip must act everywhere.
+const SYNC_EVERY: Duration = Duration::from_millis(250);
 /// How long the workers may take for a plan or for their counts; less than the asker waits.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -44,6 +50,8 @@ enum Phase {
 struct Owner<I, M> {
     control: Control,
     hooks: Hooks<I, M>,
+    /// The plan that the workers were given last.
+    offered: Arc<Plan>,
     installed: Installed,
     phase: Phase,
 }
@@ -58,6 +66,7 @@ where
     M: AsyncFn(Arc<Plan>, Reloads) -> String,
 {
     let mut owner = Owner {
+        offered: control.plan(),
         control,
         hooks,
         installed: Installed::Everywhere,
@@ -65,8 +74,10 @@ where
     };
     let mut looks = time::interval_at(now() + LOOK_EVERY, LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut syncs = time::interval_at(now() + SYNC_EVERY, SYNC_EVERY);
+    syncs.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        // Both branches are cancel-safe: nothing is taken from the channel or the interval unless it is handled.
+        // Every branch is cancel-safe: nothing is taken from the channel or an interval unless it is handled.
         tokio::select! {
             command = commands.recv() => match command {
                 Some(command) => owner.obey(command).await,
@@ -77,6 +88,7 @@ where
                     looks.reset_after(SETTLE);
                 }
             }
+            _ = syncs.tick(), if owner.control.is_shared() => owner.sync().await,
         }
     }
 }
@@ -93,17 +105,11 @@ where
             Command::Plan(reply) => tell(reply, self.control.plan_view()),
             Command::Document { side, reply } => tell(reply, self.control.document(side)),
             Command::Ready(reply) => tell(reply, self.readiness()),
-            Command::Flip { flipping, reply } => {
-                self.change(reply, |control| control.flip(&flipping, wall()))
-                    .await;
-            }
-            Command::Unflip { name, who, reply } => {
-                self.change(reply, |control| control.unflip(&name, &who))
-                    .await;
-            }
+            Command::Change { asked, reply } => self.change(&asked, reply).await,
+            Command::History(reply) => tell(reply, self.control.history()),
             Command::Metrics(reply) => self.metrics(reply).await,
             Command::Reload(reply) => {
-                let reloaded = self.control.reload(wall());
+                let reloaded = self.control.reload(wall()).await;
                 self.follow(reloaded).await;
                 tell(reply, reloaded);
             }
@@ -111,27 +117,39 @@ where
         }
     }
 
-    /// Changes the flips for an asker who still waits; one who was told that there is no answer is not surprised later.
-    async fn change(
-        &mut self,
-        reply: oneshot::Sender<Result<FlagView, Refusal>>,
-        change: impl FnOnce(&mut Control) -> Result<FlagView, Refusal>,
-    ) {
+    /// Changes the standing for an asker who still waits; one who was told that there is no answer is not surprised
+    /// later.
+    async fn change(&mut self, asked: &Asked, reply: oneshot::Sender<Result<FlagsView, Refusal>>) {
         if reply.is_closed() {
             return;
         }
-        let mut changed = change(&mut self.control);
-        if changed.is_ok() {
-            self.install().await;
-            if self.installed == Installed::NotYet {
-                changed = Err(Refusal::Pending(StillMissing));
-            }
+        let changed = self.control.change(asked, wall()).await;
+        // Whatever came of it, another replica may have changed the plan on the way.
+        self.install_if_new().await;
+        let answer = match (changed, self.installed) {
+            (Err(refusal), _) => Err(refusal),
+            (Ok(_), Installed::NotYet) => Err(Refusal::Pending(StillMissing)),
+            (Ok(_), Installed::Everywhere) => Ok(self.control.flags()),
+        };
+        tell(reply, answer);
+    }
+
+    /// Looks whether another replica has changed something.
+    async fn sync(&mut self) {
+        match self.control.sync().await {
+            Synced::Swapped => self.install_if_new().await,
+            Synced::Quiet => {}
         }
-        tell(reply, changed);
+    }
+
+    async fn install_if_new(&mut self) {
+        if !Arc::ptr_eq(&self.offered, &self.control.plan()) {
+            self.install().await;
+        }
     }
 
     async fn look(&mut self) -> Polled {
-        let polled = self.control.poll(wall());
+        let polled = self.control.poll(wall()).await;
         if let Polled::Reloaded(reloaded) = polled {
             self.follow(reloaded).await;
         }
@@ -149,8 +167,8 @@ where
     }
 
     async fn install(&mut self) {
-        let plan = self.control.plan();
-        let install = (self.hooks.install)(plan);
+        self.offered = self.control.plan();
+        let install = (self.hooks.install)(self.offered.clone());
         self.installed = match time::timeout(WORKERS_TIMEOUT, install).await {
             Ok(()) => Installed::Everywhere,
             Err(_) => {

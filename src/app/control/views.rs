@@ -1,13 +1,14 @@
 //! The state, as the admin API shows it.
 
 use super::Control;
+use super::over::percent;
 use crate::config::raw::RawFlag;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::rollout::Percent;
+use crate::domain::rollout::standing::Entry;
 use crate::domain::side::Side;
 use crate::server::admin::{
-    ClientView, DefaultsView, FileView, FlagView, FlagsView, FlippedView, PlanView, Refusal,
+    ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, Refusal,
     RouteView, UpstreamView,
 };
 
@@ -17,9 +18,33 @@ impl Control {
     pub fn flags(&self) -> FlagsView {
         let flags = self.flags.iter().zip(&self.file_flags);
         FlagsView {
-            revision: self.store.revision(),
+            revision: self.revision,
+            kill: self.standing.kill.clone(),
+            still_translated: self.still_translated(),
+            called_off: self.standing.called_off.iter().cloned().collect(),
             flags: flags.map(|(flag, file)| self.view(flag, file)).collect(),
         }
+    }
+
+    /// The routes and sides that the kill switch leaves translated, where it is on.
+    fn still_translated(&self) -> Vec<String> {
+        if self.standing.kill.is_none() {
+            return Vec::new();
+        }
+        let routes = self.plan.routes.routes().iter().enumerate();
+        let each = routes.flat_map(|(index, route)| Side::ALL.map(|side| (index, route, side)));
+        let left = each.filter(|(index, route, side)| {
+            let entered = route.from.is_none_or(|from| from == *side);
+            entered && self.plan.upstream_for(Some(*index), *side).is_none()
+        });
+        left.map(|(_, route, side)| format!("{} ({side})", route.name))
+            .collect()
+    }
+
+    /// What was changed, the newest first.
+    #[must_use]
+    pub fn history(&self) -> Vec<Entry> {
+        self.standing.history.iter().rev().cloned().collect()
     }
 
     /// One flag.
@@ -35,8 +60,7 @@ impl Control {
     }
 
     fn view(&self, flag: &RawFlag, file: &RawFlag) -> FlagView {
-        let mut flips = self.flips.iter();
-        let flip = flips.find(|flip| flip.flag == flag.name.value);
+        let stands = self.standing.of(&flag.name.value, &flag.text_hash);
         FlagView {
             name: flag.name.value.clone(),
             client: flag.client.value.clone(),
@@ -49,10 +73,10 @@ impl Control {
                 stage: file.stage.value,
                 percent: percent(file),
             },
-            flipped: flip.map(|flip| FlippedView {
-                who: flip.who.clone(),
-                at: flip.at.clone(),
-            }),
+            tag: self.flag_tag(&flag.name.value),
+            flipped: stands.and_then(|stands| Some(stands.flip.as_ref()?.by.clone())),
+            tripped: stands.and_then(|stands| stands.trip.clone()),
+            ramp: None,
         }
     }
 
@@ -102,7 +126,3 @@ impl Control {
     }
 }
 
-/// The kinds of the files and of flips know no share above all.
-fn percent(flag: &RawFlag) -> Percent {
-    Percent::from_thousandths(flag.percent.value).unwrap_or(Percent::ALL)
-}

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -17,7 +17,8 @@ use tokio::time;
 use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
-use crate::server::admin::{Command, Flipping, Readiness, decode};
+use crate::domain::rollout::standing::Change;
+use crate::server::admin::{Asked, Command, Readiness, decode};
 
 /// What a write may hold.
 const MAX_BODY: usize = 64 * 1024;
@@ -66,7 +67,10 @@ impl Admin {
                 let page = self.ask(Command::Metrics).await?;
                 Ok(response(StatusCode::OK, METRICS, page))
             }
-            Target::Flags => Ok(ok(&self.ask(Command::Flags).await?)),
+            Target::Flags => {
+                let flags = self.ask(Command::Flags).await?;
+                Ok(tagged(ok(&flags), &flags.revision.to_string()))
+            }
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;
@@ -74,24 +78,44 @@ impl Admin {
             }
             Target::Flag(name) => {
                 let flag = self.ask(|reply| Command::Flag { name, reply }).await??;
-                Ok(ok(&flag))
+                Ok(tagged(ok(&flag), &flag.tag))
             }
             Target::Flip(name) => {
                 is_json(head)?;
-                let (change, who) = decode::flip(&read(body).await?)?;
-                let flipping = Flipping { name, change, who };
-                let flip = |reply| Command::Flip { flipping, reply };
-                Ok(ok(&self.ask(flip).await??))
+                let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
+                let flag = name;
+                let change = Change::Flip { flag, stage, percent };
+                self.change(head, (change, signed)).await
             }
-            Target::Unflip(name) => {
+            Target::Change(change) => {
                 let body = read(body).await?;
                 if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
                     is_json(head)?;
                 }
-                let who = decode::signature(&body)?;
-                let unflip = |reply| Command::Unflip { name, who, reply };
-                Ok(ok(&self.ask(unflip).await??))
+                let signed = decode::signature(&body)?;
+                self.change(head, (change, signed)).await
             }
+            Target::History => Ok(ok(&self.ask(Command::History).await?)),
+        }
+    }
+
+    /// Changes something, and shows the flag that was changed, or everything.
+    async fn change(
+        &self,
+        head: &Parts,
+        (change, (who, why)): (Change, (String, Option<String>)),
+    ) -> Result<Response<Full<Bytes>>, Problem> {
+        let flag = change.flag().map(str::to_owned);
+        let asked = Asked {
+            change,
+            who,
+            why,
+            expected: expected(head),
+        };
+        let view = self.ask(|reply| Command::Change { asked, reply }).await??;
+        match view.flags.iter().find(|view| Some(&view.name) == flag.as_ref()) {
+            Some(flag) => Ok(tagged(ok(flag), &flag.tag)),
+            None => Ok(tagged(ok(&view), &view.revision.to_string())),
         }
     }
 
@@ -127,6 +151,27 @@ impl Admin {
 
 fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
     json(StatusCode::OK, JSON, value)
+}
+
+/// An answer with its entity tag (RFC 9110 §8.8.3).
+fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes>> {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// The tags of `If-Match` (RFC 9110 §13.1.1); a weak one never matches.
+fn expected(head: &Parts) -> Option<Vec<String>> {
+    if !head.headers.contains_key(IF_MATCH) {
+        return None;
+    }
+    let values = head.headers.get_all(IF_MATCH).iter();
+    let tags = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    let bare = tags.map(|tag| tag.trim().trim_matches('"').to_owned());
+    Some(bare.collect())
 }
 
 fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {

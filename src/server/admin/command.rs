@@ -4,7 +4,7 @@ use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
 use crate::domain::json::Json;
-use crate::domain::rollout::{Percent, Stage};
+use crate::domain::rollout::standing::{Change, ChangeFault, Entry};
 use crate::domain::side::Side;
 use crate::server::admin::{FlagView, FlagsView, PlanView};
 use crate::store::StoreError;
@@ -22,22 +22,15 @@ pub enum Command {
         /// The flag.
         reply: Sender<Result<FlagView, Refusal>>,
     },
-    /// Flip a flag. Answered once the flip is stored and every worker has the new plan.
-    Flip {
+    /// Change the standing. Answered once the change is stored and every worker has the new plan.
+    Change {
         /// What is to be.
-        flipping: Flipping,
-        /// The flag as it is from then on.
-        reply: Sender<Result<FlagView, Refusal>>,
+        asked: Asked,
+        /// All flags, and the rest of the standing, from then on.
+        reply: Sender<Result<FlagsView, Refusal>>,
     },
-    /// Take a flip back: the flag is again what the flags file says. Answered like a flip.
-    Unflip {
-        /// The name of the flag.
-        name: String,
-        /// Who asks.
-        who: String,
-        /// The flag as it is from then on.
-        reply: Sender<Result<FlagView, Refusal>>,
-    },
+    /// What was changed, the newest first.
+    History(Sender<Vec<Entry>>),
     /// What the plan consists of.
     Plan(Sender<PlanView>),
     /// The routes as a document: OpenAPI of the REST side, OpenRPC of the RPC side.
@@ -57,27 +50,21 @@ pub enum Command {
     Drain,
 }
 
-/// A flip that is asked for.
+/// A change that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flipping {
-    /// The flag.
-    pub name: String,
-    /// What it is to give, to how many.
+pub struct Asked {
+    /// The change.
     pub change: Change,
     /// Who asks.
     pub who: String,
+    /// Why, where he says so.
+    pub why: Option<String>,
+    /// The tags of `If-Match`: what is changed must still have one of them. Without, it may have any.
+    pub expected: Option<Vec<String>>,
 }
 
-/// What a flag gives, to how many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// The stage.
-    pub stage: Stage,
-    /// The share.
-    pub percent: Percent,
-}
-
-/// Why a flag cannot be told or changed. In every case but the last the flag is what it was.
+/// Why something cannot be told or changed. In every case but the last it is what it was, or what somebody else has
+/// made of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// There is no such flag.
@@ -86,14 +73,35 @@ pub enum Refusal {
         /// A flag whose name is near.
         nearest: Option<String>,
     },
-    /// There is no plan with this flip.
+    /// There is no such route.
+    #[error("there is no route of this name")]
+    UnknownRoute {
+        /// A route whose name is near.
+        nearest: Option<String>,
+    },
+    /// Somebody has changed it since the asker looked.
+    #[error("it was changed since; read it again, and say `If-Match: \"{found}\"` to change what is there now")]
+    Stale {
+        /// The tag that it has now.
+        found: String,
+    },
+    /// Other replicas were faster each time.
+    #[error("other replicas change flags at this moment; read it again, and try once more")]
+    Lost,
+    /// There is nothing to change like that.
+    #[error(transparent)]
+    Fault(ChangeFault),
+    /// There is no plan with this change.
     #[error("the flag cannot be that")]
     Invalid(#[source] Problems),
-    /// The flip cannot be stored.
-    #[error("the flip cannot be stored")]
+    /// The change cannot be stored.
+    #[error("the change cannot be stored")]
     Store(#[source] StoreError),
-    /// The flip is stored, but some worker still serves by the plan of before.
-    #[error("the flip is stored")]
+    /// The standing cannot be written, which is a fault of this program.
+    #[error("the change cannot be written")]
+    Unwritable(#[source] serde_json::Error),
+    /// The change is stored, but some worker still serves by the plan of before.
+    #[error("the change is stored")]
     Pending(#[source] StillMissing),
 }
 

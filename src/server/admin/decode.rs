@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::config::problem::nearest;
 use crate::domain::json::{Fault, Found, Json, Kind, decode, kind_of, scan_object};
 use crate::domain::rollout::{Percent, Stage};
-use crate::server::admin::Change;
 
 /// Who asks, where the request does not say.
 const NAMELESS: &str = "admin api";
 /// More than any of the members needs.
 const DEPTH: u16 = 16;
 const LONGEST_WHO: usize = 100;
+const LONGEST_WHY: usize = 500;
 
 /// One problem of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,28 +37,36 @@ impl BodyProblem {
 }
 
 /// Reads the body of a flip: `{"stage": "translate", "percent": 25, "who": "anna"}`.
-pub(super) fn flip(body: &Bytes) -> Result<(Change, String), Vec<BodyProblem>> {
-    let mut object = Object::read(body, &["stage", "percent", "who"])?;
+pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Signed), Vec<BodyProblem>> {
+    let mut object = Object::read(body, &["stage", "percent", "who", "why"])?;
     let stage = object.required("stage", stage);
     let percent = object.required("percent", percent);
-    let who = object.optional("who", who);
+    let signed = signed(&mut object);
     match (stage, percent) {
         (Some(stage), Some(percent)) if object.problems.is_empty() => {
-            Ok((Change { stage, percent }, said(who)))
+            Ok(((stage, percent), signed))
         }
         _ => Err(object.problems),
     }
 }
 
-/// Reads the body of what needs none: nothing, or `{"who": "anna"}`.
-pub(super) fn signature(body: &Bytes) -> Result<String, Vec<BodyProblem>> {
-    if body.is_empty() {
-        return Ok(said(None));
-    }
-    let mut object = Object::read(body, &["who"])?;
+/// Who asks, and why.
+pub(super) type Signed = (String, Option<String>);
+
+fn signed(object: &mut Object<'_>) -> Signed {
     let who = object.optional("who", who);
+    (said(who), object.optional("why", why))
+}
+
+/// Reads the body of what needs none: nothing, or `{"who": "anna", "why": "ticket 7"}`.
+pub(super) fn signature(body: &Bytes) -> Result<Signed, Vec<BodyProblem>> {
+    if body.is_empty() {
+        return Ok((said(None), None));
+    }
+    let mut object = Object::read(body, &["who", "why"])?;
+    let signed = signed(&mut object);
     if object.problems.is_empty() {
-        Ok(said(who))
+        Ok(signed)
     } else {
         Err(object.problems)
     }
@@ -170,6 +178,16 @@ fn who(text: &[u8]) -> Result<String, (String, Option<String>)> {
     })
 }
 
+fn why(text: &[u8]) -> Result<String, (String, Option<String>)> {
+    let fits = |why: &String| {
+        (1..=LONGEST_WHY).contains(&why.chars().count()) && !why.chars().any(char::is_control)
+    };
+    string(text).filter(fits).ok_or_else(|| {
+        let message = format!("write a reason of 1 to {LONGEST_WHY} characters");
+        (message, None)
+    })
+}
+
 fn string(text: &[u8]) -> Option<String> {
     let json = Json::parse(Bytes::copy_from_slice(text), DEPTH).ok()?;
     json.text()?.ok()
@@ -193,7 +211,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(body: &str) -> Result<(Change, String), Vec<BodyProblem>> {
+    fn read(body: &str) -> Result<((Stage, Percent), Signed), Vec<BodyProblem>> {
         flip(&Bytes::copy_from_slice(body.as_bytes()))
     }
 
@@ -209,12 +227,13 @@ mod tests {
 
     #[test]
     fn a_flip_is_stage_and_percent_and_perhaps_a_name() {
-        let (change, who) = read(r#"{"stage":"translate","percent":25}"#).unwrap();
-        assert_eq!(change.stage, Stage::Translate);
-        assert_eq!(change.percent.thousandths(), 25_000);
-        assert_eq!(who, "admin api");
-        let (_, who) = read(r#"{"who":"Änne","stage":"retired","percent":0}"#).unwrap();
-        assert_eq!(who, "Änne");
+        let ((stage, percent), signed) = read(r#"{"stage":"translate","percent":25}"#).unwrap();
+        assert_eq!(stage, Stage::Translate);
+        assert_eq!(percent.thousandths(), 25_000);
+        assert_eq!(signed, ("admin api".to_owned(), None));
+        let (_, signed) =
+            read(r#"{"who":"Änne","why":"ticket 7","stage":"retired","percent":0}"#).unwrap();
+        assert_eq!(signed, ("Änne".to_owned(), Some("ticket 7".to_owned())));
     }
 
     #[test]
@@ -230,9 +249,9 @@ mod tests {
             ("2.5e+1", 25_000),
         ];
         for (spelling, thousandths) in cases {
-            let (change, _) =
+            let ((_, percent), _) =
                 read(&format!(r#"{{"stage":"retired","percent":{spelling}}}"#)).unwrap();
-            assert_eq!(change.percent.thousandths(), thousandths, "{spelling}");
+            assert_eq!(percent.thousandths(), thousandths, "{spelling}");
         }
         let refused = [
             "-1", "100.001", "0.0001", "1e-4", "1e999", "\"25\"", "null", "[25]", "true",
@@ -248,9 +267,9 @@ mod tests {
         assert_eq!(
             problems(r#"{"stage":"translat","percnt":25,"who":" ","who":"x"}"#),
             [
-                "percnt: unknown member; known: `stage`, `percent`, `who` (did you mean `percent`?)",
+                "percnt: unknown member; known: `stage`, `percent`, `who`, `why` (did you mean `percent`?)",
                 "who: this member is there twice",
-                "stage: `translat` is no stage; write `passthrough`, `translate`, `retired` \
+                "stage: `translat` is no stage; write `passthrough`, `shadow`, `verify`, `translate`, `retired` \
                  (did you mean `translate`?)",
                 "percent: this member is missing",
                 "who: write a name of 1 to 100 characters",
@@ -274,9 +293,9 @@ mod tests {
     #[test]
     fn a_name_alone_may_be_missing() {
         let read = |body: &'static str| signature(&Bytes::from_static(body.as_bytes()));
-        assert_eq!(read("").unwrap(), "admin api");
-        assert_eq!(read("{}").unwrap(), "admin api");
-        assert_eq!(read(r#"{"who":"anna"}"#).unwrap(), "anna");
+        assert_eq!(read("").unwrap().0, "admin api");
+        assert_eq!(read("{}").unwrap().0, "admin api");
+        assert_eq!(read(r#"{"who":"anna"}"#).unwrap().0, "anna");
         assert!(read(r#"{"stage":"retired"}"#).is_err());
         assert!(read(r#"{"who":"a\nb"}"#).is_err());
     }

@@ -4,8 +4,15 @@
 //! GET               /healthz               200 as long as the process lives
 //! GET               /readyz                200 or 503, with the reasons
 //! GET               /metrics               Prometheus text format 0.0.4
-//! GET               /api/v1/flags          all flags in order, and the revision of the flips
+//! GET               /api/v1/flags          all flags in order, the kill switch, and the revision
 //! GET, PUT, DELETE  /api/v1/flags/{name}   one flag; flip it; back to the flags file
+//! POST              /api/v1/flags/{name}/undo, …/rearm
+//!                                          take the last change of it back; put it in force after a trip
+//! PUT, DELETE       /api/v1/kill           throw the kill switch; let the rollout decide again
+//! PUT, DELETE       /api/v1/called-off/{route}
+//!                                          call the brownouts of a route off; let them be
+//! POST              /api/v1/undo           take the last change of anything back
+//! GET               /api/v1/history        what was changed, by whom, the newest first
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
@@ -27,7 +34,7 @@ mod tests;
 mod view;
 
 pub use answer::Admin;
-pub use command::{Change, Command, Flipping, Readiness, Refusal, Reloaded, StillMissing};
+pub use command::{Asked, Command, Readiness, Refusal, Reloaded, StillMissing};
 pub use serve::serve;
-pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, FlippedView};
+pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, RampView};
 pub use view::{PlanView, RouteView, UpstreamView};

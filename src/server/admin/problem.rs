@@ -138,18 +138,23 @@ impl From<Vec<BodyProblem>> for Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let status = match &refusal {
-            Refusal::Unknown { .. } => StatusCode::NOT_FOUND,
+            Refusal::Unknown { .. } | Refusal::UnknownRoute { .. } => StatusCode::NOT_FOUND,
+            Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
+            Refusal::Lost | Refusal::Fault(_) => StatusCode::CONFLICT,
             Refusal::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::Store(_) | Refusal::Pending(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let mut problem = Problem::new(status, refusal.to_string());
         match refusal {
-            Refusal::Unknown { nearest } => {
+            Refusal::Unknown { nearest } | Refusal::UnknownRoute { nearest } => {
                 problem.hint = nearest.map(|name| format!("did you mean `{name}`?"));
             }
             Refusal::Invalid(problems) => problem.problems = values(&problems),
             Refusal::Store(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Pending(error) => problem.detail = with_causes(&problem.detail, &error),
+            Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),
+            Refusal::Stale { .. } | Refusal::Lost | Refusal::Fault(_) => {}
         }
         problem
     }

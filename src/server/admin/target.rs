@@ -3,6 +3,7 @@
 use http::Method;
 
 use crate::domain::percent::{Plus, decode};
+use crate::domain::rollout::standing::Change;
 use crate::domain::side::Side;
 
 /// One thing that can be asked.
@@ -13,8 +14,11 @@ pub(super) enum Target {
     Metrics,
     Flags,
     Flag(String),
+    /// Give a flag what the body says.
     Flip(String),
-    Unflip(String),
+    /// What needs no body.
+    Change(Change),
+    History,
     Plan,
     /// The document of a side of the routes.
     Document(Side),
@@ -34,6 +38,8 @@ pub(super) enum Lost {
 
 const READ: &str = "GET, HEAD";
 const WRITE: &str = "GET, HEAD, PUT, DELETE";
+const SWITCH: &str = "PUT, DELETE";
+const POST: &str = "POST";
 
 /// Whether a path belongs to the API, which is closed where it is not protected.
 pub(super) fn is_api(path: &str) -> bool {
@@ -48,10 +54,13 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/readyz" => Target::Readiness,
         "/metrics" => Target::Metrics,
         "/api/v1/flags" => Target::Flags,
+        "/api/v1/history" => Target::History,
+        "/api/v1/kill" => return switch(method, Change::Kill, Change::Revive),
+        "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
         "/api/v1/plan" => Target::Plan,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
-        _ => return flag(method, path),
+        _ => return named(method, path),
     };
     if reads(method) {
         Ok(target)
@@ -60,21 +69,55 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
     }
 }
 
-fn flag(method: &Method, path: &str) -> Result<Target, Lost> {
-    let name = path
-        .strip_prefix("/api/v1/flags/")
-        .filter(|name| !name.is_empty() && !name.contains('/'))
-        .and_then(|name| decode(name, Plus::Literal).ok())
-        .ok_or(Lost::NotFound)?
-        .into_owned();
+/// What has the name of a flag or of a route in its path.
+fn named(method: &Method, path: &str) -> Result<Target, Lost> {
+    if let Some(route) = path.strip_prefix("/api/v1/called-off/") {
+        let route = segment(route)?;
+        let off = Change::CallOff { route: route.clone() };
+        return switch(method, off, Change::CallOn { route });
+    }
+    let rest = path.strip_prefix("/api/v1/flags/").ok_or(Lost::NotFound)?;
+    if let Some((name, verb)) = rest.split_once('/') {
+        let flag = segment(name)?;
+        return match verb {
+            "undo" => post(method, Change::Undo { flag: Some(flag) }),
+            "rearm" => post(method, Change::Rearm { flag }),
+            _ => Err(Lost::NotFound),
+        };
+    }
+    let flag = segment(rest)?;
     if reads(method) {
-        Ok(Target::Flag(name))
+        Ok(Target::Flag(flag))
     } else if *method == Method::PUT {
-        Ok(Target::Flip(name))
+        Ok(Target::Flip(flag))
     } else if *method == Method::DELETE {
-        Ok(Target::Unflip(name))
+        Ok(Target::Change(Change::Unflip { flag }))
     } else {
         Err(Lost::Method { allow: WRITE })
+    }
+}
+
+/// One segment of a path, decoded.
+fn segment(text: &str) -> Result<String, Lost> {
+    let whole = Some(text).filter(|text| !text.is_empty() && !text.contains('/'));
+    let decoded = whole.and_then(|text| decode(text, Plus::Literal).ok());
+    decoded.map(Into::into).ok_or(Lost::NotFound)
+}
+
+/// What is put to switch it on, and deleted to switch it off.
+fn switch(method: &Method, on: Change, off: Change) -> Result<Target, Lost> {
+    match *method {
+        Method::PUT => Ok(Target::Change(on)),
+        Method::DELETE => Ok(Target::Change(off)),
+        _ => Err(Lost::Method { allow: SWITCH }),
+    }
+}
+
+fn post(method: &Method, change: Change) -> Result<Target, Lost> {
+    if *method == Method::POST {
+        Ok(Target::Change(change))
+    } else {
+        Err(Lost::Method { allow: POST })
     }
 }
 
@@ -116,6 +159,31 @@ mod tests {
                 "/api/v1/flags/a%2Fb+c",
                 Ok(Target::Flag("a/b+c".to_owned())),
             ),
+            (
+                Method::POST,
+                "/api/v1/flags/ios-first/undo",
+                Ok(Target::Change(Change::Undo { flag: Some(name()) })),
+            ),
+            (
+                Method::POST,
+                "/api/v1/flags/ios%2Dfirst/rearm",
+                Ok(Target::Change(Change::Rearm { flag: name() })),
+            ),
+            (
+                Method::POST,
+                "/api/v1/undo",
+                Ok(Target::Change(Change::Undo { flag: None })),
+            ),
+            (Method::PUT, "/api/v1/kill", Ok(Target::Change(Change::Kill))),
+            (Method::DELETE, "/api/v1/kill", Ok(Target::Change(Change::Revive))),
+            (
+                Method::PUT,
+                "/api/v1/called-off/items.read",
+                Ok(Target::Change(Change::CallOff { route: "items.read".to_owned() })),
+            ),
+            (Method::GET, "/api/v1/history", Ok(Target::History)),
+            (Method::GET, "/api/v1/kill", Err(Lost::Method { allow: SWITCH })),
+            (Method::GET, "/api/v1/flags/a/undo", Err(Lost::Method { allow: POST })),
             (Method::POST, "/healthz", Err(Lost::Method { allow: READ })),
             (
                 Method::PUT,

@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::domain::rollout::standing::{Signature, Tripped};
 use crate::domain::rollout::{Percent, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
@@ -9,8 +10,14 @@ use crate::domain::side::Side;
 /// All flags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlagsView {
-    /// Grows with every change of the flips.
+    /// Grows with every change at run time, on whatever replica.
     pub revision: u64,
+    /// Who has thrown the kill switch; `null` where it is off.
+    pub kill: Option<Signature>,
+    /// What the kill switch leaves translated, because its side has no upstream; empty where it is off.
+    pub still_translated: Vec<String>,
+    /// The routes whose brownouts are called off.
+    pub called_off: Vec<String>,
     /// The flags in their order: the first that fits a call decides.
     pub flags: Vec<FlagView>,
 }
@@ -38,8 +45,25 @@ pub struct FlagView {
     pub without_key: WithoutKey,
     /// What the flags file says.
     pub file: FileView,
+    /// Its tag, for `If-Match`.
+    pub tag: String,
     /// Who has flipped it; `null` where the file holds.
-    pub flipped: Option<FlippedView>,
+    pub flipped: Option<Signature>,
+    /// Why its guard has taken it back; `null` where it is in force.
+    pub tripped: Option<Tripped>,
+    /// How far its ramp has come; `null` where it has none, or a person has flipped the flag.
+    pub ramp: Option<RampView>,
+}
+
+/// How far a ramp has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RampView {
+    /// The step, from 1.
+    pub step: usize,
+    /// How many steps there are.
+    pub steps: usize,
+    /// Since when, in milliseconds since 1970.
+    pub since: u64,
 }
 
 /// What the flags file says of a flag.
@@ -51,15 +75,6 @@ pub struct FileView {
     /// The share.
     #[serde(serialize_with = "percent")]
     pub percent: Percent,
-}
-
-/// Who has flipped a flag.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FlippedView {
-    /// Who.
-    pub who: String,
-    /// When, in RFC 3339.
-    pub at: String,
 }
 
 /// What the plan consists of.

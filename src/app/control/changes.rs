@@ -1,0 +1,214 @@
+//! Changes of the standing at run time: compiled, stored, and only then in force.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::{Control, over};
+use crate::domain::rollout::standing::{Change, Changed, Signature, Standing};
+use crate::server::admin::{Asked, Refusal};
+use crate::store::{CommitError, Versioned};
+use crate::telemetry::clock::Rfc3339;
+
+/// How often a change is tried anew because another replica was first.
+const ATTEMPTS: usize = 8;
+/// Who undoes what nobody can want any more.
+const PROGRAM: &str = "dualgauge";
+
+/// What came of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// The plan is another one.
+    Swapped,
+    /// It was so already.
+    Already,
+}
+
+impl Control {
+    /// Makes a change: when this returns, it is stored and [`Control::plan`] has it.
+    ///
+    /// # Errors
+    /// [`Refusal`]; everything is then what it was, or what another replica has made of it.
+    pub async fn change(&mut self, asked: &Asked, at: SystemTime) -> Result<Made, Refusal> {
+        let by = Signature {
+            who: asked.who.clone(),
+            at: Rfc3339(at).to_string(),
+            why: asked.why.clone(),
+        };
+        for _ in 0..ATTEMPTS {
+            self.check(asked)?;
+            let revision = self.revision + 1;
+            let changed = self.standing.change(&asked.change, (revision, &by), |flag| {
+                self.text_hash(flag)
+            });
+            let next = match changed.map_err(Refusal::Fault)? {
+                Changed::To(next) => *next,
+                Changed::Already => return Ok(Made::Already),
+            };
+            let flags = over::laid(&self.file_flags, &next, &self.tripped_here);
+            let plan = over::plan(&self.config, &flags, &next).map_err(Refusal::Invalid)?;
+            let text = next.written().map_err(Refusal::Unwritable)?;
+            match self.store.commit(self.revision, &text).await {
+                Ok(revision) => {
+                    log_change(&asked.change, &by);
+                    self.revision = revision;
+                    self.standing = next;
+                    self.flags = flags;
+                    self.plan = Arc::new(plan);
+                    self.trouble = None;
+                    return Ok(Made::Swapped);
+                }
+                Err(CommitError::Conflict(found)) => {
+                    self.take(found);
+                    if self.has_made(&asked.change, (revision, &by)) {
+                        return Ok(Made::Swapped);
+                    }
+                }
+                Err(CommitError::Store(error)) => return Err(Refusal::Store(error)),
+            }
+        }
+        Err(Refusal::Lost)
+    }
+
+    /// What is asked for must be of something that is there, and as the asker has seen it.
+    fn check(&self, asked: &Asked) -> Result<(), Refusal> {
+        if let Some(flag) = asked.change.flag()
+            && !self.flags.iter().any(|known| known.name.value == flag)
+        {
+            return Err(self.unknown(flag));
+        }
+        if let Change::CallOff { route } | Change::CallOn { route } = &asked.change
+            && !self.config.routes.iter().any(|known| known.name.value == *route)
+        {
+            let names = self.config.routes.iter().map(|route| route.name.value.as_str());
+            return Err(Refusal::UnknownRoute {
+                nearest: crate::config::problem::nearest(route, names).map(str::to_owned),
+            });
+        }
+        let found = match asked.change.flag() {
+            Some(flag) => self.flag_tag(flag),
+            None => self.revision.to_string(),
+        };
+        match &asked.expected {
+            Some(expected) if expected.iter().all(|tag| *tag != found && tag != "*") => {
+                Err(Refusal::Stale { found })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What tells a state of a flag from every other one: the revision that changed it last, and what the file says.
+    pub(super) fn flag_tag(&self, name: &str) -> String {
+        let text_hash = self.text_hash(name);
+        let standing = self.standing.of(name, &text_hash);
+        let revision = standing.map_or(0, |standing| standing.revision);
+        let text: String = text_hash.chars().take(8).collect();
+        format!("{revision}-{text}")
+    }
+
+    pub(super) fn text_hash(&self, name: &str) -> String {
+        let mut flags = self.file_flags.iter();
+        let flag = flags.find(|flag| flag.name.value == name);
+        flag.map(|flag| flag.text_hash.clone()).unwrap_or_default()
+    }
+
+    /// Whether a change whose fate was unknown is in the history.
+    fn has_made(&self, change: &Change, (revision, by): (u64, &Signature)) -> bool {
+        let mut entries = self.standing.history.iter();
+        entries.any(|entry| {
+            entry.revision == revision && entry.by == *by && entry.what == change.as_str()
+        })
+    }
+
+    /// Takes what another replica has stored. Where it has no plan here, the plan of before stays.
+    pub(super) fn take(&mut self, found: Versioned) {
+        let standing = match Standing::read(&found.text) {
+            Ok(standing) => standing,
+            Err(error) => return self.cannot_take(found.revision, error.to_string()),
+        };
+        let flags = over::laid(&self.file_flags, &standing, &self.tripped_here);
+        match over::plan(&self.config, &flags, &standing) {
+            Ok(plan) => {
+                tracing::info!(revision = found.revision, "another replica has changed flags");
+                self.plan = Arc::new(plan);
+                self.flags = flags;
+                self.standing = standing;
+                self.trouble = None;
+            }
+            Err(problems) => {
+                // It is known, so that changes from here on build on it, but it is not in force.
+                self.standing = standing;
+                self.cannot_take(found.revision, problems.to_string());
+            }
+        }
+        self.revision = found.revision;
+    }
+
+    fn cannot_take(&mut self, revision: u64, error: String) {
+        tracing::error!(revision, error, "what another replica has stored cannot be in force here");
+        self.revision = revision;
+        self.trouble = Some(format!(
+            "what another replica has stored cannot be in force here: {error}"
+        ));
+    }
+
+    /// Takes off what was changed for flags that were edited or removed since, and says so.
+    pub(super) async fn forget(&mut self) {
+        let mut kept = self.standing.clone();
+        let file_flags = &self.file_flags;
+        kept.flags.retain(|name, stands| {
+            let mut flags = file_flags.iter();
+            let reason = match flags.find(|flag| flag.name.value == *name) {
+                Some(flag) if flag.text_hash == stands.text_hash => return true,
+                Some(_) => "the flag was edited in the flags file since",
+                None => "the flag is no longer in the flags file",
+            };
+            tracing::warn!(flag = name, by = PROGRAM, "what was changed at run time is dropped: {reason}");
+            false
+        });
+        if kept == self.standing && self.trouble.is_none() {
+            return;
+        }
+        self.standing = kept;
+        let stored = match self.standing.written() {
+            Ok(text) => self.store.commit(self.revision, &text).await,
+            Err(error) => return self.trouble = Some(error.to_string()),
+        };
+        self.trouble = match stored {
+            Ok(revision) => {
+                self.revision = revision;
+                None
+            }
+            Err(CommitError::Conflict(found)) => {
+                self.take(found);
+                None
+            }
+            Err(CommitError::Store(error)) => {
+                tracing::error!(%error, "dropped changes could not be taken out of the store");
+                Some(format!("what is stored is not what is in force: {error}"))
+            }
+        };
+    }
+}
+
+fn log_change(change: &Change, by: &Signature) {
+    let flipped = |change: &Change| match change {
+        Change::Flip { stage, percent, .. } => Some(format!("{} {percent} %", stage.as_str())),
+        Change::Unflip { .. }
+        | Change::Trip { .. }
+        | Change::Rearm { .. }
+        | Change::Advance { .. }
+        | Change::Kill
+        | Change::Revive
+        | Change::CallOff { .. }
+        | Change::CallOn { .. }
+        | Change::Undo { .. } => None,
+    };
+    tracing::info!(
+        what = change.as_str(),
+        flag = change.flag(),
+        to = flipped(change),
+        who = by.who,
+        why = by.why,
+        "the rollout was changed"
+    );
+}

@@ -1,0 +1,197 @@
+//! Guards and ramps: what all replicas have counted, observed about each second; a flag whose new way is worse is
+//! taken back, and a ramp goes on while its guard is content.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use super::changes::Made;
+use super::{Control, over};
+use crate::domain::rollout::guard::{Guard, Mode, Ruling, Watch};
+use crate::domain::rollout::standing::{Change, FlagStanding};
+use crate::domain::rollout::{Arming, At, Flag, RampState, Step, Summed, Tallies, Tally};
+use crate::server::admin::Asked;
+use crate::telemetry::clock::millis;
+
+/// Who takes a flag back, and lets a ramp go on.
+const GUARD: &str = "guard";
+
+/// What the guards have seen, by the names of their flags.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    pub(super) watched: BTreeMap<String, Watched>,
+    pub(super) summed: Summed,
+    /// How often a guard has taken a flag back, or would have.
+    pub(super) trips: BTreeMap<(String, &'static str, &'static str), u64>,
+}
+
+/// One flag.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Watched {
+    watch: Watch,
+    ramp: Option<RampState>,
+    #[serde(skip)]
+    ruling: Option<Ruling>,
+}
+
+impl Watched {
+    pub(super) fn ruling(&self) -> Option<&Ruling> {
+        self.ruling.as_ref()
+    }
+}
+
+/// What is to be done about a flag.
+enum Due {
+    Trip { reason: String },
+    Advance { from: Option<usize>, to: usize },
+}
+
+impl Control {
+    /// Observes what was counted so far, and does what the guards say. Tells whether the plan is another one.
+    pub async fn observe(&mut self, at: SystemTime) -> Made {
+        let mut made = Made::Already;
+        for (flag, due) in self.rulings(at) {
+            let (change, why) = match due {
+                Due::Trip { reason } => {
+                    tracing::error!(flag, reason, "a guard takes its flag back");
+                    (Change::Trip { flag, reason }, None)
+                }
+                Due::Advance { from, to } => {
+                    let at = millis(at);
+                    (Change::Advance { flag, from, to, at }, None)
+                }
+            };
+            let asked = Asked {
+                change,
+                who: GUARD.to_owned(),
+                why,
+                expected: None,
+            };
+            match self.change(&asked, at).await {
+                Ok(Made::Swapped) => made = Made::Swapped,
+                Ok(Made::Already) => {}
+                Err(refusal) => {
+                    if self.trip_here(&asked.change) == Made::Swapped {
+                        made = Made::Swapped;
+                    }
+                    tracing::warn!(error = %refusal, "what a guard says is not stored; it is tried again");
+                }
+            }
+        }
+        made
+    }
+
+    /// Rules on every flag that has a guard.
+    fn rulings(&mut self, at: SystemTime) -> Vec<(String, Due)> {
+        let plan = self.plan();
+        let here = self.tripped_here.iter();
+        let unstored = here.map(|(flag, reason)| {
+            let reason = reason.clone();
+            (flag.clone(), Due::Trip { reason })
+        });
+        let at = At::from_millis(millis(at));
+        let none = Tally::default();
+        let mut due: Vec<_> = unstored.collect();
+        let guards = &mut self.guards;
+        guards.watched.retain(|name, _| plan.rollout.flags.iter().any(|flag| flag.name == *name));
+        for (flag, raw) in plan.rollout.flags.iter().zip(&self.flags) {
+            let Some(guard) = &flag.guard else {
+                continue;
+            };
+            let watched = guards.watched.entry(flag.name.clone()).or_default();
+            let tally = guards.summed.total().get(&flag.name).unwrap_or(&none);
+            if flag.arming == Arming::Armed && is_tripped(&watched.watch, guard) {
+                // A person has armed it again.
+                watched.watch.rearm();
+            }
+            let before = watched.ruling.take();
+            let ruling = watched.watch.observe(guard, at, tally);
+            if let Ruling::Trip(trip) = &ruling
+                && !matches!(before, Some(Ruling::Trip(_)))
+            {
+                let key = (flag.name.clone(), trip.breach.limit().as_str(), guard.mode.as_str());
+                *guards.trips.entry(key).or_default() += 1;
+            }
+            let stands = self.standing.of(&flag.name, &raw.text_hash);
+            due.extend(todo(flag, (guard, &ruling), stands, &mut watched.ramp, at).map(|due| (flag.name.clone(), due)));
+            watched.ruling = Some(ruling);
+        }
+        due
+    }
+}
+
+/// Whether the guard of a flag that is in force has taken it back before.
+fn is_tripped(watch: &Watch, guard: &Guard) -> bool {
+    guard.mode == Mode::Act && watch.trip().is_some()
+}
+
+/// What a ruling asks for.
+fn todo(
+    flag: &Flag,
+    (guard, ruling): (&Guard, &Ruling),
+    stands: Option<&FlagStanding>,
+    state: &mut Option<RampState>,
+    at: At,
+) -> Option<Due> {
+    if flag.arming == Arming::Tripped {
+        *state = None;
+        return None;
+    }
+    if let (Ruling::Trip(trip), Mode::Act) = (ruling, guard.mode) {
+        return Some(Due::Trip {
+            reason: trip.to_string(),
+        });
+    }
+    let ramp = flag.ramp.as_ref()?;
+    if stands.is_some_and(|stands| stands.flip.is_some()) {
+        // A person has taken over.
+        *state = None;
+        return None;
+    }
+    let Some(stored) = stands.and_then(|stands| stands.ramp) else {
+        return Some(Due::Advance { from: None, to: 0 });
+    };
+    let now = state
+        .filter(|state| state.step == stored.step)
+        .unwrap_or(RampState::begin(stored.step, at));
+    match ramp.advance(&now, at, ruling) {
+        Step::Stay(next) => *state = Some(next),
+        Step::Advance(next) => {
+            return Some(Due::Advance {
+                from: Some(stored.step),
+                to: next.step,
+            });
+        }
+        Step::Finished | Step::Ended => {}
+    }
+    None
+}
+
+impl Control {
+    /// Takes a flag back in this process while the store cannot be told.
+    fn trip_here(&mut self, change: &Change) -> Made {
+        let Change::Trip { flag, reason } = change else {
+            return Made::Already;
+        };
+        if self.tripped_here.insert(flag.clone(), reason.clone()).is_some() {
+            return Made::Already;
+        }
+        self.lay_anew()
+    }
+
+    /// Compiles the plan of what stands now.
+    pub(super) fn lay_anew(&mut self) -> Made {
+        let flags = over::laid(&self.file_flags, &self.standing, &self.tripped_here);
+        match over::plan(&self.config, &flags, &self.standing) {
+            Ok(plan) => {
+                self.flags = flags;
+                self.plan = plan.into();
+                Made::Swapped
+            }
+            // What is skipped cannot make a plan worse.
+            Err(problems) => {
+                tracing::error!(%problems, "no plan with a flag taken back");
+                Made::Already
+            }
+        }
+    }
+}

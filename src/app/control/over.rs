@@ -1,0 +1,66 @@
+//! The flags with the standing over them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::compile::compile;
+use crate::config::problem::{Place, Problems};
+use crate::config::raw::{RawConfig, RawFlag};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::standing::{FlagStanding, Standing};
+use crate::domain::rollout::{Arming, Kill, Percent};
+
+/// Lays the standing over the flags of the file, and what was taken back in this process only; their order stays.
+pub(super) fn laid(
+    file_flags: &[RawFlag],
+    standing: &Standing,
+    tripped_here: &BTreeMap<String, String>,
+) -> Vec<RawFlag> {
+    let flags = file_flags.iter().cloned();
+    flags
+        .map(|mut flag| {
+            let plain = FlagStanding::default();
+            let stands = standing.of(&flag.name.value, &flag.text_hash);
+            lay(&mut flag, stands.unwrap_or(&plain));
+            if tripped_here.contains_key(&flag.name.value) {
+                flag.arming = Arming::Tripped;
+            }
+            flag
+        })
+        .collect()
+}
+
+fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
+    flag.arming = stands.arming();
+    // Problems with what a flip says are its own, not those of the file.
+    let place = || Place::Flip(Arc::from(flag.name.value.as_str()));
+    if let Some(flip) = &stands.flip {
+        (flag.stage.place, flag.percent.place) = (place(), place());
+        flag.stage.value = flip.stage;
+        flag.percent.value = flip.percent.thousandths();
+    } else if let Some(ramp) = &flag.ramp {
+        // A ramp that has not begun is at its first step.
+        let step = stands.ramp.map_or(0, |ramp| ramp.step);
+        let share = ramp.steps.get(step).or(ramp.steps.last());
+        flag.percent.value = share.copied().unwrap_or(flag.percent.value);
+    }
+}
+
+/// The plan of the configuration with these flags.
+pub(super) fn plan(
+    config: &RawConfig,
+    flags: &[RawFlag],
+    standing: &Standing,
+) -> Result<Plan, Problems> {
+    let mut plan = compile(config, flags)?;
+    plan.rollout.kill = match standing.kill {
+        Some(_) => Kill::On,
+        None => Kill::Off,
+    };
+    Ok(plan)
+}
+
+/// The share that a flag gives. The kinds of the files and of flips know none above all.
+pub(super) fn percent(flag: &RawFlag) -> Percent {
+    Percent::from_thousandths(flag.percent.value).unwrap_or(Percent::ALL)
+}

@@ -1,0 +1,355 @@
+//! `dualgauge flags`: who gets what, and changing it, through the admin API of a running process.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cli::admin::{Admin, AdminArguments, Ask};
+use crate::cli::{CommandError, Format};
+use crate::domain::percent::segment;
+
+#[derive(Debug, Args)]
+pub(super) struct FlagsArguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    admin: AdminArguments,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// All flags, in the order in which they are tried (the default)
+    List,
+    /// Give a flag a stage and a share
+    Set {
+        /// The flag
+        name: String,
+        /// passthrough, shadow, verify, translate or retired
+        stage: String,
+        /// To how many callers, 0 to 100 in steps of 0.001
+        #[arg(long, value_name = "PERCENT")]
+        percent: String,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Let a flag be what the flags file says
+    Reset {
+        /// The flag
+        name: String,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Take the last change of a flag back, or of anything
+    Undo {
+        /// The flag
+        name: Option<String>,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Put a flag in force again that its guard has taken back
+    Rearm {
+        /// The flag
+        name: String,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Throw the kill switch: every call passes through whose side has an upstream
+    Kill {
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Let the flags decide again
+    Revive {
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Call the brownouts of a route off
+    CallOff {
+        /// The route
+        route: String,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// Let the brownouts of a route be
+    CallOn {
+        /// The route
+        route: String,
+        #[command(flatten)]
+        signed: Signed,
+    },
+    /// What was changed, by whom, the newest first
+    History {
+        /// Only of this flag
+        name: Option<String>,
+    },
+}
+
+/// Who changes something, and why.
+#[derive(Debug, Args)]
+struct Signed {
+    /// Who changes it
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Only if it still has this tag, as `flags list` and `flags set` tell it
+    #[arg(long, value_name = "TAG")]
+    if_match: Option<String>,
+}
+
+impl Signed {
+    fn body(&self) -> Value {
+        let mut body = json!({});
+        for (name, said) in [("who", &self.who), ("why", &self.why)] {
+            if let Some(said) = said {
+                body[name] = json!(said);
+            }
+        }
+        body
+    }
+}
+
+/// What is asked of the API, and how its answer is shown to people.
+struct Question<'a> {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+    tag: Option<&'a str>,
+    shown: fn(&Value) -> String,
+}
+
+pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError> {
+    let admin = Admin::of(&arguments.admin)?;
+    let question = question(arguments.action.as_ref().unwrap_or(&Action::List))?;
+    let told = admin.ask(&Ask {
+        method: question.method,
+        path: &question.path,
+        body: question.body,
+        tag: question.tag,
+    })?;
+    let mut value = told.value;
+    if let Some(Action::History { name: Some(name) }) = &arguments.action {
+        only(&mut value, name);
+    }
+    let text = match arguments.format {
+        Format::Human => (question.shown)(&value),
+        Format::Json => format!("{value:#}\n"),
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn question(action: &Action) -> Result<Question<'_>, CommandError> {
+    let read = |path: &str, shown| Question {
+        method: Method::GET,
+        path: path.to_owned(),
+        body: None,
+        tag: None,
+        shown,
+    };
+    let write = |method, path: String, signed: &'_ Signed| Question {
+        method,
+        path,
+        body: Some(signed.body()),
+        tag: None,
+        shown: after,
+    };
+    let flag = |name: &str| format!("/api/v1/flags/{}", segment(name));
+    let called_off = |route: &str| format!("/api/v1/called-off/{}", segment(route));
+    let (mut question, signed) = match action {
+        Action::List => return Ok(read("/api/v1/flags", listed)),
+        Action::History { .. } => return Ok(read("/api/v1/history", history)),
+        Action::Set {
+            name,
+            stage,
+            percent,
+            signed,
+        } => {
+            let mut question = write(Method::PUT, flag(name), signed);
+            let percent: serde_json::Number = percent
+                .parse()
+                .map_err(|_| CommandError::Percent(percent.clone()))?;
+            let body = question.body.get_or_insert_default();
+            body["stage"] = json!(stage);
+            body["percent"] = Value::Number(percent);
+            (question, signed)
+        }
+        Action::Reset { name, signed } => (write(Method::DELETE, flag(name), signed), signed),
+        Action::Undo { name, signed } => {
+            let path = name.as_deref().map(|name| flag(name) + "/undo");
+            let path = path.unwrap_or_else(|| "/api/v1/undo".to_owned());
+            (write(Method::POST, path, signed), signed)
+        }
+        Action::Rearm { name, signed } => {
+            (write(Method::POST, flag(name) + "/rearm", signed), signed)
+        }
+        Action::Kill { signed } => (write(Method::PUT, "/api/v1/kill".to_owned(), signed), signed),
+        Action::Revive { signed } => {
+            (write(Method::DELETE, "/api/v1/kill".to_owned(), signed), signed)
+        }
+        Action::CallOff { route, signed } => (write(Method::PUT, called_off(route), signed), signed),
+        Action::CallOn { route, signed } => {
+            (write(Method::DELETE, called_off(route), signed), signed)
+        }
+    };
+    question.tag = signed.if_match.as_deref();
+    Ok(question)
+}
+
+/// Leaves the entries of one flag.
+fn only(history: &mut Value, name: &str) {
+    if let Some(entries) = history.as_array_mut() {
+        entries.retain(|entry| entry["before"]["flag"]["flag"] == name);
+    }
+}
+
+/// What is there after a change: the flag, or everything.
+fn after(value: &Value) -> String {
+    if value.get("flags").is_some() {
+        return listed(value);
+    }
+    table(&[value])
+}
+
+fn listed(value: &Value) -> String {
+    let mut text = String::new();
+    if let Some(kill) = value.get("kill").filter(|kill| !kill.is_null()) {
+        let _ = writeln!(
+            text,
+            "KILL SWITCH ON since {} by {}{}: every call passes through whose side has an upstream",
+            word(kill, "at"),
+            word(kill, "who"),
+            because(kill)
+        );
+        for route in value["still_translated"].as_array().into_iter().flatten() {
+            let _ = writeln!(text, "  still translated: {}", route.as_str().unwrap_or("?"));
+        }
+    }
+    for route in value["called_off"].as_array().into_iter().flatten() {
+        let _ = writeln!(text, "brownouts called off: {}", route.as_str().unwrap_or("?"));
+    }
+    let flags: Vec<&Value> = value["flags"].as_array().into_iter().flatten().collect();
+    if flags.is_empty() {
+        text.push_str("there are no flags; `rollout.flags` names their file\n");
+        return text;
+    }
+    text.push_str(&table(&flags));
+    text
+}
+
+const COLUMNS: [&str; 8] = [
+    "FLAG", "CLIENT", "ROUTE", "SIDE", "STAGE", "PERCENT", "STATE", "TAG",
+];
+
+fn table(flags: &[&Value]) -> String {
+    let head = COLUMNS.map(str::to_owned);
+    let rows: Vec<[String; 8]> = std::iter::once(head)
+        .chain(flags.iter().map(|flag| row(flag)))
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let _ = writeln!(text, "{}", line.join("  ").trim_end());
+    }
+    text
+}
+
+fn row(flag: &Value) -> [String; 8] {
+    [
+        word(flag, "name"),
+        word(flag, "client"),
+        word(flag, "route"),
+        flag["side"].as_str().unwrap_or("both").to_owned(),
+        word(flag, "stage"),
+        flag["percent"].to_string(),
+        state(flag),
+        word(flag, "tag"),
+    ]
+}
+
+/// Why a flag is what it is.
+fn state(flag: &Value) -> String {
+    let mut parts = Vec::new();
+    if let Some(trip) = flag.get("tripped").filter(|trip| !trip.is_null()) {
+        parts.push(format!("TRIPPED {}: {}", word(trip, "at"), word(trip, "reason")));
+    }
+    if let Some(flip) = flag.get("flipped").filter(|flip| !flip.is_null()) {
+        parts.push(format!("flipped by {} {}{}", word(flip, "who"), word(flip, "at"), because(flip)));
+    }
+    if let Some(ramp) = flag.get("ramp").filter(|ramp| !ramp.is_null()) {
+        parts.push(format!("ramp step {} of {}", ramp["step"], ramp["steps"]));
+    }
+    if let Some(ruling) = flag.get("guard").and_then(Value::as_str) {
+        parts.push(format!("guard: {ruling}"));
+    }
+    if parts.is_empty() {
+        parts.push("as the file says".to_owned());
+    }
+    parts.join("; ")
+}
+
+fn history(value: &Value) -> String {
+    let mut text = String::new();
+    for entry in value.as_array().into_iter().flatten() {
+        let by = &entry["by"];
+        let what = word(entry, "what");
+        let subject = entry["before"]["flag"]["flag"].as_str().unwrap_or("-");
+        let undone = if entry["undone"] == true { " (undone)" } else { "" };
+        let _ = writeln!(
+            text,
+            "{}  r{}  {what:<9} {subject}  {} -> {}  by {}{}{undone}",
+            word(by, "at"),
+            entry["revision"],
+            left(&entry["before"]),
+            left(&entry["after"]),
+            word(by, "who"),
+            because(by)
+        );
+    }
+    if text.is_empty() {
+        text.push_str("nothing was changed yet\n");
+    }
+    text
+}
+
+/// What stood before or after a change, in a few words.
+fn left(left: &Value) -> String {
+    if let Some(flag) = left.get("flag") {
+        let standing = &flag["standing"];
+        let flip = &standing["flip"];
+        let mut words = match flip.is_object() {
+            true => format!("{} {} %", word(flip, "stage"), word(flip, "percent")),
+            false => "file".to_owned(),
+        };
+        if standing["trip"].is_object() {
+            words.push_str(" tripped");
+        }
+        if let Some(step) = standing["ramp"]["step"].as_u64() {
+            words.push_str(&format!(" ramp step {}", step + 1));
+        }
+        return words;
+    }
+    if let Some(kill) = left.get("kill") {
+        return if kill["kill"].is_null() { "off" } else { "on" }.to_owned();
+    }
+    left["brownouts"]["called_off"].to_string()
+}
+
+fn because(by: &Value) -> String {
+    by["why"].as_str().map_or_else(String::new, |why| format!(" ({why})"))
+}
+
+fn word(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or("-").to_owned()
+}
