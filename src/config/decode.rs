@@ -7,6 +7,7 @@ mod example;
 mod local;
 mod outcome;
 mod route;
+mod store;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -239,9 +240,10 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
 }
 
 fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
-    table.later(&["session_grace", "store"]);
+    table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
+    let store = table.table("store", store::store);
     let stage = word(STAGES, LATER_STAGES);
     let defaults = table.table("default", |default| {
         Some((default.get("rest", &stage), default.get("rpc", &stage)))
@@ -251,6 +253,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     Some(RawRollout {
         flags,
         state: state?,
+        store,
         default_rest,
         default_rpc,
         api_key_header: api_key_header?,

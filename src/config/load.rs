@@ -14,6 +14,7 @@ use crate::config::layer::{Layer, Merged, element, join};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::raw::RawConfig;
 use crate::config::reader;
+use crate::config::replica::read_password;
 use crate::config::schema;
 use crate::config::toml::{Document, Part, parse_value};
 
@@ -70,6 +71,10 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     }
     config.file.clone_from(&sources.file);
     config.files = paths;
+    if let Some(store) = &mut config.rollout.store {
+        let folder = sources.file.as_deref().and_then(Path::parent);
+        problems.extend(read_password(store, folder.unwrap_or(Path::new(""))).err());
+    }
     let schemas = schema::read_files(&mut config, &mut problems);
     config.files.extend(schemas);
     Problems::unless(problems, config)

@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod store;
 mod words;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, StageWord, UnroutedWord,
     WithoutKeyWord,
@@ -174,6 +176,8 @@ pub struct RawRollout {
     pub flags: Option<Located<PathBuf>>,
     /// `state`: a folder, resolved against the folder of the main file.
     pub state: Located<PathBuf>,
+    /// `store`: the server that replicas share, in place of files in `state`.
+    pub store: Option<RawStore>,
     /// `default.rest`
     pub default_rest: Option<Located<StageWord>>,
     /// `default.rpc`

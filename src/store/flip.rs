@@ -5,24 +5,8 @@ use std::sync::Arc;
 
 use crate::config::problem::Place;
 use crate::config::raw::{RawFlag, StageWord};
-use crate::domain::rollout::{Percent, Stage};
-
-/// A change of one flag at run time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flip {
-    /// The name of the flag.
-    pub flag: String,
-    /// [`RawFlag::text_hash`] of the flag that was flipped.
-    pub text_hash: String,
-    /// Its stage from then on.
-    pub stage: Stage,
-    /// Its share from then on.
-    pub percent: Percent,
-    /// Who flipped it.
-    pub who: String,
-    /// When, in RFC 3339.
-    pub at: String,
-}
+use crate::domain::rollout::Stage;
+use crate::store::Flip;
 
 /// Why a flip no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
