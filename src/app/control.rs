@@ -39,15 +39,18 @@ use crate::config::load::{Sources, load};
 use crate::config::problem::{Place, Problems, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Kill;
 use crate::domain::rollout::standing::Standing;
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Settings, Store, StoreError};
+use crate::store::{Health, Settings, Store, StoreError};
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
 use reports::Reporting;
 use watch::{Look, Watch};
 
+pub use guards::GuardTrips;
 pub use owner::{Hooks, own};
+pub use reports::Counts;
 
 /// The state, and the ways to change it. It reads and writes files, so it belongs on no thread that serves calls.
 #[derive(Debug)]
@@ -98,6 +101,21 @@ pub struct Reloads {
     pub failed: u64,
     /// When the files of the plan in force were read.
     pub loaded_at: SystemTime,
+}
+
+/// What the page of metrics tells of the state, beside the plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// How often the files were read again.
+    pub reloads: Reloads,
+    /// How often guards have taken their flags back, or would have.
+    pub trips: Vec<GuardTrips>,
+    /// What each guard said last, by the names of the flags.
+    pub rulings: Vec<(String, &'static str)>,
+    /// The kill switch.
+    pub kill: Kill,
+    /// How the store fares.
+    pub store: Health,
 }
 
 /// Why the process cannot start.
@@ -151,7 +169,7 @@ impl Control {
         let (config, file_flags) = read(&sources)?;
         let mut store = Store::open(&Settings::of(&config.rollout)).await?;
         let begun = sharing::begin(&mut store, &config).await?;
-        let reporting = Reporting::of(&config, at);
+        let reporting = Reporting::of(&config);
         let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new())).map_err(with_way_out)?;
         let mut control = Control {
             sources,
@@ -196,6 +214,18 @@ impl Control {
     #[must_use]
     pub const fn reloads(&self) -> Reloads {
         self.reloads
+    }
+
+    /// What the page of metrics tells of the state.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        Facts {
+            reloads: self.reloads,
+            trips: self.guards.trips(),
+            rulings: self.guards.rulings(),
+            kill: self.plan.rollout.kill,
+            store: self.store.health(),
+        }
     }
 
     /// Reads the files again because somebody asks.

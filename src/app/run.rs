@@ -13,12 +13,12 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control::{Control, Hooks, Reloads, StartError, own};
+use super::control::{Control, Counts, Facts, Hooks, StartError, own};
 use super::workers::{Remote, Workers};
 use crate::config::load::Sources;
 use crate::config::raw::LogFormatWord;
 use crate::domain::plan::Plan;
-use crate::server::admin::{self, Command};
+use crate::server::admin::{self, Command, Tokens};
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{FlagState, Names, Process, render};
@@ -83,6 +83,7 @@ pub fn run(
     let log = log::init(format, config.log.level.value.as_str())?;
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let admin = config.admin.value;
+    let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
     // The admin listener first: the workers take calls as soon as they are there.
     let admin = runtime
@@ -101,7 +102,7 @@ pub fn run(
         names,
         lines: log.dropped_lines(),
     };
-    runtime.block_on(operate(control, workers, signals, admin, page))
+    runtime.block_on(operate(control, workers, signals, (admin, tokens), page))
 }
 
 fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
@@ -120,11 +121,19 @@ struct Page {
 }
 
 impl Page {
-    async fn render(&self, plan: &Plan, reloads: Reloads) -> String {
+    async fn counts(&self) -> Counts {
+        let snapshots = self.remote.snapshots().await;
+        Counts {
+            tallies: tallies(&self.names, &snapshots),
+            usage: usage(&self.names, &snapshots),
+        }
+    }
+
+    async fn render(&self, plan: &Plan, facts: Facts) -> String {
         let process = Process {
-            reloads_ok: reloads.succeeded,
-            reloads_failed: reloads.failed,
-            loaded_at: reloads.loaded_at,
+            reloads_ok: facts.reloads.succeeded,
+            reloads_failed: facts.reloads.failed,
+            loaded_at: facts.reloads.loaded_at,
             flags: plan.rollout.flags.iter().map(FlagState::from).collect(),
             log_lines_dropped: self.lines.count(),
         };
@@ -137,17 +146,18 @@ async fn operate(
     control: Control,
     workers: Workers,
     signals: Signals,
-    listener: TcpListener,
+    (listener, tokens): (TcpListener, Tokens),
     page: Page,
 ) -> Result<(), RunError> {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| page.remote.install(plan).await,
-        metrics: async |plan: Arc<Plan>, reloads: Reloads| page.render(&plan, reloads).await,
+        metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
+        counts: async || page.counts().await,
     };
     let owner = own(control, inbox, hooks);
-    let admin = admin::serve(listener, commands.clone(), async {
+    let admin = admin::serve(listener, (commands.clone(), tokens), async {
         let _ = closed.await;
     });
     let life = async {

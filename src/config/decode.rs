@@ -7,6 +7,7 @@ mod example;
 mod local;
 mod outcome;
 mod route;
+mod store;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,7 +77,13 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     table.later(&["event"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
-    let admin = table.require_table("admin", |admin| admin.require("address", address));
+    let admin = table.require_table("admin", |admin| {
+        let tokens = match admin.shape("tokens") {
+            Shape::Absent => Some(Vec::new()),
+            Shape::Table | Shape::Value => admin.named_values("tokens", key_hash),
+        };
+        Some((admin.require("address", address)?, tokens?))
+    });
     let upstreams = table.named_tables("upstream", upstream);
     let rpc = table.require_table("rpc", rpc);
     let limits = table.require_table("limits", limits);
@@ -90,11 +97,16 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
     let log = table.require_table("log", log);
+    let (admin, tokens) = admin?;
     Some(RawConfig {
         file: None,
         files: Vec::new(),
         listen: listen?,
-        admin: admin?,
+        admin,
+        admin_tokens: tokens
+            .into_iter()
+            .map(|(name, hash)| (name.value, hash.value))
+            .collect(),
         upstreams,
         rpc: rpc?,
         limits: limits?,
@@ -240,9 +252,10 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
 }
 
 fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
-    table.later(&["session_grace", "store"]);
+    table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
+    let store = table.table("store", store::store);
     let stage = word(STAGES, &[]);
     let defaults = table.table("default", |default| {
         Some((default.get("rest", &stage), default.get("rpc", &stage)))
@@ -252,6 +265,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     Some(RawRollout {
         flags,
         state: state?,
+        store,
         default_rest,
         default_rpc,
         api_key_header: api_key_header?,

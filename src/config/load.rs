@@ -14,11 +14,15 @@ use crate::config::layer::{Layer, Merged, element, join};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::raw::RawConfig;
 use crate::config::reader;
+use crate::config::replica::read_password;
 use crate::config::schema;
 use crate::config::toml::{Document, Part, parse_value};
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "DUALGAUGE_";
+
+/// What a command bears to the admin API of a running process is no key.
+const TOKEN: &str = "TOKEN";
 
 /// The tables that an included file may say.
 const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "local"];
@@ -70,6 +74,10 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     }
     config.file.clone_from(&sources.file);
     config.files = paths;
+    if let Some(store) = &mut config.rollout.store {
+        let folder = sources.file.as_deref().and_then(Path::parent);
+        problems.extend(read_password(store, folder.unwrap_or(Path::new(""))).err());
+    }
     let schemas = schema::read_files(&mut config, &mut problems);
     config.files.extend(schemas);
     Problems::unless(problems, config)
@@ -151,7 +159,7 @@ fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> L
     let mut ours: Vec<_> = environment
         .iter()
         .filter_map(|(name, value)| Some((name, name.strip_prefix(PREFIX)?, value)))
-        .filter(|(_, rest, _)| !is_service_link(rest))
+        .filter(|(_, rest, _)| !is_service_link(rest) && *rest != TOKEN)
         .collect();
     ours.sort();
     for (name, rest, text) in ours {

@@ -4,6 +4,7 @@
 //! load      lays defaults, files, variables and arguments over each other (figment), the only reader of them
 //!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
 //! decode    walks the merged tree by reader and kind
+//! replica   what a shared store needs of the machine: a name, the file of a password
 //! schema    files of schemas that routes name
 //! raw       what the files say
 //! flags     the flags file, a document of its own
@@ -25,6 +26,7 @@ pub mod load;
 pub mod problem;
 pub mod raw;
 mod reader;
+mod replica;
 mod schema;
 #[cfg(test)]
 mod tests;

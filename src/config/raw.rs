@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod store;
 mod words;
 
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -37,6 +39,8 @@ pub struct RawConfig {
     pub listen: RawListen,
     /// `[admin] address`
     pub admin: Located<SocketAddr>,
+    /// `[admin] tokens`: whom they were given to, and their SHA-256.
+    pub admin_tokens: Vec<(String, [u8; 32])>,
     /// `[upstream.NAME]`, sorted by name.
     pub upstreams: Vec<RawUpstream>,
     /// `[rpc]`
@@ -174,6 +178,8 @@ pub struct RawRollout {
     pub flags: Option<Located<PathBuf>>,
     /// `state`: a folder, resolved against the folder of the main file.
     pub state: Located<PathBuf>,
+    /// `store`: the server that replicas share, in place of files in `state`.
+    pub store: Option<RawStore>,
     /// `default.rest`
     pub default_rest: Option<Located<Stage>>,
     /// `default.rpc`

@@ -1,17 +1,33 @@
-//! Flips: changes of flags at run time, laid over the flags file and kept on disk.
+//! What changes at run time, kept where a restart and other replicas find it.
 //!
 //! ```text
-//! flip   a flip, and what the flags are with the flips over them (pure)
-//! disk   the state folder: one owner, one file, replaced whole
+//! choice   a store: a file or a shared one, with the same contract
+//! state    what lies in it: texts with revisions, reports, health
+//! error    why it fails
+//! file     the state folder of one process: `rollout.json`, `watch.json`
+//! shared   Redis or Valkey, for many replicas
+//! folder   one owner, and files that are replaced whole
+//! layout   JSON for people
+//! record   a report as it is stored
+//! legacy   `flips.json` of earlier versions
 //! ```
 //!
-//! Laws: a flip is on disk before it is said to be made; one on a flag that was edited or removed since is
-//! dropped and said so; what cannot be read is never thrown away.
+//! Laws: what is said to be stored survives `kill -9`; nobody overwrites what he has not seen; what cannot be read is
+//! never thrown away.
 
-mod disk;
-mod flip;
-#[cfg(test)]
-mod tests;
+mod choice;
+mod error;
+mod file;
+mod folder;
+mod layout;
+mod legacy;
+mod record;
+mod shared;
+mod state;
 
-pub use disk::{Damage, FlipStore, StoreError};
-pub use flip::{Applied, DropReason, Flip, apply};
+pub use choice::{Settings, Store};
+pub use error::{CommitError, Damage, StoreError, Unreachable};
+pub use file::FileStore;
+pub use legacy::{Flip, legacy};
+pub use shared::{SharedSettings, SharedStore};
+pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, Report, Reports, Versioned, boot};

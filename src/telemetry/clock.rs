@@ -65,6 +65,12 @@ pub fn unix_seconds(at: SystemTime) -> f64 {
     )
 }
 
+/// Whole milliseconds since 1970; none before it.
+#[must_use]
+pub fn millis(at: SystemTime) -> u64 {
+    u64::try_from(unix_milliseconds(at)).unwrap_or(0)
+}
+
 /// Whole milliseconds since 1970, rounded down. Times that an `i64` cannot hold are the last one that it can.
 fn unix_milliseconds(at: SystemTime) -> i64 {
     let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);

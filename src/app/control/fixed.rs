@@ -4,7 +4,7 @@ use crate::config::raw::RawConfig;
 
 /// All of that by its key, as the files say it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fixed([(&'static str, String); 6]);
+pub(super) struct Fixed([(&'static str, String); 8]);
 
 impl Fixed {
     pub(super) fn of(config: &RawConfig) -> Self {
@@ -16,6 +16,8 @@ impl Fixed {
                 "rollout.state",
                 config.rollout.state.value.display().to_string(),
             ),
+            ("admin.tokens", format!("{:?}", config.admin_tokens)),
+            ("rollout.store", format!("{:?}", config.rollout.store)),
             ("log.format", format!("{:?}", config.log.format.value)),
             ("log.level", config.log.level.value.as_str().to_owned()),
         ])
@@ -44,6 +46,8 @@ pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
     listen.address.clone_from(&before.address);
     listen.workers.clone_from(&before.workers);
     config.admin = started.admin.clone();
+    config.admin_tokens.clone_from(&started.admin_tokens);
+    config.rollout.store.clone_from(&started.rollout.store);
     config.rollout.state = started.rollout.state.clone();
     config.log = started.log.clone();
 }

@@ -21,7 +21,43 @@ pub(super) struct Guards {
     pub(super) watched: BTreeMap<String, Watched>,
     pub(super) summed: Summed,
     /// How often a guard has taken a flag back, or would have.
-    pub(super) trips: BTreeMap<(String, &'static str, &'static str), u64>,
+    trips: BTreeMap<(String, &'static str, &'static str), u64>,
+}
+
+/// How often the guard of a flag has taken it back, or would have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardTrips {
+    /// The flag.
+    pub flag: String,
+    /// The limit that was exceeded.
+    pub limit: &'static str,
+    /// `act` or `dry_run`.
+    pub mode: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
+impl Guards {
+    pub(super) fn trips(&self) -> Vec<GuardTrips> {
+        let trips = self.trips.iter();
+        trips
+            .map(|((flag, limit, mode), count)| GuardTrips {
+                flag: flag.clone(),
+                limit,
+                mode,
+                count: *count,
+            })
+            .collect()
+    }
+
+    /// What each guard said last.
+    pub(super) fn rulings(&self) -> Vec<(String, &'static str)> {
+        let watched = self.watched.iter();
+        let rulings = watched.filter_map(|(flag, watched)| Some((flag, watched.ruling()?)));
+        rulings
+            .map(|(flag, ruling)| (flag.clone(), ruling.as_str()))
+            .collect()
+    }
 }
 
 /// One flag.

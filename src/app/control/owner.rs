@@ -6,13 +6,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
+use super::changes::Made;
+use super::reports::Counts;
 use super::sharing::Synced;
-use super::{Control, Polled, Reloads};
+use super::{Control, Facts, Polled};
 use crate::domain::plan::Plan;
 use crate::server::admin::{
     Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
 };
-use crate::telemetry::clock::{now, wall};
+use crate::telemetry::clock::{millis, now, wall};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -21,16 +23,20 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// How often a shared store is asked whether another replica has changed something; well under the second within which
 /// a flip must act everywhere.
 const SYNC_EVERY: Duration = Duration::from_millis(250);
+/// How often guards look at what was counted.
+const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 /// How long the workers may take for a plan or for their counts; less than the asker waits.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M> {
+pub struct Hooks<I, M, C> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
     pub metrics: M,
+    /// Tells what every worker has counted, for guards and for usage.
+    pub counts: C,
 }
 
 /// Whether every worker has the plan in force.
@@ -47,9 +53,9 @@ enum Phase {
     Draining,
 }
 
-struct Owner<I, M> {
+struct Owner<I, M, C> {
     control: Control,
-    hooks: Hooks<I, M>,
+    hooks: Hooks<I, M, C>,
     /// The plan that the workers were given last.
     offered: Arc<Plan>,
     installed: Installed,
@@ -60,10 +66,14 @@ struct Owner<I, M> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M>(control: Control, mut commands: mpsc::Receiver<Command>, hooks: Hooks<I, M>)
-where
+pub async fn own<I, M, C>(
+    control: Control,
+    mut commands: mpsc::Receiver<Command>,
+    hooks: Hooks<I, M, C>,
+) where
     I: AsyncFn(Arc<Plan>),
-    M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    M: AsyncFn(Arc<Plan>, Facts) -> String,
+    C: AsyncFn() -> Counts,
 {
     let mut owner = Owner {
         offered: control.plan(),
@@ -76,6 +86,8 @@ where
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut syncs = time::interval_at(now() + SYNC_EVERY, SYNC_EVERY);
     syncs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut observations = time::interval_at(now() + OBSERVE_EVERY, OBSERVE_EVERY);
+    observations.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         // Every branch is cancel-safe: nothing is taken from the channel or an interval unless it is handled.
         tokio::select! {
@@ -88,15 +100,17 @@ where
                     looks.reset_after(SETTLE);
                 }
             }
+            _ = observations.tick() => owner.observe().await,
             _ = syncs.tick(), if owner.control.is_shared() => owner.sync().await,
         }
     }
 }
 
-impl<I, M> Owner<I, M>
+impl<I, M, C> Owner<I, M, C>
 where
     I: AsyncFn(Arc<Plan>),
-    M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    M: AsyncFn(Arc<Plan>, Facts) -> String,
+    C: AsyncFn() -> Counts,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -113,7 +127,12 @@ where
                 self.follow(reloaded).await;
                 tell(reply, reloaded);
             }
-            Command::Drain => self.phase = Phase::Draining,
+            Command::Drain => {
+                self.phase = Phase::Draining;
+                // The workers are still there to tell.
+                self.observe().await;
+                self.control.leave(millis(wall())).await;
+            }
         }
     }
 
@@ -139,6 +158,21 @@ where
         match self.control.sync().await {
             Synced::Swapped => self.install_if_new().await,
             Synced::Quiet => {}
+        }
+    }
+
+    /// Takes what was counted, and does what the guards say.
+    async fn observe(&mut self) {
+        let counts = (self.hooks.counts)();
+        // What is not told now is told the next time.
+        let Ok(counts) = time::timeout(WORKERS_TIMEOUT, counts).await else {
+            return;
+        };
+        let at = wall();
+        self.control.report(counts, at).await;
+        match self.control.observe(at).await {
+            Made::Swapped => self.install_if_new().await,
+            Made::Already => {}
         }
     }
 
@@ -179,7 +213,7 @@ where
     }
 
     async fn metrics(&self, reply: oneshot::Sender<String>) {
-        let page = (self.hooks.metrics)(self.control.plan(), self.control.reloads());
+        let page = (self.hooks.metrics)(self.control.plan(), self.control.facts());
         match time::timeout(WORKERS_TIMEOUT, page).await {
             Ok(page) => tell(reply, page),
             // The asker learns it from the reply that is dropped.

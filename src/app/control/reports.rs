@@ -1,5 +1,6 @@
 //! What this process has counted, left where a restart and other replicas find it, and what all have counted.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -7,54 +8,185 @@ use serde::{Deserialize, Serialize};
 use super::Control;
 use super::guards::Watched;
 use crate::config::raw::RawConfig;
+use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::{Source, Tallies};
 use crate::store::{CommitError, Report, Reports, boot};
 use crate::telemetry::clock::millis;
 
-/// How often a report is written into a folder; to a server it goes at each look, for the guards of all replicas rule
-/// on the counts of all.
+/// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
+/// the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
 /// A process whose report is older has ended, and its report is folded into the archive.
 const GONE_AFTER_MS: u64 = 300_000;
-
-/// Who reports, and when last.
-#[derive(Debug)]
-pub(super) struct Reporting {
-    own: Source,
-    since: u64,
-    left: Option<u64>,
-    /// What other processes have left, as far as this one knows.
-    others: Vec<Counted>,
-    archive: Counted,
-}
-
-/// What one process has counted, as it is stored.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Counted {
-    tallies: Tallies,
-    guards: std::collections::BTreeMap<String, Watched>,
-}
+/// Who reports where nobody shares the store.
+const ALONE: &str = "local";
 
 /// What this process has counted since it began.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// By the names of guarded flags.
     pub tallies: Tallies,
+    /// Who called what.
+    pub usage: Usage,
+}
+
+/// Who reports, when last, and what the others have left.
+#[derive(Debug)]
+pub(super) struct Reporting {
+    own: Source,
+    left: Option<u64>,
+    /// What others have counted, those that are gone among them.
+    others: Usage,
+    counts: Counts,
+}
+
+/// What one process has counted, as it is stored. What is gone for good has left its usage only.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Counted {
+    tallies: Tallies,
+    guards: BTreeMap<String, Watched>,
+    usage: Usage,
 }
 
 impl Reporting {
-    pub(super) fn of(config: &RawConfig, at: SystemTime) -> Reporting {
+    pub(super) fn of(config: &RawConfig) -> Reporting {
+        let store = config.rollout.store.as_ref();
+        let replica = store.map_or_else(|| ALONE.to_owned(), |store| store.replica.value.clone());
         Reporting {
-            own: (config.rollout.replica.value.clone(), boot()),
-            since: millis(at),
+            own: (replica, boot()),
             left: None,
-            others: Vec::new(),
-            archive: Counted::default(),
+            others: Usage::default(),
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Control {
+    /// Takes what this process has counted, leaves it in the store where it is time to, and takes what others have
+    /// left there.
+    pub async fn report(&mut self, counts: Counts, at: SystemTime) {
+        let own = self.reporting.own.clone();
+        self.guards.summed.update(own, counts.tallies.clone());
+        self.reporting.counts = counts;
+        let now = millis(at);
+        let left = self.reporting.left;
+        let is_due = left.is_none_or(|left| now.saturating_sub(left) >= WRITE_EVERY_MS);
+        if is_due || self.is_shared() {
+            self.leave(now).await;
         }
     }
 
-    fn is_due(&self, at: u64, shared: bool) -> bool {
-        shared || self.left.is_none_or(|left| at.saturating_sub(left) >= WRITE_EVERY_MS)
+    /// Leaves the report now, whatever the time: the process is about to end.
+    pub async fn leave(&mut self, now: u64) {
+        let counted = Counted {
+            tallies: self.reporting.counts.tallies.clone(),
+            guards: self.guards.watched.clone(),
+            usage: self.reporting.counts.usage.clone(),
+        };
+        let Ok(text) = serde_json::to_string(&counted) else {
+            return;
+        };
+        let (replica, boot) = self.reporting.own.clone();
+        let report = Report {
+            replica,
+            boot,
+            at: now,
+            text,
+        };
+        // Where the store is away, readiness tells; the counts are there the next time.
+        if let Ok(reports) = self.store.exchange(&report).await {
+            self.take_reports(reports, now).await;
+        }
     }
+
+    async fn take_reports(&mut self, reports: Reports, now: u64) {
+        let Reports { archive, reports } = reports;
+        let first = self.reporting.left.is_none();
+        self.reporting.left = Some(now);
+        let archived = read(&archive.text).usage;
+        let read: Vec<(Report, Counted)> = reports
+            .into_iter()
+            .map(|report| (read(&report.text), report))
+            .map(|(counted, report)| (report, counted))
+            .collect();
+        if first {
+            self.remember_guards(&read);
+        }
+        let sources = read.iter().map(|(report, counted)| {
+            let source = (report.replica.clone(), report.boot.clone());
+            (source, counted.tallies.clone())
+        });
+        self.guards.summed.take(sources);
+        let others = read.iter().filter(|(report, _)| !self.is_own(report));
+        let mut usage = archived.clone();
+        for (_, counted) in others {
+            usage.merge(&counted.usage);
+        }
+        self.reporting.others = usage;
+        self.fold((archive.revision, archived), read, now).await;
+    }
+
+    fn is_own(&self, report: &Report) -> bool {
+        (&report.replica, &report.boot) == (&self.reporting.own.0, &self.reporting.own.1)
+    }
+
+    /// What guards knew when the last process ended, or know on another replica.
+    fn remember_guards(&mut self, read: &[(Report, Counted)]) {
+        let others = read.iter().filter(|(report, _)| !self.is_own(report));
+        let newest = others.max_by_key(|(report, _)| report.at);
+        if let Some((_, counted)) = newest {
+            for (flag, watched) in &counted.guards {
+                let known = self.guards.watched.entry(flag.clone());
+                known.or_insert_with(|| watched.clone());
+            }
+        }
+    }
+
+    /// Folds the reports of processes that have ended into the archive. Whoever is first does it for all.
+    async fn fold(
+        &mut self,
+        (revision, mut usage): (u64, Usage),
+        read: Vec<(Report, Counted)>,
+        now: u64,
+    ) {
+        // Nobody else is in the folder of a process, so whoever was there before has ended.
+        let patience = if self.is_shared() { GONE_AFTER_MS } else { 0 };
+        let gone: Vec<(Report, Counted)> = read
+            .into_iter()
+            .filter(|(report, _)| !self.is_own(report) && now.saturating_sub(report.at) >= patience)
+            .collect();
+        if gone.is_empty() {
+            return;
+        }
+        for (_, counted) in &gone {
+            usage.merge(&counted.usage);
+        }
+        let archive = Counted {
+            usage,
+            ..Counted::default()
+        };
+        let Ok(text) = serde_json::to_string(&archive) else {
+            return;
+        };
+        let reports: Vec<Report> = gone.into_iter().map(|(report, _)| report).collect();
+        match self.store.fold(revision, &text, &reports).await {
+            // Another replica was first, or the store is away: the reports are there the next time.
+            Ok(()) | Err(CommitError::Conflict(_)) => {}
+            Err(CommitError::Store(error)) => tracing::warn!(%error, "reports could not be folded"),
+        }
+    }
+
+    /// Who called what, on all replicas, since anybody watched.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.reporting.others.clone();
+        usage.merge(&self.reporting.counts.usage);
+        usage
+    }
+}
+
+/// What a version of another form has left counts as nothing.
+fn read(text: &str) -> Counted {
+    serde_json::from_str(text).unwrap_or_default()
 }

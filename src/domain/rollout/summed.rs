@@ -23,16 +23,26 @@ impl Summed {
     pub fn take(&mut self, reports: impl IntoIterator<Item = (Source, Tallies)>) -> &Tallies {
         let mut now = BTreeMap::new();
         for (source, tallies) in reports {
-            let before = self.last.get(&source);
-            for (flag, tally) in &tallies {
-                let earlier = before.and_then(|before| before.get(flag));
-                let news = earlier.map_or_else(|| tally.clone(), |earlier| tally.since(earlier));
-                self.total.entry(flag.clone()).or_default().add(&news);
-            }
+            self.count(&source, &tallies);
             now.insert(source, tallies);
         }
         self.last = now;
         &self.total
+    }
+
+    /// Adds what is new in the report of one process.
+    pub fn update(&mut self, source: Source, tallies: Tallies) {
+        self.count(&source, &tallies);
+        self.last.insert(source, tallies);
+    }
+
+    fn count(&mut self, source: &Source, tallies: &Tallies) {
+        let before = self.last.get(source);
+        for (flag, tally) in tallies {
+            let earlier = before.and_then(|before| before.get(flag));
+            let news = earlier.map_or_else(|| tally.clone(), |earlier| tally.since(earlier));
+            self.total.entry(flag.clone()).or_default().add(&news);
+        }
     }
 
     /// The sum so far.
@@ -75,7 +85,7 @@ mod tests {
         // `b` ends, and `a` is started again.
         summed.take([(source("a", "2"), calls(1))]);
         assert_eq!(total(&summed), 9);
-        summed.take([(source("a", "2"), calls(4))]);
+        summed.update(source("a", "2"), calls(4));
         assert_eq!(total(&summed), 12);
     }
 }

@@ -17,6 +17,7 @@ use tokio::time;
 use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
+use crate::server::admin::token::{Barred, Tokens};
 use crate::domain::rollout::standing::Change;
 use crate::server::admin::{Asked, Command, Readiness, decode};
 
@@ -35,6 +36,8 @@ const JSON: &str = "application/json";
 pub struct Admin {
     /// Where it listens: decides which hosts it answers to, and whether its API is open.
     pub address: SocketAddr,
+    /// Who may use the API; where there are none, everybody on this machine.
+    pub tokens: Tokens,
     /// The way to the owner of the state.
     pub control: mpsc::Sender<Command>,
 }
@@ -59,7 +62,7 @@ impl Admin {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         admit(self.address, &head.uri, &head.headers)?;
-        self.open(head.uri.path())?;
+        let bearer = self.open(head)?;
         match parse(&head.method, head.uri.path())? {
             Target::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),
             Target::Readiness => Ok(readiness(&self.ask(Command::Ready).await?)),
@@ -83,6 +86,7 @@ impl Admin {
             Target::Flip(name) => {
                 is_json(head)?;
                 let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
+                let signed = decode::vouched(signed, bearer);
                 let flag = name;
                 let change = Change::Flip { flag, stage, percent };
                 self.change(head, (change, signed)).await
@@ -92,7 +96,7 @@ impl Admin {
                 if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
                     is_json(head)?;
                 }
-                let signed = decode::signature(&body)?;
+                let signed = decode::vouched(decode::signature(&body)?, bearer);
                 self.change(head, (change, signed)).await
             }
             Target::History => Ok(ok(&self.ask(Command::History).await?)),
@@ -119,14 +123,16 @@ impl Admin {
         }
     }
 
-    /// The API has no access check of its own yet, so it is closed to other machines.
-    fn open(&self, path: &str) -> Result<(), Problem> {
-        if is_loopback(self.address.ip()) || !is_api(path) {
-            return Ok(());
+    /// Whose token a request to the API bears. Without tokens it is open on this machine, and closed to others.
+    fn open(&self, head: &Parts) -> Result<Option<&str>, Barred> {
+        if !is_api(head.uri.path()) {
+            return Ok(None);
         }
-        let detail = "the API is closed on an address that other machines can reach; \
-                      set `admin.address` to a loopback address to use it";
-        Err(Problem::new(StatusCode::FORBIDDEN, detail))
+        if self.tokens.is_empty() {
+            let open = is_loopback(self.address.ip());
+            return if open { Ok(None) } else { Err(Barred::Closed) };
+        }
+        self.tokens.bearer(&head.headers).map(Some)
     }
 
     async fn ask<T>(

@@ -72,6 +72,16 @@ pub(super) fn signature(body: &Bytes) -> Result<Signed, Vec<BodyProblem>> {
     }
 }
 
+/// Who asks, as the token says; whoever says another name is told as well.
+pub(super) fn vouched((who, why): Signed, bearer: Option<&str>) -> Signed {
+    let who = match bearer {
+        None => who,
+        Some(name) if who == NAMELESS || who == name => name.to_owned(),
+        Some(name) => format!("{name} ({who})"),
+    };
+    (who, why)
+}
+
 fn said(who: Option<String>) -> String {
     who.unwrap_or_else(|| NAMELESS.to_owned())
 }
@@ -288,6 +298,15 @@ mod tests {
             assert_eq!(said.len(), 1, "{body}");
             assert!(said[0].starts_with("body: "), "{said:?}");
         }
+    }
+
+    #[test]
+    fn the_bearer_of_a_token_is_named_whatever_he_says() {
+        let vouched = |who: &str, bearer| vouched((who.to_owned(), None), bearer).0;
+        assert_eq!(vouched("bob", None), "bob");
+        assert_eq!(vouched("admin api", Some("anna")), "anna");
+        assert_eq!(vouched("anna", Some("anna")), "anna");
+        assert_eq!(vouched("bob", Some("anna")), "anna (bob)");
     }
 
     #[test]

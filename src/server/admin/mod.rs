@@ -29,6 +29,7 @@ mod gate;
 mod problem;
 mod serve;
 mod target;
+mod token;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -36,5 +37,6 @@ mod view;
 pub use answer::Admin;
 pub use command::{Asked, Command, Readiness, Refusal, Reloaded, StillMissing};
 pub use serve::serve;
+pub use token::Tokens;
 pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, RampView};
 pub use view::{PlanView, RouteView, UpstreamView};

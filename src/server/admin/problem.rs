@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::server::admin::Refusal;
 use crate::server::admin::decode::BodyProblem;
 use crate::server::admin::gate::Denied;
 use crate::server::admin::target::Lost;
+use crate::server::admin::token::Barred;
 
 /// A refusal.
 #[derive(Debug)]
@@ -59,6 +60,10 @@ impl Problem {
             problems: &self.problems,
         };
         let mut response = json(self.status, "application/problem+json", &document);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
         if let Some(allow) = self.allow {
             let allow = HeaderValue::from_static(allow);
             response.headers_mut().insert(ALLOW, allow);
@@ -109,6 +114,16 @@ impl From<Denied> for Problem {
             Denied::ForeignHost | Denied::ForeignOrigin => StatusCode::FORBIDDEN,
         };
         Problem::new(status, denied.to_string())
+    }
+}
+
+impl From<Barred> for Problem {
+    fn from(barred: Barred) -> Self {
+        let status = match barred {
+            Barred::Closed => StatusCode::FORBIDDEN,
+            Barred::Missing | Barred::Unknown => StatusCode::UNAUTHORIZED,
+        };
+        Problem::new(status, barred.to_string())
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time;
 
-use crate::server::admin::{Admin, Command};
+use crate::server::admin::{Admin, Command, Tokens};
 
 /// One more waits in the backlog of the listener.
 const MAX_CONNECTIONS: usize = 64;
@@ -40,11 +40,15 @@ type Closing = watch::Receiver<()>;
 /// When the listener has no address.
 pub async fn serve(
     listener: TcpListener,
-    control: mpsc::Sender<Command>,
+    (control, tokens): (mpsc::Sender<Command>, Tokens),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let admin = Arc::new(Admin { address, control });
+    let admin = Arc::new(Admin {
+        address,
+        tokens,
+        control,
+    });
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);

@@ -425,7 +425,11 @@ async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
 async fn an_owner_that_does_not_answer_is_503() {
     let (control, mut commands) = mpsc::channel(1);
     let address = LOOPBACK.parse().unwrap();
-    let admin = Admin { address, control };
+    let admin = Admin {
+        address,
+        tokens: Tokens::default(),
+        control,
+    };
     let slow = within(admin.answer(empty(request("GET", "/api/v1/flags")))).await;
     let (status, problem) = read(slow).await;
     assert_eq!(status, 503);

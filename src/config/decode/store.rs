@@ -1,0 +1,67 @@
+//! `[rollout.store]`: where replicas share what changes at run time.
+//!
+//! No message shows the address, which may hold a password.
+
+use std::time::Duration;
+
+use super::file;
+use crate::config::kind::{Found, Wrong, cut, name, string, timeout};
+use crate::config::raw::{RawStore, StoreUrl, StoreUrlError};
+use crate::config::reader::Table;
+use crate::config::replica::host_name;
+
+const PREFIX: &str = "dualgauge";
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// Less than somebody waits who flips a flag.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(super) fn store(table: &mut Table<'_>) -> Option<RawStore> {
+    let url = table.require("url", url);
+    let password_file = table.get("password_file", file);
+    let prefix = table.get_or("prefix", prefix, PREFIX.to_owned());
+    let timeout = table.get_or("timeout", short_timeout, TIMEOUT);
+    let replica = table.get_or("replica", name, host_name());
+    Some(RawStore {
+        url: url?,
+        password_file,
+        prefix: prefix?,
+        timeout: timeout?,
+        replica: replica?,
+    })
+}
+
+fn url(found: Found<'_>) -> Result<StoreUrl, Wrong> {
+    StoreUrl::parse(&string(found)?).map_err(|error| match error {
+        StoreUrlError::Tls => Wrong::new(
+            "TLS to the store is not supported in this version; write `redis://`, and lead it through a tunnel where \
+             the network is not to be trusted",
+        ),
+        StoreUrlError::Shape => Wrong::new(
+            "this is no address of a store; write one such as `redis://127.0.0.1:6379/0` or \
+             `redis+unix:///run/redis/redis.sock?db=0`",
+        ),
+    })
+}
+
+/// What stands before every key: nothing that a pattern of keys or a hash tag would read.
+fn prefix(found: Found<'_>) -> Result<String, Wrong> {
+    const LONGEST: usize = 64;
+    let prefix = string(found)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/');
+    if (1..=LONGEST).contains(&prefix.len()) && prefix.chars().all(plain) {
+        return Ok(prefix);
+    }
+    Err(Wrong::new(format!(
+        "`{}` is no prefix; write 1 to {LONGEST} letters, digits, `.`, `_`, `-`, `:` or `/`",
+        cut(&prefix)
+    )))
+}
+
+fn short_timeout(found: Found<'_>) -> Result<Duration, Wrong> {
+    let timeout = timeout(found)?;
+    if timeout <= LONGEST_TIMEOUT {
+        return Ok(timeout);
+    }
+    let wrong = "somebody who flips a flag does not wait as long for the store; write at most `2s`";
+    Err(Wrong::new(wrong))
+}

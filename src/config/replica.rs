@@ -1,0 +1,44 @@
+//! What `[rollout.store]` leaves to the machine: the name of a replica, and the file of the password.
+
+use std::fs;
+use std::path::Path;
+
+use crate::config::problem::Problem;
+use crate::config::raw::RawStore;
+
+/// What a replica is called unless it is said: as its host.
+pub(super) fn host_name() -> String {
+    let host = gethostname::gethostname();
+    let plain = |c: char| !c.is_whitespace() && !c.is_control();
+    let name: String = host
+        .to_string_lossy()
+        .chars()
+        .filter(|c| plain(*c))
+        .collect();
+    if name.is_empty() {
+        return "replica".to_owned();
+    }
+    name
+}
+
+/// Puts the password of its file into the address.
+pub(super) fn read_password(store: &mut RawStore, folder: &Path) -> Result<(), Problem> {
+    let Some(file) = &mut store.password_file else {
+        return Ok(());
+    };
+    file.value = folder.join(&file.value);
+    let text = fs::read_to_string(&file.value).map_err(|error| {
+        let shown = file.value.display();
+        file.problem(format!("`{shown}` cannot be read: {error}"))
+    })?;
+    if store.url.value.password().is_some() {
+        let both = "`rollout.store.url` has a password already; write one of the two";
+        return Err(file.problem(both));
+    }
+    let password = text.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        return Err(file.problem(format!("`{}` is empty", file.value.display())));
+    }
+    store.url.value = store.url.value.clone().with_password(password);
+    Ok(())
+}

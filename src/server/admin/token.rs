@@ -1,0 +1,106 @@
+//! Who may use the API: the bearer of a token (RFC 6750 §2.1), of which only the hash is kept.
+
+use http::header::{AUTHORIZATION, HeaderMap};
+use sha2::{Digest, Sha256};
+
+/// The tokens of the API, each with the name of whom it was given to.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<(String, [u8; 32])>);
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.0.iter().map(|(name, _)| name);
+        f.debug_tuple("Tokens").field(&names.collect::<Vec<_>>()).finish()
+    }
+}
+
+/// Why a request may not use the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Barred {
+    /// Nobody has a token.
+    #[error(
+        "the API is closed on an address that other machines can reach; give it tokens with \
+         `[admin] tokens = {{ NAME = \"sha256:…\" }}`, or set `admin.address` to a loopback address"
+    )]
+    Closed,
+    /// The request bears none.
+    #[error("send `Authorization: Bearer TOKEN`")]
+    Missing,
+    /// It bears one that nobody was given.
+    #[error("the token is none of those that were given out")]
+    Unknown,
+}
+
+impl Tokens {
+    /// The tokens with these names and SHA-256 digests.
+    #[must_use]
+    pub fn new(tokens: Vec<(String, [u8; 32])>) -> Tokens {
+        Tokens(tokens)
+    }
+
+    /// Whether there is any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whose token a request bears.
+    pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&str, Barred> {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(Barred::Missing);
+        };
+        let bytes = value.as_bytes();
+        let scheme = bytes.split_at_checked(7).ok_or(Barred::Missing)?;
+        let (scheme, token) = scheme;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") {
+            return Err(Barred::Missing);
+        }
+        let digest: [u8; 32] = Sha256::digest(token.trim_ascii()).into();
+        // Every token is looked at to its end, so that the time tells nothing.
+        let mut bearer = None;
+        for (name, known) in &self.0 {
+            if same(&digest, known) {
+                bearer = Some(name.as_str());
+            }
+        }
+        bearer.ok_or(Barred::Unknown)
+    }
+}
+
+/// Compares without stopping at the first difference.
+fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let differences = one.iter().zip(other).map(|(one, other)| one ^ other);
+    std::hint::black_box(differences.fold(0, |all, difference| all | difference)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_the_bearer_of_a_token_is_known() {
+        let digest = |text: &str| Sha256::digest(text).into();
+        let tokens = Tokens::new(vec![
+            ("anna".to_owned(), digest("secret")),
+            ("ben".to_owned(), digest("other")),
+        ]);
+        let bearer = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+            }
+            tokens.bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(bearer(&["Bearer secret"]).as_deref(), Ok("anna"));
+        assert_eq!(bearer(&["bearer other "]).as_deref(), Ok("ben"));
+        for missing in [&[][..], &["secret"], &["Basic secret"], &["Bearer secret", "Bearer secret"]] {
+            assert_eq!(bearer(missing), Err(Barred::Missing), "{missing:?}");
+        }
+        for unknown in ["Bearer secre", "Bearer ", "Bearer Secret"] {
+            assert_eq!(bearer(&[unknown]), Err(Barred::Unknown), "{unknown}");
+        }
+        assert!(!format!("{tokens:?}").contains("secret") && format!("{tokens:?}").contains("anna"));
+    }
+}

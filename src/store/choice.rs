@@ -1,0 +1,150 @@
+//! A store, wherever it lies.
+
+use std::path::PathBuf;
+
+use crate::config::raw::RawRollout;
+use crate::store::error::{CommitError, StoreError};
+use crate::store::file::FileStore;
+use crate::store::shared::{SharedSettings, SharedStore};
+use crate::store::state::{Health, Report, Reports, Versioned};
+
+/// Where the store is to lie.
+#[derive(Debug, Clone)]
+pub enum Settings {
+    /// In a folder that this process has for itself.
+    File {
+        /// The folder; it is made where it is missing.
+        folder: PathBuf,
+    },
+    /// On a server that many replicas share.
+    Shared(SharedSettings),
+}
+
+impl Settings {
+    /// As the configuration says: on the server of `rollout.store`, or in the folder `rollout.state`.
+    #[must_use]
+    pub fn of(rollout: &RawRollout) -> Settings {
+        match &rollout.store {
+            None => Settings::File {
+                folder: rollout.state.value.clone(),
+            },
+            Some(store) => Settings::Shared(SharedSettings {
+                server: store.url.value.server().clone(),
+                prefix: store.prefix.value.clone(),
+                timeout: store.timeout.value,
+            }),
+        }
+    }
+}
+
+/// What changes at run time: a state, and what the processes have counted.
+///
+/// It may work on files between its waits, so it belongs on no thread that serves calls. Every call may be dropped
+/// while it waits, and may be made again.
+#[derive(Debug)]
+pub enum Store {
+    /// In a folder.
+    File(FileStore),
+    /// On a server.
+    Shared(SharedStore),
+}
+
+impl Store {
+    /// Takes the folder and reads its files; of a server nothing is asked yet, so that one which is away shows at the
+    /// first [`Store::read`].
+    ///
+    /// # Errors
+    /// [`StoreError`] where the folder belongs to another process, the system refuses, or a file is damaged.
+    pub async fn open(settings: &Settings) -> Result<Store, StoreError> {
+        Ok(match settings {
+            Settings::File { folder } => Store::File(FileStore::open(folder)?),
+            Settings::Shared(settings) => Store::Shared(SharedStore::open(settings)?),
+        })
+    }
+
+    /// The state, or `None` where it is still at the revision that is known.
+    ///
+    /// # Errors
+    /// [`StoreError::Forgot`] where the store is behind that revision; others where it fails.
+    pub async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
+        match self {
+            Store::File(store) => store.read(known),
+            Store::Shared(store) => store.read(known).await,
+        }
+    }
+
+    /// Replaces the state by a JSON text if its revision is still the expected one. Tells the new revision, which is
+    /// the next one.
+    ///
+    /// # Errors
+    /// [`CommitError::Conflict`] where somebody else was first. With [`CommitError::Store`] the text may be stored
+    /// all the same; the same call again tells, and never stores it twice.
+    pub async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+        match self {
+            Store::File(store) => store.commit(expected, text),
+            Store::Shared(store) => store.commit(expected, text).await,
+        }
+    }
+
+    /// Gives a store that has forgotten its state back, unless somebody has been faster: it is written only over a
+    /// lower revision. [`Store::read`] tells what is there then.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store fails.
+    pub async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        match self {
+            Store::File(store) => store.restore(good),
+            Store::Shared(store) => store.restore(good).await,
+        }
+    }
+
+    /// Leaves the report of this process in place of its last one, and tells everybody's.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store fails.
+    pub async fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+        match self {
+            Store::File(store) => store.exchange(own),
+            Store::Shared(store) => store.exchange(own).await,
+        }
+    }
+
+    /// Replaces the archive by a JSON text if its revision is still the expected one, and removes the reports that
+    /// were folded into it, in one step. Nothing happens where one of them was removed or left anew since.
+    ///
+    /// # Errors
+    /// [`CommitError::Conflict`] with the archive where it or a report has changed: exchange again. That is also
+    /// what is told of a fold that was made, but whose answer was lost.
+    pub async fn fold(
+        &mut self,
+        expected: u64,
+        text: &str,
+        folded: &[Report],
+    ) -> Result<(), CommitError> {
+        match self {
+            Store::File(store) => store.fold(expected, text, folded),
+            Store::Shared(store) => store.fold(expected, text, folded).await,
+        }
+    }
+
+    /// Gives a store that has no archive any more its archive back. An older archive is left alone: the reports that
+    /// were folded since are then there as well.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store fails.
+    pub async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        match self {
+            Store::File(store) => store.restore_archive(good),
+            Store::Shared(store) => store.restore_archive(good).await,
+        }
+    }
+
+    /// How the store fares.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        match self {
+            Store::File(store) => store.health(),
+            Store::Shared(store) => store.health(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The store of one process: `rollout.json` and `watch.json` in the state folder, each replaced whole.
+//!
+//! What was stored is kept in memory too, since nobody else writes the files. They are laid out for people; a text
+//! without white space between its tokens comes back byte for byte.
+
+mod contents;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use crate::store::error::{CommitError, StoreError};
+use crate::store::folder::Folder;
+use crate::store::state::{Health, MOST_REPORTS, Report, Reports, Standing, Versioned, check};
+use crate::telemetry::clock::wall;
+use contents::Watch;
+
+const ROLLOUT: &str = "rollout.json";
+const WATCH: &str = "watch.json";
+
+/// The state and the counts on disk. Whoever holds this is the only owner of the state folder.
+#[derive(Debug)]
+pub struct FileStore {
+    folder: Folder,
+    state: Versioned,
+    watch: Watch,
+    flushed: Flushed,
+    standing: Standing,
+}
+
+/// Whether the state survives a loss of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flushed {
+    Yes,
+    /// It is in its place, but the folder could not be flushed.
+    NotYet,
+}
+
+impl FileStore {
+    /// Takes the state folder, which is made where it is missing, and reads what is in it.
+    ///
+    /// # Errors
+    /// [`StoreError`] where another process has the folder, the system refuses, or a file is damaged.
+    pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
+        let folder = Folder::take(folder)?;
+        folder.clean(ROLLOUT)?;
+        folder.clean(WATCH)?;
+        let damaged = |name: &str| {
+            let path = folder.file(name);
+            |source| StoreError::Damaged { path, source }
+        };
+        let state = match folder.read(ROLLOUT)? {
+            Some(text) => contents::read_state(&text).map_err(damaged(ROLLOUT))?,
+            None => Versioned::default(),
+        };
+        let watch = match folder.read(WATCH)? {
+            Some(text) => contents::read_watch(&text).map_err(damaged(WATCH))?,
+            None => Watch::default(),
+        };
+        Ok(FileStore {
+            folder,
+            state,
+            watch,
+            flushed: Flushed::Yes,
+            standing: Standing::default(),
+        })
+    }
+
+    pub(super) fn read(&self, known: u64) -> Result<Option<Versioned>, StoreError> {
+        let found = self.state.revision;
+        if found < known {
+            return Err(StoreError::Forgot { known, found });
+        }
+        Ok((found > known).then(|| self.state.clone()))
+    }
+
+    pub(super) fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+        check(text)?;
+        let found = self.state.revision;
+        let again = found == expected + 1 && self.state.text == text;
+        if again && self.flushed == Flushed::NotYet {
+            self.flush()?;
+            return Ok(found);
+        }
+        if found < expected {
+            let known = expected;
+            return Err(CommitError::Store(StoreError::Forgot { known, found }));
+        }
+        if found > expected {
+            return Err(CommitError::Conflict(self.state.clone()));
+        }
+        self.write_state(Versioned {
+            revision: expected + 1,
+            text: text.to_owned(),
+        })?;
+        Ok(expected + 1)
+    }
+
+    pub(super) fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        if self.state.revision >= good.revision {
+            return Ok(());
+        }
+        self.write_state(good.clone())
+    }
+
+    pub(super) fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+        check(&own.text)?;
+        let mut watch = self.watch.clone();
+        watch.reports.retain(|report| !report.is_of(own));
+        watch.reports.push_front(own.clone());
+        self.write_watch(watch)?;
+        let told = self.watch.reports.iter().take(MOST_REPORTS);
+        Ok(Reports {
+            archive: self.watch.archive.clone(),
+            reports: told.cloned().collect(),
+        })
+    }
+
+    pub(super) fn fold(
+        &mut self,
+        expected: u64,
+        text: &str,
+        folded: &[Report],
+    ) -> Result<(), CommitError> {
+        check(text)?;
+        let as_it_was = |report: &Report| {
+            let mut there = self.watch.reports.iter();
+            there.any(|other| other.is_of(report) && other.at == report.at)
+        };
+        if self.watch.archive.revision != expected || !folded.iter().all(as_it_was) {
+            return Err(CommitError::Conflict(self.watch.archive.clone()));
+        }
+        let left = self.watch.reports.iter();
+        let left = left.filter(|report| !folded.iter().any(|gone| gone.is_of(report)));
+        let watch = Watch {
+            archive: Versioned {
+                revision: expected + 1,
+                text: text.to_owned(),
+            },
+            reports: left.cloned().collect::<VecDeque<_>>(),
+        };
+        Ok(self.write_watch(watch)?)
+    }
+
+    pub(super) fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        if self.watch.archive.revision > 0 {
+            return Ok(());
+        }
+        let mut watch = self.watch.clone();
+        watch.archive = good.clone();
+        self.write_watch(watch)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.standing.health()
+    }
+
+    fn write_state(&mut self, state: Versioned) -> Result<(), StoreError> {
+        let written = self.folder.replace(ROLLOUT, &contents::state(&state));
+        self.standing.note(written, wall())?;
+        // From here on the file has this revision, whatever follows.
+        self.state = state;
+        self.flush()
+    }
+
+    fn write_watch(&mut self, watch: Watch) -> Result<(), StoreError> {
+        let written = self.folder.replace(WATCH, &contents::watch(&watch));
+        self.standing.note(written, wall())?;
+        self.watch = watch;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.flushed = Flushed::NotYet;
+        let flushed = self.folder.flush();
+        self.standing.note(flushed, wall())?;
+        self.flushed = Flushed::Yes;
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! The state folder: one owner, and files that are replaced whole.
+//!
+//! Laws: a file is as it was or as it was to become, whenever the process is killed or the power fails; what has
+//! been replaced survives both.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::store::error::StoreError;
+
+const LOCK: &str = "lock";
+
+/// The folder. Whoever holds this is its only owner.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Folder {
+    /// Takes the folder, which is made where it is missing.
+    pub(super) fn take(path: &Path) -> Result<Folder, StoreError> {
+        fs::create_dir_all(path).map_err(refused(path, "made"))?;
+        Ok(Folder {
+            path: path.to_path_buf(),
+            _lock: lock(path)?,
+        })
+    }
+
+    /// The path of a file in it.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Removes a replacement that was never finished, and so was never said to be stored.
+    pub(super) fn clean(&self, name: &str) -> Result<(), StoreError> {
+        let unfinished = self.unfinished(name);
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(refused(&unfinished, "removed")(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// What a file holds, if there is one.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.file(name);
+        match fs::read(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(refused(&path, "read")(error)),
+        }
+    }
+
+    /// Replaces a file whole. It is as it was where this fails, and it survives a loss of power once
+    /// [`Folder::flush`] has returned as well.
+    pub(super) fn replace(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
+        let unfinished = self.unfinished(name);
+        write(&unfinished, text).map_err(refused(&unfinished, "written"))?;
+        let path = self.file(name);
+        fs::rename(&unfinished, &path).map_err(refused(&path, "replaced"))
+    }
+
+    /// Makes what was replaced survive a loss of power.
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
+        File::open(&self.path)
+            .and_then(|folder| folder.sync_all())
+            .map_err(refused(&self.path, "flushed"))
+    }
+
+    /// What a replacement is called until it is complete.
+    fn unfinished(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.new"))
+    }
+}
+
+/// The error of an action that the system refuses.
+pub(super) fn refused(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |source| StoreError::Io {
+        path,
+        action,
+        source,
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK);
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    let file = options.open(&path).map_err(refused(&path, "opened"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(refused(&path, "locked")(error)),
+    }
+}
+
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}

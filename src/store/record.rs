@@ -1,0 +1,62 @@
+//! A report as it is stored, which is the same in a file and on a server.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::domain::json::Json;
+use crate::store::error::Damage;
+use crate::store::state::{DEPTH, Report};
+
+/// The form of a report; its text stands in it as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record<'t> {
+    at: u64,
+    replica: String,
+    boot: String,
+    #[serde(borrow)]
+    report: &'t RawValue,
+}
+
+/// The record of a report. It begins with [`beginning`].
+pub(super) fn record(report: &Report) -> String {
+    let quoted = |text: &str| text_of(&Json::string(text));
+    format!(
+        r#"{}"replica":{},"boot":{},"report":{}}}"#,
+        beginning(report),
+        quoted(&report.replica),
+        quoted(&report.boot),
+        report.text
+    )
+}
+
+/// By which the record of one time is told from those of other times, without reading it.
+pub(super) fn beginning(report: &Report) -> String {
+    format!(r#"{{"at":{},"#, report.at)
+}
+
+impl TryFrom<Record<'_>> for Report {
+    type Error = Damage;
+
+    fn try_from(record: Record<'_>) -> Result<Report, Damage> {
+        Ok(Report {
+            replica: record.replica,
+            boot: record.boot,
+            at: record.at,
+            text: compact(record.report)?,
+        })
+    }
+}
+
+/// A text without the layout that it may have got.
+pub(super) fn compact(text: &RawValue) -> Result<String, Damage> {
+    let text = Bytes::copy_from_slice(text.get().as_bytes());
+    let json = Json::parse(text, DEPTH).map_err(Damage::Text)?;
+    Ok(text_of(&json.compact()))
+}
+
+/// JSON is always UTF-8, so nothing is lost.
+fn text_of(json: &Json) -> String {
+    String::from_utf8_lossy(json.as_bytes()).into_owned()
+}

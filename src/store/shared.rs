@@ -1,0 +1,289 @@
+//! The store of many replicas: Redis or Valkey.
+//!
+//! ```text
+//! line     one connection, a time for every call, pauses while the server is away
+//! script   what the server runs in one step each
+//! ```
+//!
+//! Laws: a call ends within its timeout; a commit that was confirmed is on the server; one whose answer was lost is
+//! never made twice, and the same call again tells whether it was made.
+
+mod line;
+mod script;
+
+use std::fmt;
+use std::time::Duration;
+
+use redis::{Client, Cmd, ConnectionInfo, FromRedisValue};
+use sha2::{Digest, Sha256};
+
+use crate::store::error::{CommitError, StoreError};
+use crate::store::record::{Record, beginning, record};
+use crate::store::state::{
+    HIGHEST_REVISION, Health, LONGEST_TEXT, MOST_REPORTS, Report, Reports, Standing, Versioned,
+    boot, check, unforeseen,
+};
+use crate::telemetry::clock::wall;
+use line::Line;
+use script::Script;
+
+/// The most bytes of reports that are told at once.
+const MOST_REPORTED: usize = 64 << 20;
+/// How many commits are remembered by their marks. A commit whose answer was lost is found again as long as others
+/// have not made as many since.
+const MARKS: usize = 128;
+
+/// Where a shared store is, and how it is used. Its `Debug` shows no password.
+#[derive(Debug, Clone)]
+pub struct SharedSettings {
+    /// The server, with credentials and the number of the database.
+    pub server: ConnectionInfo,
+    /// What the keys begin with.
+    pub prefix: String,
+    /// How long a call may take, connecting included.
+    pub timeout: Duration,
+}
+
+/// The state and the counts on a server.
+pub struct SharedStore {
+    line: Line,
+    keys: Keys,
+    /// By which the commits of this store are told from those of others.
+    writer: String,
+    standing: Standing,
+}
+
+/// The braces are a hash tag: a cluster keeps these keys together, as scripts need them.
+#[derive(Debug)]
+struct Keys {
+    text: String,
+    revision: String,
+    marks: String,
+    archive: String,
+    archive_revision: String,
+    reports: String,
+}
+
+/// What became of a commit: a word, a revision, and the text where it is another's.
+type Outcome = (String, String, Option<String>);
+
+impl Keys {
+    fn new(prefix: &str) -> Self {
+        let key = |name: &str| format!("{{{prefix}}}:{name}");
+        Keys {
+            text: key("rollout"),
+            revision: key("rollout:revision"),
+            marks: key("rollout:marks"),
+            archive: key("archive"),
+            archive_revision: key("archive:revision"),
+            reports: key("reports"),
+        }
+    }
+
+    fn state(&self) -> [&str; 2] {
+        [&self.text, &self.revision]
+    }
+
+    fn watch(&self) -> [&str; 3] {
+        [&self.archive, &self.archive_revision, &self.reports]
+    }
+}
+
+impl fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedStore")
+            .field("address", &self.line.address())
+            .field("keys", &self.keys)
+            .field("standing", &self.standing)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SharedStore {
+    /// Nothing is connected yet.
+    pub fn open(settings: &SharedSettings) -> Result<SharedStore, StoreError> {
+        let server = settings.server.clone();
+        let address = server.addr().to_string();
+        let client = Client::open(server).map_err(|error| StoreError::Away {
+            address,
+            source: error.into(),
+        })?;
+        Ok(SharedStore {
+            line: Line::new(client, settings.timeout, unforeseen()),
+            keys: Keys::new(&settings.prefix),
+            writer: boot(),
+            standing: Standing::default(),
+        })
+    }
+
+    pub(super) async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
+        let mut command = Script::Read.on(&self.keys.state());
+        command.arg(known).arg(LONGEST_TEXT);
+        let found: Option<(String, Option<String>)> = self.ask(&command).await?;
+        let Some((revision, text)) = found else {
+            return Ok(None);
+        };
+        let found = self.versioned(Part::State, &revision, text)?;
+        if found.revision < known {
+            let found = found.revision;
+            return Err(StoreError::Forgot { known, found });
+        }
+        Ok(Some(found))
+    }
+
+    pub(super) async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+        check(text)?;
+        let [stored, revision] = self.keys.state();
+        let mut command = Script::Commit.on(&[stored, revision, &self.keys.marks]);
+        command.arg(LONGEST_TEXT).arg(expected).arg(expected + 1);
+        command.arg(text).arg(self.mark(expected, text)).arg(MARKS);
+        let outcome: Outcome = self.ask(&command).await?;
+        self.settle(Part::State, expected, outcome)
+    }
+
+    pub(super) async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        let mut command = Script::Restore.on(&self.keys.state());
+        command
+            .arg(good.revision)
+            .arg(good.revision)
+            .arg(&good.text);
+        self.ask::<u8>(&command).await.map(drop)
+    }
+
+    pub(super) async fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+        check(&own.text)?;
+        let mut command = Script::Exchange.on(&self.keys.watch());
+        command.arg(LONGEST_TEXT).arg(field(own)).arg(record(own));
+        command.arg(MOST_REPORTS - 1).arg(MOST_REPORTED);
+        let told: (String, Option<String>, Vec<String>) = self.ask(&command).await?;
+        let (revision, archive, records) = told;
+        let archive = self.versioned(Part::Archive, &revision, archive)?;
+        let mut reports = vec![own.clone()];
+        for record in &records {
+            reports.push(self.report(record)?);
+        }
+        Ok(Reports { archive, reports })
+    }
+
+    pub(super) async fn fold(
+        &mut self,
+        expected: u64,
+        text: &str,
+        folded: &[Report],
+    ) -> Result<(), CommitError> {
+        check(text)?;
+        let mut command = Script::Fold.on(&self.keys.watch());
+        command
+            .arg(LONGEST_TEXT)
+            .arg(expected)
+            .arg(expected + 1)
+            .arg(text);
+        for report in folded {
+            command.arg(field(report)).arg(beginning(report));
+        }
+        let outcome: Outcome = self.ask(&command).await?;
+        self.settle(Part::Archive, expected, outcome).map(drop)
+    }
+
+    pub(super) async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        let [archive, revision, _] = self.keys.watch();
+        let mut command = Script::Restore.on(&[archive, revision]);
+        command.arg(1).arg(good.revision).arg(&good.text);
+        self.ask::<u8>(&command).await.map(drop)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.standing.health()
+    }
+
+    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, StoreError> {
+        let answer = self.line.ask(command).await;
+        let answer = answer.map_err(|source| StoreError::Away {
+            address: self.line.address(),
+            source,
+        });
+        self.standing.note(answer, wall())
+    }
+
+    /// The same for the same commit of this store, and for no other one.
+    fn mark(&self, expected: u64, text: &str) -> String {
+        let mut hash = Sha256::new();
+        hash.update(&self.writer);
+        hash.update(expected.to_be_bytes());
+        hash.update(text);
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    fn settle(&mut self, part: Part, expected: u64, outcome: Outcome) -> Result<u64, CommitError> {
+        let (word, revision, text) = outcome;
+        if word == "done" {
+            return Ok(expected + 1);
+        }
+        let found = self.versioned(part, &revision, text)?;
+        match part {
+            Part::State if found.revision < expected => {
+                let (known, found) = (expected, found.revision);
+                Err(CommitError::Store(StoreError::Forgot { known, found }))
+            }
+            Part::State | Part::Archive => Err(CommitError::Conflict(found)),
+        }
+    }
+
+    fn versioned(
+        &mut self,
+        part: Part,
+        revision: &str,
+        text: Option<String>,
+    ) -> Result<Versioned, StoreError> {
+        let (text_key, revision_key) = match part {
+            Part::State => (&self.keys.text, &self.keys.revision),
+            Part::Archive => (&self.keys.archive, &self.keys.archive_revision),
+        };
+        let parsed = revision.parse().ok();
+        let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
+            let error = foreign(revision_key, "something else than a revision");
+            return self.standing.note(Err(error), wall());
+        };
+        if revision == 0 {
+            return Ok(Versioned::default());
+        }
+        let Some(text) = text else {
+            let error = foreign(text_key, "a longer text than is ever stored");
+            return self.standing.note(Err(error), wall());
+        };
+        Ok(Versioned { revision, text })
+    }
+
+    fn report(&mut self, text: &str) -> Result<Report, StoreError> {
+        let record = serde_json::from_str::<Record<'_>>(text);
+        let report = record.map_err(Into::into).and_then(Report::try_from);
+        let report = report.map_err(|_| foreign(&self.keys.reports, "what is no report"));
+        match report {
+            Ok(report) => Ok(report),
+            Err(error) => self.standing.note(Err(error), wall()),
+        }
+    }
+}
+
+/// Which of the texts with a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    State,
+    Archive,
+}
+
+fn field(report: &Report) -> String {
+    format!("{}/{}", report.replica, report.boot)
+}
+
+fn foreign(key: &str, what: &'static str) -> StoreError {
+    StoreError::Foreign {
+        key: key.to_owned(),
+        what,
+    }
+}

@@ -1,0 +1,113 @@
+//! What the server runs in one step each, in the Lua of Redis 5 and later and of Valkey.
+//!
+//! Revisions are compared as the decimal texts they are; only which of two is lower needs numbers. A text without
+//! its revision, or a revision without its text, counts as nothing: both are written together, so the server has
+//! lost one of them.
+
+/// What every script begins with.
+const COMMON: &str = "\
+local function revision(text, at)
+  local found = redis.call('GET', at)
+  if not found or redis.call('EXISTS', text) == 0 then return '0' end
+  return found
+end
+local function bounded(text, longest)
+  if redis.call('STRLEN', text) > tonumber(longest) then return false end
+  return redis.call('GET', text)
+end
+";
+
+/// Text, revision; known, longest → nothing, or what is there.
+const READ: &str = "\
+local found = revision(KEYS[1], KEYS[2])
+if found == ARGV[1] then return false end
+return {found, bounded(KEYS[1], ARGV[2])}
+";
+
+/// Text, revision, marks; longest, expected, next, text, mark, how many marks are kept → what became of it.
+///
+/// A commit is known by its mark, so that one whose answer was lost can be sent again: it is not made twice, and
+/// it is found when others have been made since.
+const COMMIT: &str = "\
+local found = revision(KEYS[1], KEYS[2])
+if found == ARGV[2] then
+  redis.call('MSET', KEYS[1], ARGV[4], KEYS[2], ARGV[3])
+  redis.call('LPUSH', KEYS[3], ARGV[5])
+  redis.call('LTRIM', KEYS[3], 0, ARGV[6] - 1)
+  return {'done', ARGV[3], false}
+end
+if tonumber(found) > tonumber(ARGV[2]) then
+  for _, mark in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
+    if mark == ARGV[5] then return {'done', ARGV[3], false} end
+  end
+end
+return {'conflict', found, bounded(KEYS[1], ARGV[1])}
+";
+
+/// Text, revision; below which revision, revision, text → 1 where it was written.
+const RESTORE: &str = "\
+if tonumber(revision(KEYS[1], KEYS[2])) >= tonumber(ARGV[1]) then return 0 end
+redis.call('MSET', KEYS[1], ARGV[3], KEYS[2], ARGV[2])
+return 1
+";
+
+/// Archive, its revision, reports; longest, own field, own record, most reports, most bytes of them → the archive
+/// and the reports of the others.
+const EXCHANGE: &str = "\
+redis.call('HSET', KEYS[3], ARGV[2], ARGV[3])
+local fields = redis.call('HKEYS', KEYS[3])
+table.sort(fields)
+local told, size = {}, 0
+for _, field in ipairs(fields) do
+  if field ~= ARGV[2] then
+    size = size + redis.call('HSTRLEN', KEYS[3], field)
+    if #told >= tonumber(ARGV[4]) or size > tonumber(ARGV[5]) then break end
+    told[#told + 1] = redis.call('HGET', KEYS[3], field)
+  end
+end
+return {revision(KEYS[1], KEYS[2]), bounded(KEYS[1], ARGV[1]), told}
+";
+
+/// Archive, its revision, reports; longest, expected, next, text, then of each report its field and the beginning
+/// of its record → what became of it.
+const FOLD: &str = "\
+local found = revision(KEYS[1], KEYS[2])
+local same = found == ARGV[2]
+for i = 5, #ARGV, 2 do
+  local record = redis.call('HGET', KEYS[3], ARGV[i]) or ''
+  same = same and string.sub(record, 1, #ARGV[i + 1]) == ARGV[i + 1]
+end
+if not same then return {'conflict', found, bounded(KEYS[1], ARGV[1])} end
+redis.call('MSET', KEYS[1], ARGV[4], KEYS[2], ARGV[3])
+for i = 5, #ARGV, 2 do redis.call('HDEL', KEYS[3], ARGV[i]) end
+return {'done', ARGV[3], false}
+";
+
+/// One of the scripts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Script {
+    Read,
+    Commit,
+    Restore,
+    Exchange,
+    Fold,
+}
+
+impl Script {
+    /// A command that runs it on these keys; its arguments are still to follow.
+    pub(super) fn on(self, keys: &[&str]) -> redis::Cmd {
+        let body = match self {
+            Script::Read => READ,
+            Script::Commit => COMMIT,
+            Script::Restore => RESTORE,
+            Script::Exchange => EXCHANGE,
+            Script::Fold => FOLD,
+        };
+        let mut command = redis::cmd("EVAL");
+        command.arg(format!("{COMMON}{body}")).arg(keys.len());
+        for key in keys {
+            command.arg(*key);
+        }
+        command
+    }
+}
