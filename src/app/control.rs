@@ -128,7 +128,9 @@ pub enum StartError {
     #[error("what was changed at run time cannot be read")]
     Store(#[from] StoreError),
     /// What the store tells is no standing.
-    #[error("what was changed at run time is not what this program writes; mend it, or move it away to begin anew")]
+    #[error(
+        "what was changed at run time is not what this program writes; mend it, or move it away to begin anew"
+    )]
     Standing(#[from] serde_json::Error),
 }
 
@@ -170,7 +172,8 @@ impl Control {
         let mut store = Store::open(&Settings::of(&config.rollout)).await?;
         let begun = sharing::begin(&mut store, &config).await?;
         let reporting = Reporting::of(&config);
-        let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new())).map_err(with_way_out)?;
+        let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new()))
+            .map_err(with_way_out)?;
         let mut control = Control {
             sources,
             fixed: Fixed::of(&compiled.config),

@@ -58,7 +58,9 @@ pub(super) enum AdminFault {
     #[error("the token holds what cannot stand in a header")]
     OddToken,
     /// No connection.
-    #[error("no connection to {server}; is the process running, and is `--admin` its admin address?")]
+    #[error(
+        "no connection to {server}; is the process running, and is `--admin` its admin address?"
+    )]
     Unreachable {
         server: String,
         #[source]
@@ -115,7 +117,9 @@ impl Admin {
         let authority = uri.authority().map(ToString::to_string);
         let authority = authority.ok_or_else(|| wrong("it names no host"))?;
         if authority.contains('@') {
-            return Err(wrong("a token belongs into `--token-file`, not into the URL"));
+            return Err(wrong(
+                "a token belongs into `--token-file`, not into the URL",
+            ));
         }
         let token = token(arguments)?.map(|token| {
             let value = HeaderValue::try_from(format!("Bearer {token}"));
@@ -170,7 +174,9 @@ impl Admin {
             source,
         };
         let address = match self.authority.rsplit_once(':') {
-            Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => self.authority.clone(),
+            Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.authority.clone()
+            }
             Some(_) | None => format!("{}:80", self.authority),
         };
         let stream = TcpStream::connect(address).await.map_err(unreachable)?;
@@ -201,7 +207,9 @@ impl Admin {
         if let Some(token) = &self.token {
             headers.insert(AUTHORIZATION, token.clone());
         }
-        let tag = ask.tag.map(|tag| HeaderValue::try_from(format!("\"{tag}\"")));
+        let tag = ask
+            .tag
+            .map(|tag| HeaderValue::try_from(format!("\"{tag}\"")));
         if let Some(Ok(tag)) = tag {
             headers.insert(IF_MATCH, tag);
         }
@@ -230,7 +238,8 @@ impl Admin {
 
 /// The words of a problem document (RFC 9457): what is wrong, each fault, and what was probably meant.
 fn words(problem: &Value) -> String {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut words = text(problem, "detail").unwrap_or_default();
     let faults = problem.get("problems").and_then(Value::as_array);
     for fault in faults.into_iter().flatten() {
@@ -249,10 +258,12 @@ fn words(problem: &Value) -> String {
 
 fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {
     let text = match &arguments.token_file {
-        Some(path) => Some(fs::read_to_string(path).map_err(|source| AdminFault::Token {
-            path: path.clone(),
-            source,
-        })?),
+        Some(path) => Some(
+            fs::read_to_string(path).map_err(|source| AdminFault::Token {
+                path: path.clone(),
+                source,
+            })?,
+        ),
         None => {
             let mut variables = environment().into_iter();
             variables.find_map(|(name, value)| (name == TOKEN).then_some(value))

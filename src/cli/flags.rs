@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::admin::{Admin, AdminArguments, Ask};
 use crate::cli::{CommandError, Format};
-use crate::domain::percent::segment;
+use crate::domain::percent::{Keep, encode};
 
 #[derive(Debug, Args)]
 pub(super) struct FlagsArguments {
@@ -191,17 +191,30 @@ fn question(action: &Action) -> Result<Question<'_>, CommandError> {
         Action::Rearm { name, signed } => {
             (write(Method::POST, flag(name) + "/rearm", signed), signed)
         }
-        Action::Kill { signed } => (write(Method::PUT, "/api/v1/kill".to_owned(), signed), signed),
-        Action::Revive { signed } => {
-            (write(Method::DELETE, "/api/v1/kill".to_owned(), signed), signed)
+        Action::Kill { signed } => (
+            write(Method::PUT, "/api/v1/kill".to_owned(), signed),
+            signed,
+        ),
+        Action::Revive { signed } => (
+            write(Method::DELETE, "/api/v1/kill".to_owned(), signed),
+            signed,
+        ),
+        Action::CallOff { route, signed } => {
+            (write(Method::PUT, called_off(route), signed), signed)
         }
-        Action::CallOff { route, signed } => (write(Method::PUT, called_off(route), signed), signed),
         Action::CallOn { route, signed } => {
             (write(Method::DELETE, called_off(route), signed), signed)
         }
     };
     question.tag = signed.if_match.as_deref();
     Ok(question)
+}
+
+/// A name as a segment of a path.
+fn segment(name: &str) -> String {
+    let mut text = String::new();
+    encode(name, Keep::Nothing, &mut text);
+    text
 }
 
 /// Leaves the entries of one flag.
@@ -230,11 +243,19 @@ fn listed(value: &Value) -> String {
             because(kill)
         );
         for route in value["still_translated"].as_array().into_iter().flatten() {
-            let _ = writeln!(text, "  still translated: {}", route.as_str().unwrap_or("?"));
+            let _ = writeln!(
+                text,
+                "  still translated: {}",
+                route.as_str().unwrap_or("?")
+            );
         }
     }
     for route in value["called_off"].as_array().into_iter().flatten() {
-        let _ = writeln!(text, "brownouts called off: {}", route.as_str().unwrap_or("?"));
+        let _ = writeln!(
+            text,
+            "brownouts called off: {}",
+            route.as_str().unwrap_or("?")
+        );
     }
     let flags: Vec<&Value> = value["flags"].as_array().into_iter().flatten().collect();
     if flags.is_empty() {
@@ -254,12 +275,19 @@ fn table(flags: &[&Value]) -> String {
     let rows: Vec<[String; 8]> = std::iter::once(head)
         .chain(flags.iter().map(|flag| row(flag)))
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut text = String::new();
     for row in &rows {
         let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
         let _ = writeln!(text, "{}", line.join("  ").trim_end());
     }
     text
@@ -282,10 +310,19 @@ fn row(flag: &Value) -> [String; 8] {
 fn state(flag: &Value) -> String {
     let mut parts = Vec::new();
     if let Some(trip) = flag.get("tripped").filter(|trip| !trip.is_null()) {
-        parts.push(format!("TRIPPED {}: {}", word(trip, "at"), word(trip, "reason")));
+        parts.push(format!(
+            "TRIPPED {}: {}",
+            word(trip, "at"),
+            word(trip, "reason")
+        ));
     }
     if let Some(flip) = flag.get("flipped").filter(|flip| !flip.is_null()) {
-        parts.push(format!("flipped by {} {}{}", word(flip, "who"), word(flip, "at"), because(flip)));
+        parts.push(format!(
+            "flipped by {} {}{}",
+            word(flip, "who"),
+            word(flip, "at"),
+            because(flip)
+        ));
     }
     if let Some(ramp) = flag.get("ramp").filter(|ramp| !ramp.is_null()) {
         parts.push(format!("ramp step {} of {}", ramp["step"], ramp["steps"]));
@@ -305,7 +342,11 @@ fn history(value: &Value) -> String {
         let by = &entry["by"];
         let what = word(entry, "what");
         let subject = entry["before"]["flag"]["flag"].as_str().unwrap_or("-");
-        let undone = if entry["undone"] == true { " (undone)" } else { "" };
+        let undone = if entry["undone"] == true {
+            " (undone)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
             "{}  r{}  {what:<9} {subject}  {} -> {}  by {}{}{undone}",
@@ -347,7 +388,9 @@ fn left(left: &Value) -> String {
 }
 
 fn because(by: &Value) -> String {
-    by["why"].as_str().map_or_else(String::new, |why| format!(" ({why})"))
+    by["why"]
+        .as_str()
+        .map_or_else(String::new, |why| format!(" ({why})"))
 }
 
 fn word(value: &Value, name: &str) -> String {

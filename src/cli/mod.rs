@@ -1,13 +1,15 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `import`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `import`, `flags`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
 //! standard error.
 
+mod admin;
 mod check;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;
+mod flags;
 mod import;
 mod routes;
 mod run;
@@ -83,6 +85,15 @@ enum Command {
     /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Show and change who gets what, while the process runs
+    ///
+    /// Speaks with the admin API of a running process: which flags there are and what they stand at, giving one another
+    /// stage or share, taking a change back, putting a flag in force again that its guard has taken back, the kill
+    /// switch, and the history of all that. A change is stored and acts on the next call when the command is done.
+    ///
+    /// The exit code is 1 when the API refuses, with its words on standard error.
+    #[command(after_help = FLAGS_EXAMPLES)]
+    Flags(flags::FlagsArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -120,6 +131,16 @@ Examples:
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
 
 How many operations were read, paired and left over is told on standard error.";
+
+const FLAGS_EXAMPLES: &str = "\
+Examples:
+  dualgauge flags
+  dualgauge flags set ios-first translate --percent 5 --who anna --why 'ticket 7'
+  dualgauge flags undo ios-first
+  dualgauge flags rearm ios-first
+  dualgauge flags kill --why 'the new server is down'
+  dualgauge flags history ios-first
+  dualgauge flags list --format json";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -273,6 +294,10 @@ enum CommandError {
     #[error(transparent)]
     Import(#[from] import::ImportFault),
     #[error(transparent)]
+    Admin(#[from] admin::AdminFault),
+    #[error("`{0}` is no percentage; write a number from 0 to 100 in steps of 0.001")]
+    Percent(String),
+    #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
     #[error("the sample server has no database")]
@@ -292,6 +317,7 @@ pub fn main() -> ExitCode {
         Command::Routes(arguments) => routes::routes(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Flags(arguments) => flags::flags(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

@@ -53,7 +53,7 @@ fn a_put_flips_a_flag_for_the_very_next_call() {
         let flip = r#"{"stage":"translate","percent":100}"#;
         proxy.ask("PUT", "/api/v1/flags/mover", flip);
     }
-    proxy.log_line(&["a flag was flipped", "flag=mover", "who=anna"]);
+    proxy.log_line(&["the rollout was changed", "flag=mover", "who=anna"]);
 }
 
 #[test]
@@ -112,7 +112,8 @@ fn flags_are_listed_in_their_order_and_each_alone() {
     let mover = json!({
         "name": "mover", "client": "mover", "route": "*", "side": null,
         "stage": "translate", "percent": 100, "without_key": "out",
-        "file": {"stage": "translate", "percent": 100}, "flipped": null,
+        "file": {"stage": "translate", "percent": 100}, "flipped": null, "tripped": null, "ramp": null,
+        "tag": part(&list, 200, "/flags/0/tag"),
     });
     assert_eq!(part(&list, 200, "/revision"), 0);
     assert_eq!(part(&list, 200, "/flags/0"), mover);

@@ -37,9 +37,9 @@ impl Control {
         for _ in 0..ATTEMPTS {
             self.check(asked)?;
             let revision = self.revision + 1;
-            let changed = self.standing.change(&asked.change, (revision, &by), |flag| {
-                self.text_hash(flag)
-            });
+            let changed = self
+                .standing
+                .change(&asked.change, (revision, &by), |flag| self.text_hash(flag));
             let next = match changed.map_err(Refusal::Fault)? {
                 Changed::To(next) => *next,
                 Changed::Already => return Ok(Made::Already),
@@ -77,9 +77,17 @@ impl Control {
             return Err(self.unknown(flag));
         }
         if let Change::CallOff { route } | Change::CallOn { route } = &asked.change
-            && !self.config.routes.iter().any(|known| known.name.value == *route)
+            && !self
+                .config
+                .routes
+                .iter()
+                .any(|known| known.name.value == *route)
         {
-            let names = self.config.routes.iter().map(|route| route.name.value.as_str());
+            let names = self
+                .config
+                .routes
+                .iter()
+                .map(|route| route.name.value.as_str());
             return Err(Refusal::UnknownRoute {
                 nearest: crate::config::problem::nearest(route, names).map(str::to_owned),
             });
@@ -128,7 +136,10 @@ impl Control {
         let flags = over::laid(&self.file_flags, &standing, &self.tripped_here);
         match over::plan(&self.config, &flags, &standing) {
             Ok(plan) => {
-                tracing::info!(revision = found.revision, "another replica has changed flags");
+                tracing::info!(
+                    revision = found.revision,
+                    "another replica has changed flags"
+                );
                 self.plan = Arc::new(plan);
                 self.flags = flags;
                 self.standing = standing;
@@ -144,7 +155,11 @@ impl Control {
     }
 
     fn cannot_take(&mut self, revision: u64, error: String) {
-        tracing::error!(revision, error, "what another replica has stored cannot be in force here");
+        tracing::error!(
+            revision,
+            error,
+            "what another replica has stored cannot be in force here"
+        );
         self.revision = revision;
         self.trouble = Some(format!(
             "what another replica has stored cannot be in force here: {error}"
@@ -162,7 +177,11 @@ impl Control {
                 Some(_) => "the flag was edited in the flags file since",
                 None => "the flag is no longer in the flags file",
             };
-            tracing::warn!(flag = name, by = PROGRAM, "what was changed at run time is dropped: {reason}");
+            tracing::warn!(
+                flag = name,
+                by = PROGRAM,
+                "what was changed at run time is dropped: {reason}"
+            );
             false
         });
         if kept == self.standing && self.trouble.is_none() {

@@ -128,7 +128,9 @@ impl Control {
         let none = Tally::default();
         let mut due: Vec<_> = unstored.collect();
         let guards = &mut self.guards;
-        guards.watched.retain(|name, _| plan.rollout.flags.iter().any(|flag| flag.name == *name));
+        guards
+            .watched
+            .retain(|name, _| plan.rollout.flags.iter().any(|flag| flag.name == *name));
         for (flag, raw) in plan.rollout.flags.iter().zip(&self.flags) {
             let Some(guard) = &flag.guard else {
                 continue;
@@ -144,11 +146,18 @@ impl Control {
             if let Ruling::Trip(trip) = &ruling
                 && !matches!(before, Some(Ruling::Trip(_)))
             {
-                let key = (flag.name.clone(), trip.breach.limit().as_str(), guard.mode.as_str());
+                let key = (
+                    flag.name.clone(),
+                    trip.breach.limit().as_str(),
+                    guard.mode.as_str(),
+                );
                 *guards.trips.entry(key).or_default() += 1;
             }
             let stands = self.standing.of(&flag.name, &raw.text_hash);
-            due.extend(todo(flag, (guard, &ruling), stands, &mut watched.ramp, at).map(|due| (flag.name.clone(), due)));
+            due.extend(
+                todo(flag, (guard, &ruling), stands, &mut watched.ramp, at)
+                    .map(|due| (flag.name.clone(), due)),
+            );
             watched.ruling = Some(ruling);
         }
         due
@@ -208,7 +217,11 @@ impl Control {
         let Change::Trip { flag, reason } = change else {
             return Made::Already;
         };
-        if self.tripped_here.insert(flag.clone(), reason.clone()).is_some() {
+        if self
+            .tripped_here
+            .insert(flag.clone(), reason.clone())
+            .is_some()
+        {
             return Made::Already;
         }
         self.lay_anew()

@@ -11,9 +11,7 @@ use super::reports::Counts;
 use super::sharing::Synced;
 use super::{Control, Facts, Polled};
 use crate::domain::plan::Plan;
-use crate::server::admin::{
-    Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
-};
+use crate::server::admin::{Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing};
 use crate::telemetry::clock::{millis, now, wall};
 
 /// How often the files are looked at.

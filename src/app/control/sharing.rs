@@ -123,7 +123,8 @@ impl Control {
     pub fn readiness(&self) -> Readiness {
         let mut readiness = Readiness::default();
         if self.known == Known::NotYet {
-            let obstacle = "the store has been away since the start: which flags are flipped is not known";
+            let obstacle =
+                "the store has been away since the start: which flags are flipped is not known";
             readiness.obstacles.push(obstacle.to_owned());
         }
         if self.refused.is_some() {

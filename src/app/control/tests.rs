@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 use super::{Control, Polled, StartError};
 use crate::config::load::Sources;
+use crate::domain::rollout::standing::Change;
 use crate::domain::rollout::{Percent, Stage};
-use crate::server::admin::{Change, FlagView, Flipping, Refusal, Reloaded};
+use crate::server::admin::{Asked, FlagView, Refusal, Reloaded};
 use crate::store::StoreError;
 
 const MAIN: &str = "
@@ -88,8 +89,8 @@ impl Folder {
         }
     }
 
-    fn open(&self) -> Control {
-        let control = Control::open(self.sources(), at(0));
+    async fn open(&self) -> Control {
+        let control = Control::open(self.sources(), at(0)).await;
         control.unwrap_or_else(|error| panic!("{}", chain(&error)))
     }
 }
@@ -108,15 +109,27 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn flipping(name: &str, stage: Stage, percent: &str) -> Flipping {
-    Flipping {
-        name: name.to_owned(),
-        change: Change {
-            stage,
-            percent: Percent::parse(percent).unwrap(),
-        },
+fn asked(change: Change) -> Asked {
+    Asked {
+        change,
         who: "anna".to_owned(),
+        why: None,
+        expected: None,
     }
+}
+
+fn flip(name: &str, stage: Stage, percent: &str) -> Asked {
+    asked(Change::Flip {
+        flag: name.to_owned(),
+        stage,
+        percent: Percent::parse(percent).unwrap(),
+    })
+}
+
+fn unflip(name: &str) -> Asked {
+    asked(Change::Unflip {
+        flag: name.to_owned(),
+    })
 }
 
 /// Stage and percentage of a flag as calls see it.
@@ -128,9 +141,9 @@ fn in_force(control: &Control, name: &str) -> (Stage, String) {
 }
 
 /// Polls until the files have come to rest, as the task does.
-fn poll(control: &mut Control) -> Polled {
+async fn poll(control: &mut Control) -> Polled {
     loop {
-        match control.poll(at(60)) {
+        match control.poll(at(60)).await {
             Polled::Settling => {}
             rested @ (Polled::Quiet | Polled::Reloaded(_)) => return rested,
         }
@@ -138,10 +151,13 @@ fn poll(control: &mut Control) -> Polled {
 }
 
 /// A control whose first looks are over.
-fn watching(folder: &Folder) -> Control {
-    let mut control = folder.open();
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Unchanged));
-    assert_eq!(poll(&mut control), Polled::Quiet);
+async fn watching(folder: &Folder) -> Control {
+    let mut control = folder.open().await;
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Unchanged)
+    );
+    assert_eq!(poll(&mut control).await, Polled::Quiet);
     control
 }
 
@@ -155,12 +171,13 @@ fn shown(flag: &FlagView) -> (Stage, String, Option<&str>) {
     (flag.stage, flag.percent.to_string(), who)
 }
 
-#[test]
-fn a_flip_is_in_force_and_survives_a_restart() {
+#[tokio::test]
+async fn a_flip_is_in_force_and_survives_a_restart() {
     let folder = Folder::new();
-    let mut control = folder.open();
-    let flip = flipping("ios-first", Stage::Translate, "33.333");
-    let flag = control.flip(&flip, at(951_782_400)).unwrap();
+    let mut control = folder.open().await;
+    let flip = flip("ios-first", Stage::Translate, "33.333");
+    control.change(&flip, at(951_782_400)).await.unwrap();
+    let flag = control.flag("ios-first").unwrap();
     let expected = (Stage::Translate, "33.333".to_owned(), Some("anna"));
     assert_eq!(shown(&flag), expected);
     assert_eq!(flag.file.stage, Stage::Passthrough);
@@ -171,7 +188,7 @@ fn a_flip_is_in_force_and_survives_a_restart() {
     );
     drop(control);
 
-    let control = folder.open();
+    let control = folder.open().await;
     assert_eq!(shown(&control.flag("ios-first").unwrap()), expected);
     assert_eq!(
         in_force(&control, "ios-first"),
@@ -182,35 +199,39 @@ fn a_flip_is_in_force_and_survives_a_restart() {
     assert_eq!(order, ["ios-first", "rest-way", "others"]);
 }
 
-#[test]
-fn a_flip_is_taken_back_to_what_the_file_says() {
+#[tokio::test]
+async fn a_flip_is_taken_back_to_what_the_file_says() {
     let folder = Folder::new();
-    let mut control = folder.open();
-    let flip = flipping("ios-first", Stage::Retired, "100");
-    control.flip(&flip, at(1)).unwrap();
-    let flag = control.unflip("ios-first", "anna").unwrap();
+    let mut control = folder.open().await;
+    let flip = flip("ios-first", Stage::Retired, "100");
+    control.change(&flip, at(1)).await.unwrap();
+    control.change(&unflip("ios-first"), at(3)).await.unwrap();
+    let flag = control.flag("ios-first").unwrap();
     let as_in_file = (Stage::Passthrough, "100".to_owned(), None);
     assert_eq!(shown(&flag), as_in_file);
     assert_eq!(control.flags().revision, 2);
     // Nothing to take back is no change.
-    control.unflip("ios-first", "anna").unwrap();
+    control.change(&unflip("ios-first"), at(3)).await.unwrap();
     assert_eq!(control.flags().revision, 2);
     drop(control);
-    assert_eq!(shown(&folder.open().flag("ios-first").unwrap()), as_in_file);
+    assert_eq!(
+        shown(&folder.open().await.flag("ios-first").unwrap()),
+        as_in_file
+    );
 }
 
-#[test]
-fn the_last_flip_of_a_flag_holds() {
+#[tokio::test]
+async fn the_last_flip_of_a_flag_holds() {
     let folder = Folder::new();
-    let mut control = folder.open();
+    let mut control = folder.open().await;
     for percent in ["5", "25"] {
-        let flip = flipping("ios-first", Stage::Translate, percent);
-        control.flip(&flip, at(1)).unwrap();
+        let flip = flip("ios-first", Stage::Translate, percent);
+        control.change(&flip, at(1)).await.unwrap();
     }
-    let other = flipping("rest-way", Stage::Retired, "100");
-    control.flip(&other, at(2)).unwrap();
+    let other = flip("rest-way", Stage::Retired, "100");
+    control.change(&other, at(2)).await.unwrap();
     drop(control);
-    let control = folder.open();
+    let control = folder.open().await;
     assert_eq!(
         in_force(&control, "ios-first"),
         (Stage::Translate, "25".to_owned())
@@ -222,20 +243,24 @@ fn the_last_flip_of_a_flag_holds() {
     assert_eq!(control.flags().revision, 3);
 }
 
-#[test]
-fn an_unknown_flag_is_told_with_the_nearest() {
+#[tokio::test]
+async fn an_unknown_flag_is_told_with_the_nearest() {
     let folder = Folder::new();
-    let mut control = folder.open();
+    let mut control = folder.open().await;
     let refusal = control
-        .flip(&flipping("ios-frist", Stage::Retired, "1"), at(1))
+        .change(&flip("ios-frist", Stage::Retired, "1"), at(1))
+        .await
         .unwrap_err();
     assert!(matches!(refusal, Refusal::Unknown { nearest: Some(name) } if name == "ios-first"));
-    let refusal = control.unflip("nothing-like-it", "anna").unwrap_err();
+    let refusal = control
+        .change(&unflip("nothing-like-it"), at(3))
+        .await
+        .unwrap_err();
     assert!(matches!(refusal, Refusal::Unknown { nearest: None }));
 }
 
-#[test]
-fn a_flip_that_does_not_compile_changes_nothing() {
+#[tokio::test]
+async fn a_flip_that_does_not_compile_changes_nothing() {
     let folder = Folder::new();
     let one_sided = MAIN
         .replace("side = 'rpc'", "side = 'rest'")
@@ -247,10 +272,10 @@ fn a_flip_that_does_not_compile_changes_nothing() {
         "flags.toml",
         "[[flag]]\nname = 'rest-only'\nside = 'rest'\nstage = 'passthrough'\n",
     );
-    let mut control = folder.open();
+    let mut control = folder.open().await;
     let plan = control.plan();
-    let flip = flipping("rest-only", Stage::Translate, "50");
-    let Refusal::Invalid(problems) = control.flip(&flip, at(1)).unwrap_err() else {
+    let flip = flip("rest-only", Stage::Translate, "50");
+    let Refusal::Invalid(problems) = control.change(&flip, at(1)).await.unwrap_err() else {
         panic!("a flip that cannot be");
     };
     let said = problems.to_string();
@@ -265,37 +290,40 @@ fn a_flip_that_does_not_compile_changes_nothing() {
     );
     assert!(Arc::ptr_eq(&plan, &control.plan()));
     assert_eq!(control.flags().revision, 0);
-    assert!(!folder.path("state/flips.json").exists());
+    assert!(!folder.path("state/rollout.json").exists());
 }
 
-#[test]
-fn a_flip_that_cannot_be_stored_is_not_in_force() {
+#[tokio::test]
+async fn a_flip_that_cannot_be_stored_is_not_in_force() {
     let folder = Folder::new();
-    let mut control = folder.open();
-    let obstacle = folder.path("state/flips.json.new");
+    let mut control = folder.open().await;
+    let obstacle = folder.path("state/rollout.json.new");
     fs::create_dir(&obstacle).unwrap();
-    let flip = flipping("ios-first", Stage::Retired, "100");
-    let refusal = control.flip(&flip, at(1)).unwrap_err();
+    let flip = flip("ios-first", Stage::Retired, "100");
+    let refusal = control.change(&flip, at(1)).await.unwrap_err();
     assert!(matches!(refusal, Refusal::Store(StoreError::Io { .. })));
     assert_eq!(in_force(&control, "ios-first").0, Stage::Passthrough);
     fs::remove_dir(&obstacle).unwrap();
-    control.flip(&flip, at(2)).unwrap();
+    control.change(&flip, at(2)).await.unwrap();
     assert_eq!(in_force(&control, "ios-first").0, Stage::Retired);
 }
 
-#[test]
-fn an_edit_of_the_flag_drops_its_flip_and_no_other() {
+#[tokio::test]
+async fn an_edit_of_the_flag_drops_its_flip_and_no_other() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     for name in ["ios-first", "rest-way"] {
-        let flip = flipping(name, Stage::Retired, "100");
-        control.flip(&flip, at(1)).unwrap();
+        let flip = flip(name, Stage::Retired, "100");
+        control.change(&flip, at(1)).await.unwrap();
     }
     folder.write(
         "flags.toml",
         &FLAGS.replace("client = 'ios-*'\n", "client = 'ios-*'\npercent = 10\n"),
     );
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     let flag = control.flag("ios-first").unwrap();
     assert_eq!(shown(&flag), (Stage::Passthrough, "10".to_owned(), None));
     let other = control.flag("rest-way").unwrap();
@@ -304,44 +332,47 @@ fn an_edit_of_the_flag_drops_its_flip_and_no_other() {
     assert_eq!(control.flags().revision, 3);
     drop(control);
     folder.write("flags.toml", FLAGS);
-    let control = folder.open();
+    let control = folder.open().await;
     assert_eq!(in_force(&control, "ios-first").0, Stage::Passthrough);
     assert_eq!(in_force(&control, "rest-way").0, Stage::Retired);
 }
 
-#[test]
-fn a_flip_outlives_an_edit_that_does_not_change_its_flag() {
+#[tokio::test]
+async fn a_flip_outlives_an_edit_that_does_not_change_its_flag() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
-    let flip = flipping("ios-first", Stage::Retired, "100");
-    control.flip(&flip, at(1)).unwrap();
+    let mut control = watching(&folder).await;
+    let flip = flip("ios-first", Stage::Retired, "100");
+    control.change(&flip, at(1)).await.unwrap();
     let moved = format!("# a comment\n[[flag]]\nname = 'new'\nstage = 'passthrough'\n{FLAGS}");
     folder.write("flags.toml", &moved);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(in_force(&control, "ios-first").0, Stage::Retired);
     assert_eq!(control.flags().flags.len(), 4);
 }
 
-#[test]
-fn a_start_says_what_keeps_it() {
+#[tokio::test]
+async fn a_start_says_what_keeps_it() {
     let folder = Folder::new();
-    let first = folder.open();
-    let second = Control::open(folder.sources(), at(0)).unwrap_err();
+    let first = folder.open().await;
+    let second = Control::open(folder.sources(), at(0)).await.unwrap_err();
     assert!(matches!(second, StartError::Store(StoreError::InUse(_))));
     drop(first);
-    folder.write("state/flips.json", "{");
-    let damaged = Control::open(folder.sources(), at(0)).unwrap_err();
+    folder.write("state/rollout.json", "{");
+    let damaged = Control::open(folder.sources(), at(0)).await.unwrap_err();
     assert!(chain(&damaged).contains("is damaged; mend it, or move it away"));
     folder.write("main.toml", "unknown = 1\n");
-    let wrong = Control::open(folder.sources(), at(0)).unwrap_err();
+    let wrong = Control::open(folder.sources(), at(0)).await.unwrap_err();
     assert!(matches!(wrong, StartError::Config(_)));
 }
 
-#[test]
-fn the_plan_shows_what_calls_are_served_by() {
+#[tokio::test]
+async fn the_plan_shows_what_calls_are_served_by() {
     let folder = Folder::new();
     folder.write("routes/items.toml", MORE_ROUTES);
-    let view = folder.open().plan_view();
+    let view = folder.open().await.plan_view();
     let shown = serde_json::to_value(&view).unwrap();
     let expected = serde_json::json!({
         "routes": [

@@ -8,8 +8,8 @@ use crate::domain::json::Json;
 use crate::domain::rollout::standing::Entry;
 use crate::domain::side::Side;
 use crate::server::admin::{
-    ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, Refusal,
-    RouteView, UpstreamView,
+    ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, Refusal, RouteView,
+    UpstreamView,
 };
 
 impl Control {
@@ -125,4 +125,3 @@ impl Control {
         }
     }
 }
-

@@ -14,11 +14,11 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
+use crate::domain::rollout::standing::Change;
 use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::token::{Barred, Tokens};
-use crate::domain::rollout::standing::Change;
 use crate::server::admin::{Asked, Command, Readiness, decode};
 
 /// What a write may hold.
@@ -88,7 +88,11 @@ impl Admin {
                 let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
                 let signed = decode::vouched(signed, bearer);
                 let flag = name;
-                let change = Change::Flip { flag, stage, percent };
+                let change = Change::Flip {
+                    flag,
+                    stage,
+                    percent,
+                };
                 self.change(head, (change, signed)).await
             }
             Target::Change(change) => {
@@ -117,7 +121,11 @@ impl Admin {
             expected: expected(head),
         };
         let view = self.ask(|reply| Command::Change { asked, reply }).await??;
-        match view.flags.iter().find(|view| Some(&view.name) == flag.as_ref()) {
+        match view
+            .flags
+            .iter()
+            .find(|view| Some(&view.name) == flag.as_ref())
+        {
             Some(flag) => Ok(tagged(ok(flag), &flag.tag)),
             None => Ok(tagged(ok(&view), &view.revision.to_string())),
         }

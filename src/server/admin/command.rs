@@ -80,7 +80,9 @@ pub enum Refusal {
         nearest: Option<String>,
     },
     /// Somebody has changed it since the asker looked.
-    #[error("it was changed since; read it again, and say `If-Match: \"{found}\"` to change what is there now")]
+    #[error(
+        "it was changed since; read it again, and say `If-Match: \"{found}\"` to change what is there now"
+    )]
     Stale {
         /// The tag that it has now.
         found: String,

@@ -29,9 +29,9 @@ mod gate;
 mod problem;
 mod serve;
 mod target;
-mod token;
 #[cfg(test)]
 mod tests;
+mod token;
 mod view;
 
 pub use answer::Admin;

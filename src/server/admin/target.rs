@@ -73,7 +73,9 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
 fn named(method: &Method, path: &str) -> Result<Target, Lost> {
     if let Some(route) = path.strip_prefix("/api/v1/called-off/") {
         let route = segment(route)?;
-        let off = Change::CallOff { route: route.clone() };
+        let off = Change::CallOff {
+            route: route.clone(),
+        };
         return switch(method, off, Change::CallOn { route });
     }
     let rest = path.strip_prefix("/api/v1/flags/").ok_or(Lost::NotFound)?;
@@ -174,16 +176,34 @@ mod tests {
                 "/api/v1/undo",
                 Ok(Target::Change(Change::Undo { flag: None })),
             ),
-            (Method::PUT, "/api/v1/kill", Ok(Target::Change(Change::Kill))),
-            (Method::DELETE, "/api/v1/kill", Ok(Target::Change(Change::Revive))),
+            (
+                Method::PUT,
+                "/api/v1/kill",
+                Ok(Target::Change(Change::Kill)),
+            ),
+            (
+                Method::DELETE,
+                "/api/v1/kill",
+                Ok(Target::Change(Change::Revive)),
+            ),
             (
                 Method::PUT,
                 "/api/v1/called-off/items.read",
-                Ok(Target::Change(Change::CallOff { route: "items.read".to_owned() })),
+                Ok(Target::Change(Change::CallOff {
+                    route: "items.read".to_owned(),
+                })),
             ),
             (Method::GET, "/api/v1/history", Ok(Target::History)),
-            (Method::GET, "/api/v1/kill", Err(Lost::Method { allow: SWITCH })),
-            (Method::GET, "/api/v1/flags/a/undo", Err(Lost::Method { allow: POST })),
+            (
+                Method::GET,
+                "/api/v1/kill",
+                Err(Lost::Method { allow: SWITCH }),
+            ),
+            (
+                Method::GET,
+                "/api/v1/flags/a/undo",
+                Err(Lost::Method { allow: POST }),
+            ),
             (Method::POST, "/healthz", Err(Lost::Method { allow: READ })),
             (
                 Method::PUT,

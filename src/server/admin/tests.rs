@@ -13,12 +13,13 @@ use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::json::Json;
+use crate::domain::rollout::standing::{Change, Signature};
 use crate::domain::rollout::{Percent, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 use crate::server::admin::{
-    Admin, ClientView, Command, DefaultsView, FileView, FlagView, FlagsView, FlippedView, PlanView,
-    Readiness, Refusal, Reloaded, RouteView, StillMissing, UpstreamView,
+    Admin, Asked, ClientView, Command, DefaultsView, FileView, FlagView, FlagsView, PlanView,
+    Readiness, Refusal, Reloaded, RouteView, StillMissing, Tokens, UpstreamView,
 };
 
 const LOOPBACK: &str = "127.0.0.1:9090";
@@ -41,7 +42,20 @@ fn flag() -> FlagView {
             stage: Stage::Passthrough,
             percent: Percent::ALL,
         },
+        tag: "3-abc".to_owned(),
         flipped: None,
+        tripped: None,
+        ramp: None,
+    }
+}
+
+fn listed(flag: FlagView) -> FlagsView {
+    FlagsView {
+        revision: 7,
+        kill: None,
+        still_translated: Vec::new(),
+        called_off: Vec::new(),
+        flags: vec![flag],
     }
 }
 
@@ -67,18 +81,35 @@ fn plan() -> PlanView {
     }
 }
 
-/// What the script of the owner says to a flip of this name.
-fn flipped(flipping: &crate::server::admin::Flipping) -> Result<FlagView, Refusal> {
-    match flipping.name.as_str() {
-        "ios-first" => Ok(FlagView {
-            stage: flipping.change.stage,
-            percent: flipping.change.percent,
-            flipped: Some(FlippedView {
-                who: flipping.who.clone(),
+/// What the script of the owner says to a change.
+fn changed(asked: &Asked) -> Result<FlagsView, Refusal> {
+    if asked
+        .expected
+        .as_ref()
+        .is_some_and(|tags| !tags.contains(&flag().tag))
+    {
+        return Err(Refusal::Stale { found: flag().tag });
+    }
+    let Change::Flip {
+        flag: name,
+        stage,
+        percent,
+    } = &asked.change
+    else {
+        return Ok(listed(flag()));
+    };
+    match name.as_str() {
+        "ios-first" => Ok(listed(FlagView {
+            stage: *stage,
+            percent: *percent,
+            flipped: Some(Signature {
+                who: asked.who.clone(),
                 at: "2026-02-03T04:05:06.000Z".to_owned(),
+                why: asked.why.clone(),
             }),
             ..flag()
-        }),
+        })),
+        "overtaken" => Err(Refusal::Lost),
         "invalid" => Err(Refusal::Invalid(Problems::from(
             Problem::of_file(Place::Flip("invalid".into()), "there is no upstream").hint("add one"),
         ))),
@@ -91,10 +122,7 @@ fn flipped(flipping: &crate::server::admin::Flipping) -> Result<FlagView, Refusa
 
 fn obey(command: Command) {
     match command {
-        Command::Flags(reply) => {
-            let flags = vec![flag()];
-            reply.send(FlagsView { revision: 7, flags }).unwrap();
-        }
+        Command::Flags(reply) => reply.send(listed(flag())).unwrap(),
         Command::Flag { name, reply } => {
             let known = name == "ios-first";
             let unknown = Refusal::Unknown {
@@ -103,11 +131,8 @@ fn obey(command: Command) {
             let answer = if known { Ok(flag()) } else { Err(unknown) };
             reply.send(answer).unwrap();
         }
-        Command::Flip { flipping, reply } => reply.send(flipped(&flipping)).unwrap(),
-        Command::Unflip { name, who, reply } => {
-            assert_eq!((name.as_str(), who.as_str()), ("ios-first", "admin api"));
-            reply.send(Ok(flag())).unwrap();
-        }
+        Command::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
+        Command::History(reply) => reply.send(Vec::new()).unwrap(),
         Command::Plan(reply) => reply.send(plan()).unwrap(),
         Command::Document { side, reply } => {
             reply.send(Json::string(side.as_str())).unwrap();
@@ -127,11 +152,20 @@ async fn within<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(60), future).await.unwrap()
 }
 
-/// Answers a request by the script.
+/// Answers a request by the script, where nobody has a token.
 async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<Full<Bytes>> {
+    ask_with(address, Tokens::default(), request).await
+}
+
+async fn ask_with(
+    address: &str,
+    tokens: Tokens,
+    request: Request<Full<Bytes>>,
+) -> Response<Full<Bytes>> {
     let (control, mut commands) = mpsc::channel(1);
     let admin = Admin {
         address: address.parse().unwrap(),
+        tokens,
         control,
     };
     let answer = async {
@@ -212,9 +246,12 @@ async fn flags_are_listed_in_order_with_the_revision() {
         "name": "ios-first", "client": "ios-*", "route": "*", "side": null,
         "stage": "passthrough", "percent": 100, "without_key": "out",
         "file": {"stage": "passthrough", "percent": 100},
-        "flipped": null,
+        "tag": "3-abc", "flipped": null, "tripped": null, "ramp": null,
     });
-    assert_eq!(listed, (200, json!({"revision": 7, "flags": [flag]})));
+    let expected = json!({
+        "revision": 7, "kill": null, "still_translated": [], "called_off": [], "flags": [flag],
+    });
+    assert_eq!(listed, (200, expected));
     let one = read(ask(LOOPBACK, empty(request("GET", "/api/v1/flags/ios-first"))).await).await;
     assert_eq!(one, (200, flag));
 }
@@ -255,6 +292,56 @@ async fn a_flip_is_taken_back() {
     let typed =
         empty(request("DELETE", "/api/v1/flags/ios-first").header("content-type", "text/plain"));
     assert_eq!(ask(LOOPBACK, typed).await.status(), 415);
+}
+
+#[tokio::test]
+async fn a_change_of_what_was_changed_since_is_412_and_a_lost_race_409() {
+    let body = r#"{"stage": "translate", "percent": 25, "why": "ticket 7"}"#;
+    let matching = |tag: &str| {
+        let mut request = put("ios-first", body);
+        let tag = http::HeaderValue::from_str(tag).unwrap();
+        request.headers_mut().insert("if-match", tag);
+        request
+    };
+    let known = ask(LOOPBACK, matching("\"2-abc\", \"3-abc\"")).await;
+    assert_eq!(known.headers()["etag"], "\"3-abc\"");
+    let (status, flag) = read(known).await;
+    assert_eq!((status, &flag["flipped"]["why"]), (200, &json!("ticket 7")));
+    let (status, problem) = read(ask(LOOPBACK, matching("\"2-abc\"")).await).await;
+    assert_eq!(status, 412);
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("If-Match: \"3-abc\"")
+    );
+    let (status, _) = read(ask(LOOPBACK, put("overtaken", body)).await).await;
+    assert_eq!(status, 409);
+}
+
+#[tokio::test]
+async fn where_tokens_were_given_out_the_api_takes_nobody_without_one() {
+    let digest = <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest("secret"));
+    let tokens = || Tokens::new(vec![("anna".to_owned(), digest)]);
+    for address in [LOOPBACK, ELSEWHERE] {
+        let asked = |token: Option<&str>| {
+            let mut request = put("ios-first", r#"{"stage": "translate", "percent": 25}"#);
+            if let Some(token) = token {
+                let value = http::HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+                request.headers_mut().insert("authorization", value);
+            }
+            ask_with(address, tokens(), request)
+        };
+        for token in [None, Some("guess")] {
+            let refused = asked(token).await;
+            assert_eq!(refused.headers()["www-authenticate"], "Bearer");
+            assert_eq!(read(refused).await.0, 401, "{address} {token:?}");
+        }
+        let (status, flag) = read(asked(Some("secret")).await).await;
+        assert_eq!((status, &flag["flipped"]["who"]), (200, &json!("anna")));
+        let open = ask_with(address, tokens(), empty(request("GET", "/metrics"))).await;
+        assert_eq!(open.status(), 200, "health and metrics stay open");
+    }
 }
 
 #[tokio::test]
@@ -311,7 +398,7 @@ async fn a_flip_that_no_plan_can_have_is_422_with_all_problems() {
     assert_eq!(status, 503);
     let detail = problem["detail"].as_str().unwrap();
     assert!(
-        detail.starts_with("the flip is stored: not every worker"),
+        detail.starts_with("the change is stored: not every worker"),
         "{detail}"
     );
 }
@@ -417,7 +504,7 @@ async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
         let (status, problem) = read(ask(ELSEWHERE, empty(request("GET", path))).await).await;
         assert_eq!(status, 403, "{path}");
         let detail = problem["detail"].as_str().unwrap();
-        assert!(detail.contains("set `admin.address` to a loopback address"));
+        assert!(detail.contains("`admin.address` to a loopback address"));
     }
 }
 

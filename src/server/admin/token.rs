@@ -10,7 +10,9 @@ pub struct Tokens(Vec<(String, [u8; 32])>);
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = self.0.iter().map(|(name, _)| name);
-        f.debug_tuple("Tokens").field(&names.collect::<Vec<_>>()).finish()
+        f.debug_tuple("Tokens")
+            .field(&names.collect::<Vec<_>>())
+            .finish()
     }
 }
 
@@ -95,12 +97,19 @@ mod tests {
         };
         assert_eq!(bearer(&["Bearer secret"]).as_deref(), Ok("anna"));
         assert_eq!(bearer(&["bearer other "]).as_deref(), Ok("ben"));
-        for missing in [&[][..], &["secret"], &["Basic secret"], &["Bearer secret", "Bearer secret"]] {
+        for missing in [
+            &[][..],
+            &["secret"],
+            &["Basic secret"],
+            &["Bearer secret", "Bearer secret"],
+        ] {
             assert_eq!(bearer(missing), Err(Barred::Missing), "{missing:?}");
         }
         for unknown in ["Bearer secre", "Bearer ", "Bearer Secret"] {
             assert_eq!(bearer(&[unknown]), Err(Barred::Unknown), "{unknown}");
         }
-        assert!(!format!("{tokens:?}").contains("secret") && format!("{tokens:?}").contains("anna"));
+        assert!(
+            !format!("{tokens:?}").contains("secret") && format!("{tokens:?}").contains("anna")
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{
-    FLAGS, Folder, MAIN, MORE_ROUTES, ROUTES, at, chain, flipping, in_force, poll, routes, watching,
+    FLAGS, Folder, MAIN, MORE_ROUTES, ROUTES, at, chain, flip, in_force, poll, routes, watching,
 };
 use crate::app::control::fixed::Fixed;
 use crate::app::control::{Control, Polled};
@@ -13,18 +13,24 @@ use crate::config::load::load;
 use crate::domain::rollout::Stage;
 use crate::server::admin::Reloaded;
 
-#[test]
-fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {
+#[tokio::test]
+async fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     let plan = control.plan();
     folder.write(
         "flags.toml",
         "[[flag]]\nname = 'ios-first'\nstage = 'sideways'\n",
     );
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Refused)
+    );
     for _ in 0..3 {
-        assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+        assert_eq!(
+            poll(&mut control).await,
+            Polled::Reloaded(Reloaded::Refused)
+        );
     }
     assert_eq!(control.reloads().failed, 1);
     assert_eq!(control.reloads().succeeded, 0);
@@ -34,76 +40,97 @@ fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {
     assert_eq!(control.readiness().notes.len(), 1);
     assert!(control.readiness().obstacles.is_empty());
     // A flip still works, over the flags that are in force.
-    let flip = flipping("rest-way", Stage::Retired, "100");
-    control.flip(&flip, at(1)).unwrap();
+    let flipped = flip("rest-way", Stage::Retired, "100");
+    control.change(&flipped, at(1)).await.unwrap();
 
     // Who asks is told each time.
-    assert_eq!(control.reload(at(2)), Reloaded::Refused);
+    assert_eq!(control.reload(at(2)).await, Reloaded::Refused);
     assert_eq!(control.reloads().failed, 2);
 
     folder.write("flags.toml", FLAGS);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Unchanged));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Unchanged)
+    );
     assert!(control.readiness().notes.is_empty());
-    assert_eq!(poll(&mut control), Polled::Quiet);
+    assert_eq!(poll(&mut control).await, Polled::Quiet);
 }
 
-#[test]
-fn a_good_edit_is_swapped_in() {
+#[tokio::test]
+async fn a_good_edit_is_swapped_in() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     folder.write("routes/tools.toml", &format!("{ROUTES}{MORE_ROUTES}"));
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(routes(&control), ["tools.call", "items.read"]);
     assert_eq!(control.plan().routes.routes().len(), 2);
     assert_eq!(control.reloads().succeeded, 1);
     assert_eq!(control.reloads().loaded_at, at(60));
-    assert_eq!(poll(&mut control), Polled::Quiet);
+    assert_eq!(poll(&mut control).await, Polled::Quiet);
 }
 
-#[test]
-fn a_file_that_is_still_written_is_not_read() {
+#[tokio::test]
+async fn a_file_that_is_still_written_is_not_read() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     folder.write("routes/tools.toml", MORE_ROUTES);
     assert_eq!(control.poll(at(60)), Polled::Settling);
     folder.write("routes/tools.toml", &format!("{MORE_ROUTES}{ROUTES}"));
     assert_eq!(control.poll(at(60)), Polled::Settling);
     assert_eq!(routes(&control), ["tools.call"]);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(routes(&control), ["items.read", "tools.call"]);
 }
 
-#[test]
-fn a_file_that_is_laid_beside_the_included_ones_is_read() {
+#[tokio::test]
+async fn a_file_that_is_laid_beside_the_included_ones_is_read() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     folder.write("routes/items.toml", MORE_ROUTES);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(routes(&control), ["items.read", "tools.call"]);
     // The new file is watched from now on, and was read already.
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Unchanged));
-    assert_eq!(poll(&mut control), Polled::Quiet);
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Unchanged)
+    );
+    assert_eq!(poll(&mut control).await, Polled::Quiet);
     assert_eq!(control.reloads().succeeded, 1);
 }
 
-#[test]
-fn what_mends_a_problem_is_found_where_nothing_was_before() {
+#[tokio::test]
+async fn what_mends_a_problem_is_found_where_nothing_was_before() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     let more = MAIN.replace("['routes/*.toml']", "['routes/*.toml', 'more/*.toml']");
     folder.write("main.toml", &more);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Refused)
+    );
     fs::create_dir(folder.path("more")).unwrap();
     folder.write("more/items.toml", MORE_ROUTES);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(routes(&control), ["tools.call", "items.read"]);
     assert_eq!(control.reloads().failed, 1);
 }
 
 /// A volume of Kubernetes: the files are links through a folder that is itself a link, which is swapped.
 #[cfg(unix)]
-#[test]
-fn a_swapped_symbolic_link_is_a_change() {
+#[tokio::test]
+async fn a_swapped_symbolic_link_is_a_change() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     let retired = FLAGS.replace("passthrough", "retired");
@@ -118,22 +145,28 @@ fn a_swapped_symbolic_link_is_a_change() {
     swap_to("v1");
     fs::remove_file(folder.path("flags.toml")).unwrap();
     symlink(Path::new("..data/flags.toml"), folder.path("flags.toml")).unwrap();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     swap_to("v2");
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     assert_eq!(in_force(&control, "ios-first").0, Stage::Retired);
 }
 
-#[test]
-fn what_only_a_start_can_change_stays_and_is_named() {
+#[tokio::test]
+async fn what_only_a_start_can_change_stays_and_is_named() {
     let folder = Folder::new();
-    let mut control = watching(&folder);
+    let mut control = watching(&folder).await;
     let before = control.config().clone();
     let changed = MAIN.replace("127.0.0.1:0", "127.0.0.1:9999")
         + "[listen]\naddress = '127.0.0.1:1234'\nworkers = 7\nhosts = ['a.example']\n[log]\nlevel = 'debug'\n[limits]\nin_flight = 70\n";
     let changed = changed.replace("flags = ", "state = 'elsewhere'\nflags = ");
     folder.write("main.toml", &changed);
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Swapped));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
     let after = control.config();
     assert_eq!(after.listen.address, before.listen.address);
     assert_eq!(after.listen.workers, before.listen.workers);
@@ -174,17 +207,20 @@ client = 'ios-*'
 stage = 'passthrough'
 ";
 
-#[test]
-fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
+#[tokio::test]
+async fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
     let folder = Folder::new();
     folder.write("flags.toml", REST_FLAG);
-    let mut control = watching(&folder);
-    let flip = flipping("ios-first", Stage::Translate, "25");
-    control.flip(&flip, at(1)).unwrap();
+    let mut control = watching(&folder).await;
+    let flipped = flip("ios-first", Stage::Translate, "25");
+    control.change(&flipped, at(1)).await.unwrap();
     let (upstreams, rest) = MAIN.split_once("[upstream.new]").unwrap();
     let (_, rest) = rest.split_once("[rollout]").unwrap();
     folder.write("main.toml", &format!("{upstreams}[rollout]{rest}"));
-    assert_eq!(poll(&mut control), Polled::Reloaded(Reloaded::Refused));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Refused)
+    );
     let said = control.refused.as_ref().unwrap().to_string();
     assert!(
         said.contains("flip of `ios-first`: flag[0].stage: "),
@@ -197,15 +233,18 @@ fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
     let error = Control::open(folder.sources(), at(2)).unwrap_err();
     let said = chain(&error);
     assert!(
-        said.contains("move `flips.json` out of the state folder"),
+        said.contains("move `rollout.json` out of the state folder"),
         "{said}"
     );
-    fs::remove_file(folder.path("state/flips.json")).unwrap();
-    assert_eq!(in_force(&folder.open(), "ios-first").0, Stage::Passthrough);
+    fs::remove_file(folder.path("state/rollout.json")).unwrap();
+    assert_eq!(
+        in_force(&folder.open().await, "ios-first").0,
+        Stage::Passthrough
+    );
 }
 
-#[test]
-fn the_problems_of_both_files_are_said_at_once() {
+#[tokio::test]
+async fn the_problems_of_both_files_are_said_at_once() {
     let folder = Folder::new();
     folder.write("flags.toml", "[[flag]]\nname = 'f'\n");
     folder.write("routes/tools.toml", &ROUTES.replace("POST ", ""));

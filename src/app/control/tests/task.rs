@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::{FLAGS, Folder, flipping};
-use crate::app::control::{Hooks, Reloads, own};
+use super::{FLAGS, Folder, flip, unflip};
+use crate::app::control::{Counts, Facts, Hooks, own};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Stage;
-use crate::server::admin::{Admin, Command, FlagView, Readiness, Refusal, Reloaded};
+use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
 use crate::telemetry::clock::now;
 
 type Commands = mpsc::Sender<Command>;
@@ -31,9 +31,13 @@ async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) ->
     within(answer).await.unwrap()
 }
 
-async fn flip(commands: &Commands, stage: Stage) -> Result<FlagView, Refusal> {
-    let flipping = flipping("ios-first", stage, "100");
-    ask(commands, |reply| Command::Flip { flipping, reply }).await
+async fn change(commands: &Commands, asked: Asked) -> Result<FlagView, Refusal> {
+    let flags = ask(commands, |reply| Command::Change { asked, reply }).await?;
+    Ok(flags.flags.into_iter().next().unwrap())
+}
+
+async fn flip_to(commands: &Commands, stage: Stage) -> Result<FlagView, Refusal> {
+    change(commands, flip("ios-first", stage, "100")).await
 }
 
 async fn ready(commands: &Commands) -> Readiness {
@@ -67,11 +71,12 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
     let (commands, received) = mpsc::channel(4);
     let hooks = Hooks {
         install: async |plan| workers.install(plan).await,
-        metrics: async |plan: Arc<Plan>, reloads: Reloads| {
-            format!("{} {}", plan.rollout.flags.len(), reloads.failed)
+        metrics: async |plan: Arc<Plan>, facts: Facts| {
+            format!("{} {}", plan.rollout.flags.len(), facts.reloads.failed)
         },
+        counts: async || Counts::default(),
     };
-    let owner = own(folder.open(), received, hooks);
+    let owner = own(folder.open().await, received, hooks);
     within(async { tokio::join!(owner, test(commands)) }).await;
 }
 
@@ -79,16 +84,11 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
 async fn a_flip_is_answered_once_it_is_stored_and_with_the_workers() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
-        let flag = flip(&commands, Stage::Translate).await.unwrap();
+        let flag = flip_to(&commands, Stage::Translate).await.unwrap();
         assert_eq!(flag.stage, Stage::Translate);
         assert_eq!(workers.stages(), [Stage::Translate]);
-        assert!(folder.path("state/flips.json").exists());
-        let unflip = |reply| Command::Unflip {
-            name: "ios-first".to_owned(),
-            who: "anna".to_owned(),
-            reply,
-        };
-        let flag = ask(&commands, unflip).await.unwrap();
+        assert!(folder.path("state/rollout.json").exists());
+        let flag = change(&commands, unflip("ios-first")).await.unwrap();
         assert_eq!(flag.flipped, None);
         assert_eq!(workers.stages(), [Stage::Translate, Stage::Passthrough]);
     })
@@ -101,6 +101,7 @@ async fn a_request_goes_the_whole_way() {
     owning(&folder, &workers, async |commands| {
         let admin = Admin {
             address: "127.0.0.1:9090".parse().unwrap(),
+            tokens: Tokens::default(),
             control: commands,
         };
         let ask = async |method: &str, path: &str, body: &'static str| {
@@ -181,7 +182,7 @@ async fn workers_that_do_not_take_a_plan_are_offered_it_again() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
         workers.stuck.set(true);
-        let refusal = flip(&commands, Stage::Retired).await.unwrap_err();
+        let refusal = flip_to(&commands, Stage::Retired).await.unwrap_err();
         assert!(matches!(refusal, Refusal::Pending(_)));
         assert_eq!(ready(&commands).await.obstacles.len(), 1);
         // Told what is true: the flip is stored.
@@ -202,8 +203,8 @@ async fn nothing_is_changed_for_who_no_longer_waits() {
     owning(&folder, &workers, async |commands| {
         let (reply, answer) = oneshot::channel();
         drop(answer);
-        let flipping = flipping("ios-first", Stage::Retired, "100");
-        let flip = Command::Flip { flipping, reply };
+        let asked = flip("ios-first", Stage::Retired, "100");
+        let flip = Command::Change { asked, reply };
         commands.send(flip).await.unwrap();
         assert_eq!(ask(&commands, Command::Flags).await.revision, 0);
         assert_eq!(workers.stages(), []);
