@@ -150,7 +150,7 @@ impl Locals {
         let found = match segments.irregular() {
             None => self.at(&segments.normal(), method).map(LocalFound::Answer),
             Some(why) => {
-                let tidied = self.at(&segments.tidied().normal(), method);
+                let tidied = self.at(&segments.tidied(), method);
                 tidied.map(|_| LocalFound::Irregular(why))
             }
         };

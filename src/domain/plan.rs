@@ -166,7 +166,7 @@ impl RpcFace {
         }
         let segments = Segments::split(path);
         match segments.irregular() {
-            Some(why) => knows(&segments.tidied().normal()).then_some(Irregular::By(why)),
+            Some(why) => knows(&segments.tidied()).then_some(Irregular::By(why)),
             None => knows(&segments.normal()).then_some(Irregular::No),
         }
     }

@@ -9,6 +9,7 @@ mod draft;
 mod names;
 mod parse;
 mod path;
+mod segments;
 mod siblings;
 mod source;
 mod specificity;
@@ -26,7 +27,8 @@ use super::side::Side;
 
 pub use draft::parse_route;
 pub(in crate::domain) use draft::{parse_headers, resolve_headers};
-pub use path::{Found, PathError, Segments};
+pub use path::Found;
+pub use segments::{PathError, Segments};
 pub use siblings::Group;
 pub use source::{Example, ExampleReply, Notify, RouteSource, Schemas, Way};
 pub use table::{RestSelection, RouteTable, TableError, Unsafe};

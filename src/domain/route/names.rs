@@ -1,22 +1,31 @@
 //! Maps by names that the route table gives: only their owner chooses what falls together in them, so that a hash
 //! which is cheap and no secret will do.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 /// What a route table says under each name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ByName<T> {
     entries: Vec<(String, T)>,
-    places: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
+    /// Where in the entries a name is, at its hash or behind it. At least half of them are [`FREE`], and a power of two.
+    places: Vec<usize>,
 }
 
 /// So many names are sooner compared than hashed.
 const FEW: usize = 4;
+/// No entry is here.
+const FREE: usize = usize::MAX;
 
 impl<T> ByName<T> {
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// The name that is alone, with what stands under it.
+    #[inline]
+    pub(super) fn only(&self) -> Option<(&str, &T)> {
+        match &self.entries[..] {
+            [(name, value)] => Some((name, value)),
+            [] | [_, _, ..] => None,
+        }
     }
 
     #[inline]
@@ -30,8 +39,15 @@ impl<T> ByName<T> {
 
     #[inline(never)]
     fn hashed(&self, name: &str) -> Option<&T> {
-        let place = self.places.get(name)?;
-        self.entries.get(*place).map(|(_, value)| value)
+        let mut at = hash(name);
+        loop {
+            let place = self.places.get(at & self.places.len().wrapping_sub(1))?;
+            let (known, value) = self.entries.get(*place)?;
+            if known == name {
+                return Some(value);
+            }
+            at += 1;
+        }
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
@@ -46,12 +62,37 @@ impl<T> ByName<T> {
 impl<T: Default> ByName<T> {
     /// What stands under a name; nothing yet, where the name is new.
     pub(super) fn under(&mut self, name: &str) -> &mut T {
-        let next = self.entries.len();
-        let place = *self.places.entry(name.to_owned()).or_insert(next);
-        if place == next {
+        if self.entries.len() * 2 >= self.places.len() {
+            self.spread();
+        }
+        let place = self.place(name);
+        if self.places[place] == FREE {
+            self.places[place] = self.entries.len();
             self.entries.push((name.to_owned(), T::default()));
         }
-        &mut self.entries[place].1
+        &mut self.entries[self.places[place]].1
+    }
+
+    /// Where a name is, or would be.
+    fn place(&self, name: &str) -> usize {
+        let last = self.places.len() - 1;
+        let mut at = hash(name) & last;
+        while let Some((known, _)) = self.entries.get(self.places[at])
+            && known != name
+        {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// Makes room for as many entries again.
+    fn spread(&mut self) {
+        let room = (self.places.len() * 2).max(2 * FEW);
+        self.places = vec![FREE; room];
+        for index in 0..self.entries.len() {
+            let place = self.place(&self.entries[index].0);
+            self.places[place] = index;
+        }
     }
 }
 
@@ -59,40 +100,30 @@ impl<T> Default for ByName<T> {
     fn default() -> Self {
         ByName {
             entries: Vec::new(),
-            places: HashMap::default(),
+            places: Vec::new(),
         }
     }
 }
 
-/// Eight bytes at a time, each upon those before it.
-#[derive(Debug, Default)]
-struct NameHasher(u64);
-
-impl NameHasher {
-    fn mix(&mut self, word: u64) {
-        /// Any odd number with ones all over it.
-        const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(SPREAD);
-    }
-}
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, last) = bytes.as_chunks::<8>();
-        for word in words {
-            self.mix(u64::from_le_bytes(*word));
-        }
-        let last = last
+/// Eight bytes at a time, each upon those before it; the last eight may be some of them again.
+fn hash(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let (words, _) = bytes.as_chunks::<8>();
+    let last = match bytes.last_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes
             .iter()
-            .fold(1, |word, byte| (word << 8) | u64::from(*byte));
-        self.mix(last);
-    }
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte)),
+    };
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let hash = words.fold(bytes.len() as u64, mix);
+    mix(hash, last) as usize
+}
 
-    /// Names come alone, so that nothing needs to mark their ends.
-    fn write_u8(&mut self, _: u8) {}
-
-    fn finish(&self) -> u64 {
-        // Maps take the lowest bits and the highest ones; the product mixes the highest best.
-        self.0 ^ (self.0 >> 32)
-    }
+/// Both halves of a product, upon each other, so that each bit of the word has a part in all bits.
+fn mix(hash: u64, word: u64) -> u64 {
+    /// Any odd number with ones all over it.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let product = u128::from(hash.rotate_left(23) ^ word) * u128::from(SPREAD);
+    product as u64 ^ (product >> 64) as u64
 }

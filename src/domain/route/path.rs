@@ -1,197 +1,22 @@
-//! Paths: cut into segments, matched against the templates of all routes at once.
+//! Paths, matched against the templates of all routes at once.
 //!
-//! Segments are compared in normal form. A path with empty or dot segments is irregular: it is never
-//! matched as it is, only asked whether it would name a route after normalising.
+//! An irregular path is never matched as it is, only asked whether it would name a route after tidying it up.
 
 use std::borrow::Cow;
 
 use http::Method;
 
 use super::names::ByName;
+use super::segments::cut;
 use super::siblings::Group;
-use super::{Route, SegmentPattern, Template};
+use super::{Route, SegmentPattern, Segments, Template};
 use crate::domain::percent::normalise;
-
-/// A path, cut at its slashes.
-#[derive(Debug, Clone)]
-pub struct Segments<'a> {
-    raw: Raw<'a>,
-    irregular: Option<PathError>,
-}
-
-/// A list that is kept in place while it is short: few paths are long.
-#[derive(Debug, Clone)]
-enum Raw<'a> {
-    Few([&'a str; FEW], usize),
-    Many(Vec<&'a str>),
-}
-
-const FEW: usize = 6;
-
-impl<'a> Raw<'a> {
-    const NONE: Raw<'static> = Raw::Few([""; FEW], 0);
-
-    #[inline]
-    fn push(&mut self, segment: &'a str) {
-        if let Raw::Few(few, count) = self
-            && let Some(place) = few.get_mut(*count)
-        {
-            *place = segment;
-            *count += 1;
-        } else {
-            self.push_to_many(segment);
-        }
-    }
-
-    #[cold]
-    fn push_to_many(&mut self, segment: &'a str) {
-        match self {
-            Raw::Few(few, count) => {
-                let mut many = few[..*count].to_vec();
-                many.push(segment);
-                *self = Raw::Many(many);
-            }
-            Raw::Many(many) => many.push(segment),
-        }
-    }
-
-    fn pop(&mut self) {
-        match self {
-            Raw::Few(_, count) => *count = count.saturating_sub(1),
-            Raw::Many(many) => drop(many.pop()),
-        }
-    }
-
-    fn as_slice(&self) -> &[&'a str] {
-        match self {
-            Raw::Few(few, count) => &few[..*count],
-            Raw::Many(many) => many,
-        }
-    }
-}
-
-/// Why two programs may read a path in two ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
-    /// `//`, or a slash at the end.
-    #[error("an empty segment")]
-    EmptySegment,
-    /// `.` or `..`, plain or percent-encoded.
-    #[error("a dot segment")]
-    DotSegment,
-}
-
-impl<'a> Segments<'a> {
-    /// Cuts a path; `/` has no segments.
-    #[must_use]
-    pub fn split(path: &'a str) -> Segments<'a> {
-        let mut split = Segments {
-            raw: Raw::NONE,
-            irregular: None,
-        };
-        let inside = path.strip_prefix('/').unwrap_or(path);
-        if inside.is_empty() {
-            return split;
-        }
-        let mut start = 0;
-        let (words, last) = inside.as_bytes().as_chunks::<8>();
-        for (index, word) in words.iter().enumerate() {
-            let mut slashes = slashes(*word);
-            while slashes != 0 {
-                let place = index * 8 + slashes.trailing_zeros() as usize / 8;
-                split.add(&inside[start..place]);
-                start = place + 1;
-                slashes &= slashes - 1;
-            }
-        }
-        let behind = words.len() * 8;
-        for (index, byte) in last.iter().enumerate() {
-            if *byte == b'/' {
-                split.add(&inside[start..behind + index]);
-                start = behind + index + 1;
-            }
-        }
-        split.add(&inside[start..]);
-        split
-    }
-
-    #[inline]
-    fn add(&mut self, segment: &'a str) {
-        // A dot segment begins with a dot, or with one that is escaped.
-        if let None | Some(b'.' | b'%') = segment.as_bytes().first() {
-            self.irregular = self.irregular.or(fault(segment));
-        }
-        self.raw.push(segment);
-    }
-
-    /// What is irregular about the path, if anything is.
-    #[must_use]
-    pub fn irregular(&self) -> Option<PathError> {
-        self.irregular
-    }
-
-    /// The path as a program that tidies up would read it.
-    #[must_use]
-    pub fn tidied(&self) -> Segments<'a> {
-        let mut raw = Raw::NONE;
-        for segment in self.raw() {
-            match &*normalise(segment) {
-                "" | "." => {}
-                ".." => raw.pop(),
-                _ => raw.push(segment),
-            }
-        }
-        Segments {
-            raw,
-            irregular: None,
-        }
-    }
-
-    /// The path with each segment in normal form.
-    #[must_use]
-    pub fn normal(&self) -> String {
-        if self.raw().is_empty() {
-            return "/".to_owned();
-        }
-        let mut path = String::new();
-        for segment in self.raw() {
-            path.push('/');
-            path.push_str(&normalise(segment));
-        }
-        path
-    }
-
-    /// The segments as they came.
-    #[must_use]
-    pub fn raw(&self) -> &[&'a str] {
-        self.raw.as_slice()
-    }
-}
-
-/// The highest bit of each of eight bytes that is a slash; the first byte is the lowest.
-const fn slashes(bytes: [u8; 8]) -> u64 {
-    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
-    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([b'/'; 8]);
-    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
-    !(((other & LOW) + LOW) | other | LOW)
-}
-
-/// What is irregular about a segment, if anything is.
-#[cold]
-fn fault(segment: &str) -> Option<PathError> {
-    match &*normalise(segment) {
-        "" => Some(PathError::EmptySegment),
-        "." | ".." => Some(PathError::DotSegment),
-        _ => None,
-    }
-}
 
 impl Template {
     /// Whether a path has the segments of this template, whatever other templates say of it.
     #[must_use]
     pub fn fits(&self, segments: &Segments<'_>) -> bool {
-        let mut found: Vec<Cow<'_, str>> =
-            segments.raw().iter().map(|raw| normalise(raw)).collect();
+        let mut found: Vec<Cow<'_, str>> = segments.iter().map(normalise).collect();
         if let (Some(verb), Some(last)) = (&self.verb, found.last_mut()) {
             let Some(head) = last
                 .strip_suffix(verb.as_str())
@@ -307,9 +132,10 @@ struct Search<'a> {
     others: Vec<Method>,
 }
 
-/// The last segment as `head:verb`, the verb in normal form.
+/// The last segment of a path as `head:verb`, the verb in normal form.
 #[inline(never)]
-fn cut_verb(last: &str) -> Option<(&str, Cow<'_, str>)> {
+fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
+    let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
     let (head, verb) = last.rsplit_once(':')?;
     Some((head, normalise(verb)))
 }
@@ -356,16 +182,13 @@ impl Tree {
     }
 
     pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
-        let verb = match segments.raw() {
-            [.., last] if self.has_verbs => cut_verb(last),
-            _ => None,
-        };
+        let path = segments.path();
         let mut search = Search {
-            verb,
+            verb: path.filter(|_| self.has_verbs).and_then(cut_verb),
             method,
             others: Vec::new(),
         };
-        match self.root.find(segments.raw(), &mut search) {
+        match self.root.find(path, &mut search) {
             Some(routes) => Found::Routes(routes),
             None if search.others.is_empty() => Found::Nothing,
             None => {
@@ -381,11 +204,16 @@ impl Tree {
 
 impl Node {
     /// A literal beats a hole, one segment beats many, a verb beats none.
-    fn find<'t>(&'t self, mut segments: &[&str], search: &mut Search<'_>) -> Option<&'t Group> {
+    fn find<'t>(&'t self, mut path: Option<&str>, search: &mut Search<'_>) -> Option<&'t Group> {
         let mut node = self;
-        while let Some((segment, behind)) = segments.split_first() {
-            if search.verb.is_some()
-                && behind.is_empty()
+        while let Some(ahead) = path {
+            if let Some((next, behind)) = node.along(ahead) {
+                (node, path) = (next, Some(behind));
+                continue;
+            }
+            let (segment, behind) = cut(ahead);
+            if behind.is_none()
+                && search.verb.is_some()
                 && let Some(found) = node.find_verb(search)
             {
                 return Some(found);
@@ -394,18 +222,43 @@ impl Node {
             node = match (literal, one) {
                 // Where one way leads on, there is none to come back for.
                 (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
-                (literal, one) => {
-                    return literal
-                        .and_then(|node| node.find(behind, search))
-                        .or_else(|| one.and_then(|node| node.find(behind, search)))
-                        .or_else(|| node.rest_verb(search))
-                        .or_else(|| node.rest.find(None, search));
-                }
+                ways => return node.fork(ways, behind, search),
             };
-            segments = behind;
+            path = behind;
         }
-        let here = node.here.find(None, search);
-        here.or_else(|| node.rest.find(None, search))
+        node.end(search)
+    }
+
+    /// The way along a literal that is alone and leads on: it is found without cutting.
+    #[inline]
+    fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t Node, &'p str)> {
+        let (literal, next) = self.literals.only()?;
+        if self.one.is_some() || !self.rest.is_empty() {
+            return None;
+        }
+        let behind = path.strip_prefix(literal)?.strip_prefix('/')?;
+        Some((next, behind))
+    }
+
+    /// Each way in turn, until one leads to an end.
+    #[inline(never)]
+    fn fork<'t>(
+        &'t self,
+        (literal, one): (Option<&'t Node>, Option<&'t Node>),
+        behind: Option<&str>,
+        search: &mut Search<'_>,
+    ) -> Option<&'t Group> {
+        literal
+            .and_then(|node| node.find(behind, search))
+            .or_else(|| one.and_then(|node| node.find(behind, search)))
+            .or_else(|| self.rest_verb(search))
+            .or_else(|| self.rest.find(None, search))
+    }
+
+    /// Where the path ends.
+    fn end<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
+        let here = self.here.find(None, search);
+        here.or_else(|| self.rest.find(None, search))
     }
 
     /// The literals are in normal form, so a segment that is one of them is as well.

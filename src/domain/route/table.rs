@@ -160,7 +160,8 @@ impl RouteTable {
         headers: &HeaderMap,
     ) -> RestSelection<'t> {
         if let Some(why) = segments.irregular() {
-            return match self.tree.find(&segments.tidied(), method) {
+            let tidied = segments.tidied();
+            return match self.tree.find(&Segments::split(&tidied), method) {
                 Found::Routes(group) => match group.routes() {
                     [route, ..] => RestSelection::Unsafe(Unsafe { route: *route, why }),
                     [] => RestSelection::Unrouted,

@@ -155,46 +155,45 @@ fn path_text<'a>(
     segments: &Segments<'a>,
 ) -> Result<Cow<'a, str>, String> {
     let spans_rest = template.segments[placed.start..placed.end].contains(&SegmentPattern::Rest);
-    let end = if spans_rest {
-        segments.raw().len()
+    let verb = template.verb.as_deref();
+    let has_verb = verb.is_some() && placed.end == template.segments.len();
+    let last = |segment: &'a str| match segment.rsplit_once(':') {
+        Some((head, _)) if has_verb => head,
+        Some(_) | None => segment,
+    };
+    let count = placed.end - placed.start;
+    let mut found = segments.iter().skip(placed.start);
+    let text = if count == 1 && !spans_rest {
+        let single = found.next().ok_or("the path ends before it")?;
+        percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())?
     } else {
-        placed.end
-    };
-    let raw = segments.raw().get(placed.start.min(end)..end);
-    let raw = raw.ok_or("the path ends before it")?;
-    let verb = if end == segments.raw().len() {
-        template.verb.as_deref()
-    } else {
-        None
-    };
-    let last = |segment: &'a str| match verb {
-        Some(_) => segment.rsplit_once(':').map_or(segment, |(head, _)| head),
-        None => segment,
-    };
-    let text = match raw {
-        [single] if placed.end - placed.start == 1 && !spans_rest => {
-            percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())?
+        let most = if spans_rest { usize::MAX } else { count };
+        let mut raw: Vec<&str> = found.take(most).collect();
+        if raw.len() < count && !spans_rest {
+            return Err("the path ends before it".into());
         }
-        [head @ .., tail] => {
-            let mut joined = String::new();
-            for segment in head.iter().copied().chain([last(tail)]) {
-                if percent::normalise(segment).contains("%2F") {
-                    return Err(
-                        "`%2F` in a value of several segments cannot be told from a slash".into(),
-                    );
-                }
-                let decoded =
-                    percent::decode(segment, Plus::Literal).map_err(|error| error.to_string())?;
-                if !joined.is_empty() {
-                    joined.push('/');
-                }
-                joined.push_str(&decoded);
-            }
-            Cow::Owned(joined)
+        if let Some(tail) = raw.last_mut() {
+            *tail = last(tail);
         }
-        [] => Cow::Borrowed(""),
+        Cow::Owned(joined(&raw)?)
     };
     safe_in_path(&text)?;
+    Ok(text)
+}
+
+/// The decoded text of several segments.
+fn joined(raw: &[&str]) -> Result<String, String> {
+    let mut text = String::new();
+    for segment in raw {
+        if percent::normalise(segment).contains("%2F") {
+            return Err("`%2F` in a value of several segments cannot be told from a slash".into());
+        }
+        let decoded = percent::decode(segment, Plus::Literal).map_err(|error| error.to_string())?;
+        if !text.is_empty() {
+            text.push('/');
+        }
+        text.push_str(&decoded);
+    }
     Ok(text)
 }
 

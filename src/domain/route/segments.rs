@@ -1,0 +1,157 @@
+//! The segments of a path, and what is irregular about it.
+//!
+//! Segments are compared in normal form. A path with empty or dot segments is irregular: two programs may read it
+//! in two ways. Segments are cut where they are looked at, which costs less than to keep where they are.
+
+use std::borrow::Cow;
+
+use crate::domain::percent::normalise;
+
+/// A path, cut at its slashes.
+#[derive(Debug, Clone, Copy)]
+pub struct Segments<'a> {
+    /// Behind the first slash.
+    path: &'a str,
+    irregular: Option<PathError>,
+}
+
+/// Why two programs may read a path in two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// `//`, or a slash at the end.
+    #[error("an empty segment")]
+    EmptySegment,
+    /// `.` or `..`, plain or percent-encoded.
+    #[error("a dot segment")]
+    DotSegment,
+}
+
+impl<'a> Segments<'a> {
+    /// Cuts a path; `/` has no segments.
+    #[must_use]
+    #[inline]
+    pub fn split(path: &'a str) -> Segments<'a> {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let mut segments = Segments {
+            path,
+            irregular: None,
+        };
+        if may_be_irregular(path.as_bytes()) {
+            segments.irregular = segments.iter().find_map(fault);
+        }
+        segments
+    }
+
+    /// What is irregular about the path, if anything is.
+    #[must_use]
+    pub fn irregular(&self) -> Option<PathError> {
+        self.irregular
+    }
+
+    /// All of them with the slashes between them, if there are any.
+    #[inline]
+    pub(super) fn path(&self) -> Option<&'a str> {
+        Some(self.path).filter(|path| !path.is_empty())
+    }
+
+    /// The segments as they came.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut path = self.path();
+        std::iter::from_fn(move || {
+            let (segment, behind) = cut(path?);
+            path = behind;
+            Some(segment)
+        })
+    }
+
+    /// The path with each segment in normal form.
+    #[must_use]
+    pub fn normal(&self) -> String {
+        path_of(self.iter().map(normalise))
+    }
+
+    /// The path as a program that tidies up would read it, with each segment in normal form.
+    #[must_use]
+    pub fn tidied(&self) -> String {
+        let mut kept = Vec::new();
+        for segment in self.iter().map(normalise) {
+            match &*segment {
+                "" | "." => {}
+                ".." => drop(kept.pop()),
+                _ => kept.push(segment),
+            }
+        }
+        path_of(kept)
+    }
+}
+
+fn path_of<'a>(segments: impl IntoIterator<Item = Cow<'a, str>>) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        path.push('/');
+        path.push_str(&segment);
+    }
+    if path.is_empty() {
+        path.push('/');
+    }
+    path
+}
+
+/// The first segment, and what is behind its slash.
+#[inline]
+pub(super) fn cut(path: &str) -> (&str, Option<&str>) {
+    let end = slash(path.as_bytes()).unwrap_or(path.len());
+    (&path[..end], path.get(end + 1..))
+}
+
+/// Where the first slash is.
+#[inline]
+fn slash(path: &[u8]) -> Option<usize> {
+    let (words, last) = path.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let slashes = slashes(*word);
+        if slashes != 0 {
+            return Some(index * 8 + slashes.trailing_zeros() as usize / 8);
+        }
+    }
+    let place = last.iter().position(|byte| *byte == b'/')?;
+    Some(words.len() * 8 + place)
+}
+
+/// The highest bit of each of eight bytes that is a slash; the first byte is the lowest.
+const fn slashes(bytes: [u8; 8]) -> u64 {
+    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
+    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([b'/'; 8]);
+    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
+    !(((other & LOW) + LOW) | other | LOW)
+}
+
+/// Whether a segment is empty, or begins like a dot segment: with a dot, or with one that is escaped.
+fn may_be_irregular(path: &[u8]) -> bool {
+    let begins = |at: usize| matches!(path.get(at), None | Some(b'/' | b'.' | b'%'));
+    if path.is_empty() {
+        return false;
+    }
+    let (words, last) = path.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let mut slashes = slashes(*word);
+        while slashes != 0 {
+            if begins(index * 8 + slashes.trailing_zeros() as usize / 8 + 1) {
+                return true;
+            }
+            slashes &= slashes - 1;
+        }
+    }
+    let behind = words.len() * 8 + 1;
+    let mut last = last.iter().enumerate();
+    begins(0) || last.any(|(index, byte)| *byte == b'/' && begins(behind + index))
+}
+
+/// What is irregular about a segment, if anything is.
+fn fault(segment: &str) -> Option<PathError> {
+    match &*normalise(segment) {
+        "" => Some(PathError::EmptySegment),
+        "." | ".." => Some(PathError::DotSegment),
+        _ => None,
+    }
+}
