@@ -5,6 +5,7 @@
 //!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
 //! decode    walks the merged tree by reader and kind
 //! schema    files of schemas that routes name
+//! keys      files of keys and certificates
 //! raw       what the files say
 //! flags     the flags file, a document of its own
 //! compile   what that means: a plan, or every problem
@@ -19,6 +20,7 @@ pub mod configuration;
 mod decode;
 pub mod flags;
 mod include;
+mod keys;
 mod kind;
 mod layer;
 pub mod load;

@@ -1,18 +1,18 @@
 //! Clients, flags and the default stages.
 
-use crate::config::compile::upstreams;
+use crate::config::compile::{identity, upstreams};
 use crate::config::problem::{Located, Place, Problem, nearest};
-use crate::config::raw::{RawClient, RawConfig, RawFlag, RawMatch, StageWord};
+use crate::config::raw::{RawConfig, RawFlag, StageWord};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Flag, FlagFault, Glob, Matcher, OTHER, Percent, Rollout, RouteEntry,
-    Stage, StageFault,
+    Clients, Defaults, Flag, FlagFault, Glob, OTHER, Percent, Rollout, RouteEntry, Stage,
+    StageFault,
 };
 use crate::domain::side::Side;
 
 /// Everything that decides who gets which stage.
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
     let upstreams = upstreams::sides(raw);
-    let clients = clients(raw, problems);
+    let clients = identity::clients(raw, problems);
     let ground = Ground {
         routes: raw
             .routes
@@ -40,37 +40,6 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         flags,
         defaults: Defaults { rest, rpc },
         clients,
-    }
-}
-
-fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
-    for client in &raw.clients {
-        if client.name.value == OTHER {
-            problems.push(client.name.problem(format!(
-                "`{OTHER}` is the name of everyone whom no client names; write another one"
-            )));
-        }
-    }
-    let clients = raw.clients.iter().map(client).collect();
-    Clients::new(clients, raw.rollout.api_key_header.value.clone())
-}
-
-fn client(raw: &RawClient) -> Client {
-    let matcher = match &raw.matches {
-        RawMatch::Headers(rules) => {
-            let rule = rules
-                .iter()
-                .map(|rule| (rule.header.value.clone(), Glob::new(&*rule.glob.value)));
-            Matcher::Headers(rule.collect())
-        }
-        RawMatch::ApiKeys(digests) => {
-            Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
-        }
-    };
-    Client {
-        name: raw.name.value.clone(),
-        matcher,
-        key: raw.key.as_ref().map(|key| (&key.value).into()),
     }
 }
 

@@ -1,10 +1,8 @@
 //! The words of the file, as values of the domain.
 
-use crate::config::raw::{
-    CredentialsWord, EffectWord, RawKey, StageWord, UnroutedWord, WithoutKeyWord,
-};
+use crate::config::raw::{CredentialsWord, EffectWord, StageWord, UnroutedWord, WithoutKeyWord};
 use crate::domain::plan::{Credentials, Unrouted};
-use crate::domain::rollout::{KeySource, Stage, WithoutKey};
+use crate::domain::rollout::{Stage, WithoutKey};
 use crate::domain::route::Effect;
 
 impl From<StageWord> for Stage {
@@ -50,15 +48,6 @@ impl From<WithoutKeyWord> for WithoutKey {
         match word {
             WithoutKeyWord::Out => WithoutKey::Out,
             WithoutKeyWord::In => WithoutKey::In,
-        }
-    }
-}
-
-impl From<&RawKey> for KeySource {
-    fn from(key: &RawKey) -> Self {
-        match key {
-            RawKey::Header(name) => KeySource::Header(name.clone()),
-            RawKey::ApiKey => KeySource::ApiKey,
         }
     }
 }

@@ -10,15 +10,19 @@ mod decide;
 mod fault;
 mod flag;
 mod glob;
+mod identify;
 
 use super::side::Side;
 
 pub use bucket::{Bucket, bucket};
-pub use client::{Caller, Client, Clients, Digest, KeySource, Matcher, OTHER};
+pub use client::{
+    Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
+};
 pub use decide::{Decision, Defaults, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Flag, Percent, WithoutKey};
 pub use glob::Glob;
+pub use identify::{Clients, Evidence, Identity};
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::json::Json;
-use crate::domain::rollout::{Percent, Stage, WithoutKey};
+use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 use crate::server::admin::{
@@ -55,6 +55,8 @@ fn plan() -> PlanView {
         }],
         clients: vec![ClientView {
             name: "ios-app".to_owned(),
+            source: Source::Header,
+            proof: Proof::Declared,
         }],
         upstreams: vec![UpstreamView {
             name: "old".to_owned(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{Proof, Stage};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
@@ -49,6 +49,7 @@ fn success() -> CallLine<'static> {
         rpc_method: None,
         route: Some("tools.call"),
         client: "ios-app",
+        proof: Proof::Declared,
         stage: Some(Stage::Translate),
         decision: "flag ios-first bucket 17342",
         outcome: Outcome::Success,
@@ -70,6 +71,7 @@ fn failure() -> CallLine<'static> {
         rpc_method: Some("tools/call"),
         route: None,
         client: "other",
+        proof: Proof::None,
         stage: Some(Stage::Passthrough),
         decision: "default",
         outcome: Outcome::Failed,
