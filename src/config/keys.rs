@@ -28,7 +28,9 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
         match read(&file.path.value) {
             Ok(content) => {
                 file.content.0 = content;
-                files.push(file.path.value.clone());
+                if !files.contains(&file.path.value) {
+                    files.push(file.path.value.clone());
+                }
             }
             Err(message) => problems.push(file.path.problem(message)),
         }

@@ -266,7 +266,7 @@ async fn the_plan_names_routes_clients_upstreams_and_defaults() {
         "routes": [
             {"name": "tools.call", "rest": "POST /tools/call", "rpc": "tools/call", "effect": "unsafe"}
         ],
-        "clients": [{"name": "ios-app"}],
+        "clients": [{"name": "ios-app", "source": "header", "proof": "declared"}],
         "upstreams": [{"name": "old", "side": "rest"}],
         "defaults": {"rest": "passthrough", "rpc": "translate"},
     });
