@@ -15,7 +15,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::control::{Control, Counts, Facts, Hooks, StartError, own};
 use super::workers::{Remote, Workers};
+use crate::config::compile::tls;
 use crate::config::load::Sources;
+use crate::config::problem::Problems;
 use crate::config::raw::LogFormatWord;
 use crate::domain::plan::Plan;
 use crate::server::admin::{self, Command, Tokens};
@@ -32,6 +34,9 @@ pub enum RunError {
     /// The configuration or the state cannot be used.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// TLS cannot be offered.
+    #[error(transparent)]
+    Tls(#[from] Problems),
     /// An address cannot be listened on.
     #[error("cannot listen on {address} (`{key}`)")]
     Listen {
@@ -84,12 +89,13 @@ pub fn run(
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let admin = config.admin.value;
     let tokens = Tokens::new(config.admin_tokens.clone());
+    let tls = config.listen.tls.as_ref().map(tls::server).transpose()?;
     let names = Arc::new(Names::new());
     // The admin listener first: the workers take calls as soon as they are there.
     let admin = runtime
         .block_on(TcpListener::bind(admin))
         .map_err(at("admin.address", admin))?;
-    let workers = Workers::start(listen, count, &control.plan(), &names)
+    let workers = Workers::start(listen, count, &control.plan(), &names, tls.as_ref())
         .map_err(at("listen.address", listen))?;
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;

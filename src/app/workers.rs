@@ -8,10 +8,11 @@ use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::domain::plan::Plan;
 use crate::gateway::Worker;
-use crate::server::listen::{self, Command};
+use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, Snapshot};
 
 /// How many commands may wait for a worker; it takes them between calls.
@@ -36,6 +37,7 @@ impl Workers {
         count: usize,
         plan: &Arc<Plan>,
         names: &Arc<Names>,
+        tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
         let address = listen::reserve(address)?;
         let listeners = (0..count)
@@ -51,11 +53,15 @@ impl Workers {
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, names, over) = (plan.clone(), names.clone(), over.clone());
+            let entrance = Entrance {
+                listener,
+                tls: tls.cloned(),
+            };
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
                     let result =
-                        catch_unwind(AssertUnwindSafe(|| work(listener, inbox, plan, names)));
+                        catch_unwind(AssertUnwindSafe(|| work(entrance, inbox, plan, names)));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
                     // The receiver is gone only when the program ends anyway.
@@ -148,7 +154,7 @@ impl Remote {
 }
 
 fn work(
-    listener: std::net::TcpListener,
+    entrance: Entrance,
     commands: mpsc::Receiver<Command>,
     plan: Arc<Plan>,
     names: Arc<Names>,
@@ -158,6 +164,6 @@ fn work(
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, names);
-        listen::run(worker, listener, commands).await
+        listen::run(worker, entrance, commands).await
     })
 }

@@ -16,6 +16,7 @@ mod run;
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -238,6 +239,9 @@ struct ExplainArguments {
     /// Where JSON is posted to; the first of `rpc.paths` unless it is said
     #[arg(long, value_name = "PATH", conflicts_with_all = ["url", "http"])]
     path: Option<String>,
+    /// The address that the request would come from; without it, headers are believed and no address fits
+    #[arg(long, value_name = "ADDRESS")]
+    from: Option<IpAddr>,
     /// An answer of the upstream, whose translation is shown as well: a body, or a whole answer with its head
     #[arg(long, value_name = "FILE")]
     reply: Option<PathBuf>,

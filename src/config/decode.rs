@@ -4,6 +4,7 @@
 
 mod cors;
 mod example;
+pub(super) mod identity;
 mod local;
 mod outcome;
 mod route;
@@ -12,17 +13,14 @@ mod store;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::HeaderName;
-
 use crate::config::kind::{
-    Found, Wrong, address, boolean, duration, header, header_named, key_hash, name, path, size,
-    string, text, timeout, url, whole, word,
+    Found, Wrong, address, boolean, duration, header, name, path, size, text, timeout, url, whole,
+    word,
 };
-use crate::config::problem::{Located, Places};
+use crate::config::problem::Places;
 use crate::config::raw::{
-    CredentialsWord, LogFormatWord, LogLevelWord, RawClient, RawConfig, RawHeaderGlob, RawKey,
-    RawLimits, RawListen, RawLog, RawMatch, RawPaired, RawRollout, RawRpc, RawSet, RawUpstream,
-    UnroutedWord, UsualWord,
+    CredentialsWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog,
+    RawPaired, RawRollout, RawRpc, RawSet, RawUpstream, UnroutedWord, UsualWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::rollout::Stage;
@@ -56,7 +54,6 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
     ("debug", LogLevelWord::Debug),
     ("trace", LogLevelWord::Trace),
 ];
-const KEYS: &[(&str, ())] = &[("api_key", ())];
 
 /// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
@@ -89,7 +86,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let limits = table.require_table("limits", limits);
     let rollout = table.require_table("rollout", rollout);
     let unrouted = table.require("unrouted", word(UNROUTED, &[]));
-    let clients = table.tables("client", client);
+    let clients = table.tables("client", identity::client);
     unique(clients.iter().map(|client| &client.name), table);
     let routes = table.tables("route", route::route);
     unique(routes.iter().map(|route| &route.name), table);
@@ -129,10 +126,14 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let address = table.require("address", address);
     let workers = table.require("workers", whole(1..=MOST_WORKERS));
     let hosts = table.list("hosts", cors::host);
+    let trusted = table.list("trusted", identity::network);
+    let tls = table.table("tls", identity::tls);
     Some(RawListen {
         address: address?,
         workers: workers?,
         hosts: hosts?,
+        trusted: trusted?,
+        tls,
     })
 }
 
@@ -262,6 +263,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     });
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
+    let bearer = table.table("bearer", identity::bearer);
     Some(RawRollout {
         flags,
         state: state?,
@@ -269,86 +271,12 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rest,
         default_rpc,
         api_key_header: api_key_header?,
+        bearer,
     })
 }
 
 fn file(found: Found<'_>) -> Result<PathBuf, Wrong> {
     text(found).map(PathBuf::from)
-}
-
-fn client(table: &mut Table<'_>) -> Option<RawClient> {
-    let name = table.require("name", name);
-    let matches = table.require_table("match", matching);
-    let key = client_key(table);
-    Some(RawClient {
-        name: name?,
-        matches: matches?,
-        key,
-    })
-}
-
-/// Exactly one of `header` and `api_key`.
-fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
-    table.later(&["claim", "subject", "address", "cookie"]);
-    let headers = table.named_values("header", string);
-    let api_keys = table.one_or_many("api_key", key_hash);
-    match (table.shape("header"), table.shape("api_key")) {
-        (Shape::Absent, Shape::Absent) => {
-            let here = table.here();
-            table.add(here.problem("`header` or `api_key` is missing"));
-            None
-        }
-        (Shape::Absent, _) => api_keys.map(RawMatch::ApiKeys),
-        (_, Shape::Absent) => header_globs(table, headers?).map(RawMatch::Headers),
-        (_, _) => {
-            let here = table.here();
-            table.add(here.problem("`header` and `api_key` exclude each other; write two clients"));
-            None
-        }
-    }
-}
-
-pub(super) fn header_globs(
-    table: &mut Table<'_>,
-    named: Vec<(Located<String>, Located<String>)>,
-) -> Option<Vec<RawHeaderGlob>> {
-    if named.is_empty() {
-        table.report(
-            "header",
-            Wrong::new("the table is empty; write at least one header"),
-        );
-        return None;
-    }
-    let mut globs = Vec::with_capacity(named.len());
-    let count = named.len();
-    for (name, glob) in named {
-        match header_named(&name.value) {
-            Ok(header) => globs.push(RawHeaderGlob {
-                header: name.map(|_| header),
-                glob,
-            }),
-            Err(wrong) => table.add(name.problem(wrong.message)),
-        }
-    }
-    (globs.len() == count).then_some(globs)
-}
-
-/// `"api_key"`, or a table that names a header.
-fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
-    if table.shape("key") == Shape::Table {
-        return table.table("key", |key| {
-            key.later(&["claim", "address", "cookie"]);
-            let header: Option<Located<HeaderName>> = key.require("header", header);
-            header.map(|header| header.map(RawKey::Header))
-        });
-    }
-    let word = table.get("key", |found| {
-        word(KEYS, &["address"])(found).map_err(|wrong| Wrong {
-            message: format!("{} or `{{ header = \"x-device-id\" }}`", wrong.message),
-            hint: wrong.hint,
-        })
-    });
-    word.map(|word| word.map(|()| RawKey::ApiKey))
 }
 
 fn log(table: &mut Table<'_>) -> Option<RawLog> {

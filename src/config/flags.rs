@@ -4,7 +4,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::decode::{SIDES, STAGES, header_globs};
+use crate::config::decode::identity::header_globs;
+use crate::config::decode::{SIDES, STAGES};
 use crate::config::kind::{name, percent, string, text, word};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;

@@ -49,6 +49,11 @@ impl<'v> Found<'v> {
         self.value.as_str()
     }
 
+    /// Whether this is just this text.
+    pub(super) fn is_text(self, text: &str) -> bool {
+        self.text() == Some(text)
+    }
+
     /// The text, where text stands for other kinds.
     fn untyped(self) -> Option<&'v str> {
         self.text().filter(|_| self.spelling == Spelling::Text)

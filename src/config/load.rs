@@ -10,6 +10,7 @@ use figment::value::Value;
 
 use crate::config::decode;
 use crate::config::include;
+use crate::config::keys;
 use crate::config::layer::{Layer, Merged, element, join};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::raw::RawConfig;
@@ -80,6 +81,8 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     }
     let schemas = schema::read_files(&mut config, &mut problems);
     config.files.extend(schemas);
+    let keys = keys::read_files(&mut config, &mut problems);
+    config.files.extend(keys);
     Problems::unless(problems, config)
 }
 
@@ -90,6 +93,9 @@ impl RawConfig {
         rollout.state.value = folder.join(&rollout.state.value);
         if let Some(flags) = &mut rollout.flags {
             flags.value = folder.join(&flags.value);
+        }
+        for file in keys::of(self) {
+            file.path.value = folder.join(&file.path.value);
         }
     }
 }

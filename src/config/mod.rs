@@ -6,6 +6,7 @@
 //! decode    walks the merged tree by reader and kind
 //! replica   what a shared store needs of the machine: a name, the file of a password
 //! schema    files of schemas that routes name
+//! keys      files of keys and certificates
 //! raw       what the files say
 //! flags     the flags file, a document of its own
 //! compile   what that means: a plan, or every problem
@@ -20,6 +21,7 @@ pub mod configuration;
 mod decode;
 pub mod flags;
 mod include;
+mod keys;
 mod kind;
 mod layer;
 pub mod load;

@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod identity;
 mod store;
 mod words;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
 use crate::domain::cors::HostName;
+use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
 use crate::domain::rollout::{Arming, Stage};
@@ -24,6 +26,10 @@ use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
+pub use identity::{
+    RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
+    RawTokenKeyFile, Secret,
+};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -76,6 +82,10 @@ pub struct RawListen {
     pub workers: Located<usize>,
     /// `hosts`: any where there are none.
     pub hosts: Vec<Located<HostName>>,
+    /// `trusted`: the hops whose word is taken for what came before them.
+    pub trusted: Vec<Located<Network>>,
+    /// `tls`
+    pub tls: Option<RawTls>,
 }
 
 /// `[upstream.NAME]`
@@ -186,44 +196,8 @@ pub struct RawRollout {
     pub default_rpc: Option<Located<Stage>>,
     /// `api_key.header`: where a caller's API key is found.
     pub api_key_header: Located<HeaderName>,
-}
-
-/// `[[client]]`
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawClient {
-    /// `name`
-    pub name: Located<String>,
-    /// `match`
-    pub matches: RawMatch,
-    /// `key`: by what the callers of this client are told apart.
-    pub key: Option<Located<RawKey>>,
-}
-
-/// `match` of a client.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RawMatch {
-    /// `header`: every one named must fit; at least one.
-    Headers(Vec<RawHeaderGlob>),
-    /// `api_key`: the SHA-256 of one of these keys; at least one.
-    ApiKeys(Vec<Located<[u8; 32]>>),
-}
-
-/// A header and the text that fits.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawHeaderGlob {
-    /// The header.
-    pub header: Located<HeaderName>,
-    /// What fits: text, with `*` for any.
-    pub glob: Located<String>,
-}
-
-/// `key` of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RawKey {
-    /// `{ header = "x-device-id" }`
-    Header(HeaderName),
-    /// `"api_key"`
-    ApiKey,
+    /// `bearer`
+    pub bearer: Option<RawBearer>,
 }
 
 /// `[[route]]`

@@ -294,7 +294,7 @@ dualgauge.toml:23: rpc.paths[1]: the number `3` is no string
 dualgauge.toml:26: client[0].name: `two words` is no name; write 1 to 100 bytes without blanks
 dualgauge.toml:27: client[0].match.api_key[0]: an API key is written as its hash: `sha256:` and 64 hexadecimal digits
 dualgauge.toml:31: client[1].match.header."bad name": `bad name` is no name of an HTTP header
-dualgauge.toml:32: client[1].key: `api-key` is not allowed here; write `api_key` or `{ header = "x-device-id" }`
+dualgauge.toml:32: client[1].key: `api-key` is not allowed here; write `api_key` or `address`, or `{ header = "x-device-id" }`, `{ claim = "sub" }` or `{ cookie = "sid" }`
   hint: did you mean `api_key`?
 more/b.toml:7: route[2].name: the name `a` is taken by route[1].name at more/b.toml:3
 routes/a.toml:1: listen: this key has no place in an included file, which may only say routes; write it in the main file

@@ -89,14 +89,15 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
     };
     headers.append(VIA, HeaderValue::from_static(via));
     let mut value = String::with_capacity(80);
-    value.push_str(&from.arrival.forwarded_for);
+    value.push_str(&from.arrival.origin.forwarded_for);
     let host = from.host.and_then(|host| host.to_str().ok());
     if let Some(host) = host.filter(|host| !host.contains(['"', '\\'])) {
         value.push_str(";host=\"");
         value.push_str(host);
         value.push('"');
     }
-    value.push_str(";proto=http");
+    value.push_str(";proto=");
+    value.push_str(from.arrival.origin.scheme);
     if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
         headers.append(FORWARDED, value);
     }

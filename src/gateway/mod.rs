@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod caller;
 mod coding;
 mod cors;
 mod forward;
@@ -29,6 +30,7 @@ use hyper::body::Incoming;
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
+use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
@@ -40,27 +42,69 @@ use record::Record;
 /// What the listener knows of a request besides the request.
 #[derive(Debug, Clone)]
 pub struct Arrival {
-    /// Where the connection comes from, as `Forwarded` says it; the same for all requests of a connection.
-    forwarded_for: Rc<str>,
+    /// The same for all requests of a connection.
+    origin: Rc<Origin>,
     /// What the wire inspector has refused, if this request stands for it.
     refused: Option<Violation>,
+}
+
+/// Where a connection comes from.
+#[derive(Debug)]
+struct Origin {
+    peer: IpAddr,
+    /// The peer, as `Forwarded` says it.
+    forwarded_for: String,
+    /// The scheme of its requests.
+    scheme: &'static str,
+    /// What its verified certificate says.
+    subject: Option<Subject>,
 }
 
 impl Arrival {
     /// The arrivals of a connection, none of them refused.
     #[must_use]
     pub fn from_peer(peer: IpAddr) -> Arrival {
+        Arrival::of(Origin {
+            peer,
+            forwarded_for: headers::forwarded_for(peer),
+            scheme: "http",
+            subject: None,
+        })
+    }
+
+    /// The arrivals of a connection behind TLS, with what the peer's certificate says, if it has sent one.
+    #[must_use]
+    pub fn secured(peer: IpAddr, subject: Option<Subject>) -> Arrival {
+        Arrival::of(Origin {
+            peer,
+            forwarded_for: headers::forwarded_for(peer),
+            scheme: "https",
+            subject,
+        })
+    }
+
+    fn of(origin: Origin) -> Arrival {
         Arrival {
-            forwarded_for: headers::forwarded_for(peer).into(),
+            origin: Rc::new(origin),
             refused: None,
         }
+    }
+
+    /// Whom the connection comes from.
+    fn peer(&self) -> IpAddr {
+        self.origin.peer
+    }
+
+    /// What the verified certificate of the connection says.
+    fn subject(&self) -> Option<&Subject> {
+        self.origin.subject.as_ref()
     }
 
     /// The arrival of one request.
     #[must_use]
     pub fn refused(&self, refused: Option<Violation>) -> Arrival {
         Arrival {
-            forwarded_for: self.forwarded_for.clone(),
+            origin: self.origin.clone(),
             refused,
         }
     }

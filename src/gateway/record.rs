@@ -13,7 +13,7 @@ use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::jsonrpc::{Reply, parse_response};
-use crate::domain::rollout::{Decision, Stage, Way, Why};
+use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
@@ -31,6 +31,7 @@ pub(super) struct Record {
     rpc_method: Option<String>,
     route: Option<usize>,
     client: Option<usize>,
+    proof: Proof,
     stage: Option<Stage>,
     why: Why,
     /// The flags that the call is left out of.
@@ -78,6 +79,7 @@ impl Record {
             rpc_method: None,
             route: None,
             client: None,
+            proof: Proof::None,
             stage: Some(Stage::Passthrough),
             why: Why::Unrouted,
             spared: Vec::new(),
@@ -116,8 +118,9 @@ impl Record {
     }
 
     /// Who calls.
-    pub(super) fn names_client(&mut self, client: Option<usize>) {
-        self.client = client;
+    pub(super) fn names_client(&mut self, caller: Caller<'_>) {
+        self.client = caller.client;
+        self.proof = caller.proof;
     }
 
     /// The route and the decision.
@@ -303,6 +306,7 @@ impl Record {
                 .route
                 .map(|route| plan.routes.route(route).name.as_str()),
             client: plan.rollout.clients.name(self.client),
+            proof: self.proof,
             stage: labels.stage,
             decision: &plan.rollout.describe(self.why),
             outcome: labels.outcome,

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use hyper::body::Incoming;
-use sha2::{Digest as _, Sha256};
 
+use super::caller::identify;
 use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
 use super::record::Record;
@@ -44,7 +44,8 @@ async fn call(
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let (mut head, body) = request.into_parts();
-    let caller = identify(record, plan, &head.headers);
+    let identity = identify(record, &head.headers, arrival);
+    let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     let claimed = Head {
         method: &head.method,
@@ -86,20 +87,6 @@ async fn call(
             forward(record, upstream, forwarded, arrival).await
         }
     }
-}
-
-/// Tells who calls, and notes it.
-pub(super) fn identify<'a>(
-    record: &mut Record,
-    plan: &'a Plan,
-    headers: &'a HeaderMap,
-) -> Caller<'a> {
-    let caller = plan
-        .rollout
-        .clients
-        .identify(headers, |key| Sha256::digest(key).into());
-    record.names_client(caller.client);
-    caller
 }
 
 /// Decides for a call, and notes it. What belongs to no route passes through.

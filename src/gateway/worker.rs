@@ -6,8 +6,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::caller::Remembered;
 use crate::domain::plan::{Plan, UpstreamPlan};
+use crate::domain::rollout::Digest;
 use crate::domain::side::Side;
+use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
 use crate::upstream::{HttpUpstream, Tasks};
 
@@ -41,6 +44,8 @@ pub struct Installed {
     /// In the order of the plan.
     upstreams: Vec<Rc<HttpUpstream>>,
     labels: PlanLabels,
+    /// Tokens that a key of this plan has signed.
+    tokens: RefCell<Remembered>,
 }
 
 /// The label handles of a plan, resolved once.
@@ -81,6 +86,7 @@ impl Installed {
             plan,
             upstreams,
             labels,
+            tokens: RefCell::default(),
         }
     }
 
@@ -88,6 +94,15 @@ impl Installed {
     #[must_use]
     pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Rc<HttpUpstream>> {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
+    }
+
+    /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
+    pub(super) fn signed_claims(
+        &self,
+        token: Digest,
+        read: impl FnOnce() -> Result<Claims, TokenFault>,
+    ) -> Result<Rc<Claims>, TokenFault> {
+        self.tokens.borrow_mut().claims(token, read)
     }
 
     /// How many connections to the servers of a side are open.

@@ -18,8 +18,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_rustls::rustls::ServerConfig;
 
 use super::pace::Paced;
+use super::socket::Socket as Client;
 use super::wire::{Inspected, Inspection};
 use crate::domain::plan::Plan;
 use crate::domain::wire::Limits as WireLimits;
@@ -44,6 +46,22 @@ pub enum Command {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Accept nothing more, let calls in progress end, and return.
     Drain,
+}
+
+/// Where connections come in.
+#[derive(Debug)]
+pub struct Entrance {
+    /// The listener.
+    pub listener: std::net::TcpListener,
+    /// What a handshake needs; connections are plain without it.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// One accepted connection, before anything is read from it.
+struct Accepted {
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 /// Binds an address so that nobody else has it, and tells which it is where the port was 0.
@@ -89,9 +107,10 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
 /// What the system says when the listener cannot be used at all.
 pub async fn run(
     worker: Rc<Worker>,
-    listener: std::net::TcpListener,
+    entrance: Entrance,
     mut commands: mpsc::Receiver<Command>,
 ) -> io::Result<()> {
+    let Entrance { listener, tls } = entrance;
     let listener = TcpListener::from_std(listener)?;
     let (drain, drains) = watch::channel(());
     let mut tidy = interval(TIDY);
@@ -100,7 +119,10 @@ pub async fn run(
         // Every branch is cancel-safe: accept, recv and tick lose nothing when another one wins.
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((socket, peer)) => admit(&worker, socket, peer, drains.clone()),
+                Ok((stream, peer)) => {
+                    let tls = tls.clone();
+                    admit(&worker, Accepted { stream, peer, tls }, drains.clone());
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     sleep(NO_ROOM).await;
@@ -132,7 +154,7 @@ pub async fn run(
     Ok(())
 }
 
-fn admit(worker: &Rc<Worker>, socket: TcpStream, peer: SocketAddr, drains: watch::Receiver<()>) {
+fn admit(worker: &Rc<Worker>, accepted: Accepted, drains: watch::Receiver<()>) {
     let limit = worker.installed().plan.limits.connections as u64;
     if worker.connections() >= limit {
         worker.count(|shard| shard.refused_connection());
@@ -140,22 +162,39 @@ fn admit(worker: &Rc<Worker>, socket: TcpStream, peer: SocketAddr, drains: watch
     }
     worker
         .tasks()
-        .start(serve(worker.clone(), socket, peer, drains));
+        .start(serve(worker.clone(), accepted, drains));
+}
+
+/// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
+async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(Client, Arrival)> {
+    let Accepted { stream, peer, tls } = accepted;
+    // A small answer is written at once; waiting for more would only delay it.
+    let _ = stream.set_nodelay(true);
+    let taken = timeout(limit, Client::take(stream, tls.as_ref())).await;
+    let Ok(Ok(socket)) = taken else {
+        worker.count(|shard| shard.failed_handshake());
+        return None;
+    };
+    let arrival = match &socket {
+        Client::Plain(_) => Arrival::from_peer(peer.ip()),
+        Client::Secured(_) => Arrival::secured(peer.ip(), socket.subject()),
+    };
+    Some((socket, arrival))
 }
 
 /// Serves one connection until it ends, or drains.
-async fn serve(
-    worker: Rc<Worker>,
-    socket: TcpStream,
-    peer: SocketAddr,
-    mut drains: watch::Receiver<()>,
-) {
+async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiver<()>) {
     let _connected = worker.connected();
-    // A small answer is written at once; waiting for more would only delay it.
-    let _ = socket.set_nodelay(true);
     let limits = worker.installed().plan.limits;
+    // A handshake that a drain drops has brought no call yet.
+    let taken = tokio::select! {
+        taken = take(&worker, accepted, limits.header_timeout) => taken,
+        _ = drains.changed() => return,
+    };
+    let Some((socket, arrivals)) = taken else {
+        return;
+    };
     let inspection = Inspection::default();
-    let arrivals = Arrival::from_peer(peer.ip());
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,

@@ -56,6 +56,14 @@ pub fn rfc3339() -> String {
     Rfc3339(wall()).to_string()
 }
 
+/// Whole seconds since 1970, as tokens give a time; zero before it.
+#[must_use]
+pub fn whole_unix_seconds() -> u64 {
+    wall()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
 /// Seconds since 1970, as metrics give a time; negative before it.
 #[must_use]
 pub fn unix_seconds(at: SystemTime) -> f64 {

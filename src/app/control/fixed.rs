@@ -1,16 +1,19 @@
 //! What a reload cannot change: it takes effect at a start only.
 
+use sha2::{Digest as _, Sha256};
+
 use crate::config::raw::RawConfig;
 
 /// All of that by its key, as the files say it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fixed([(&'static str, String); 8]);
+pub(super) struct Fixed([(&'static str, String); 9]);
 
 impl Fixed {
     pub(super) fn of(config: &RawConfig) -> Self {
         Fixed([
             ("listen.address", config.listen.address.value.to_string()),
             ("listen.workers", config.listen.workers.value.to_string()),
+            ("listen.tls", tls(config)),
             ("admin.address", config.admin.value.to_string()),
             (
                 "rollout.state",
@@ -39,12 +42,27 @@ impl Fixed {
     }
 }
 
+/// The files by their digests: their texts are secret.
+fn tls(config: &RawConfig) -> String {
+    let Some(tls) = &config.listen.tls else {
+        return String::new();
+    };
+    let files = [
+        Some(&tls.certificate),
+        Some(&tls.key),
+        tls.client_ca.as_ref(),
+    ];
+    let digests = files.map(|file| file.map(|file| Sha256::digest(&file.content.0)));
+    format!("{digests:?}")
+}
+
 /// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
 /// there.
 pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
     let (listen, before) = (&mut config.listen, &started.listen);
     listen.address.clone_from(&before.address);
     listen.workers.clone_from(&before.workers);
+    listen.tls.clone_from(&before.tls);
     config.admin = started.admin.clone();
     config.admin_tokens.clone_from(&started.admin_tokens);
     config.rollout.store.clone_from(&started.rollout.store);

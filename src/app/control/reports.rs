@@ -9,7 +9,7 @@ use super::Control;
 use super::guards::Watched;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
-use crate::domain::rollout::{Source, Tallies};
+use crate::domain::rollout::{Reporter, Tallies};
 use crate::store::{CommitError, Report, Reports, boot};
 use crate::telemetry::clock::millis;
 
@@ -33,7 +33,7 @@ pub struct Counts {
 /// Who reports, when last, and what the others have left.
 #[derive(Debug)]
 pub(super) struct Reporting {
-    own: Source,
+    own: Reporter,
     left: Option<u64>,
     /// What others have counted, those that are gone among them.
     others: Usage,

@@ -379,7 +379,7 @@ async fn the_plan_shows_what_calls_are_served_by() {
             {"name": "items.read", "rest": "GET /items/{id}", "rpc": "items/read", "effect": "safe"},
             {"name": "tools.call", "rest": "POST /tools/call", "rpc": "tools/call", "effect": "unsafe"},
         ],
-        "clients": [{"name": "ios-app"}],
+        "clients": [{"name": "ios-app", "source": "header", "proof": "declared"}],
         "upstreams": [{"name": "old", "side": "rest"}, {"name": "new", "side": "rpc"}],
         "defaults": {"rest": "passthrough", "rpc": "passthrough"},
     });

@@ -106,6 +106,8 @@ impl Control {
         let rollout = &self.plan.rollout;
         let clients = rollout.clients.all().iter().map(|client| ClientView {
             name: client.name.clone(),
+            source: client.matcher.source(),
+            proof: client.matcher.source().proof(),
         });
         PlanView {
             routes: routes

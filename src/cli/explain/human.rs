@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Explained;
 use crate::domain::explain::{Answer, Decided, Explanation, Refused, RowLine, Sent};
+use crate::domain::rollout::Proof;
 
 /// How wide a label is.
 const LABEL: usize = 11;
@@ -32,7 +33,7 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
             &format!("{}  {} = {}", route.name, route.rest, route.rpc),
         );
     }
-    page.row("client", &explanation.client);
+    page.client(explanation);
     if let Some(decision) = &explanation.decision {
         page.decision(decision);
     }
@@ -54,6 +55,18 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
 struct Page(String);
 
 impl Page {
+    /// The name, and whether it is more than what the caller says.
+    fn client(&mut self, explanation: &Explanation) {
+        let mut text = explanation.client.clone();
+        if explanation.proof != Proof::None.as_str() {
+            let _ = write!(text, "  ({})", explanation.proof);
+        }
+        if let Some(fault) = explanation.token {
+            let _ = write!(text, "  its token proves nothing: {fault}");
+        }
+        self.row("client", &text);
+    }
+
     fn row(&mut self, label: &str, text: &str) {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();

@@ -40,6 +40,7 @@ pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandE
     let means = Means {
         digest: |key| Sha256::digest(key).into(),
         now: clock::rfc3339,
+        unix_seconds: clock::whole_unix_seconds,
     };
     let explained = input.requests.iter().map(|request| {
         let asked = Asked {
@@ -48,6 +49,7 @@ pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandE
                 uri: &request.target,
                 headers: &request.headers,
             },
+            peer: arguments.from,
             body: &request.body,
             reply: input.reply.as_ref(),
         };

@@ -5,12 +5,14 @@
 //! nothing that the raw half can say makes it panic.
 
 mod cors;
+mod identity;
 mod local;
 mod rollout;
 mod routes;
 mod sets;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 mod upstreams;
 mod words;
 
@@ -30,6 +32,10 @@ use crate::domain::route::Segments;
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
+    let tls = raw.listen.tls.as_ref().map(tls::server);
+    if let Some(Err(found)) = tls {
+        problems.extend(found.into_vec());
+    }
     let mut upstreams = upstreams::compile(raw, &mut problems);
     let face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);

@@ -2,19 +2,19 @@
 
 use http::HeaderName;
 
-use crate::config::compile::upstreams;
+use crate::config::compile::{identity, upstreams};
 use crate::config::problem::{Located, Place, Problem, nearest};
-use crate::config::raw::{RawClient, RawConfig, RawFlag, RawHeaderGlob, RawMatch};
+use crate::config::raw::{RawConfig, RawFlag, RawHeaderGlob};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Flag, FlagFault, Glob, Kill, Matcher, OTHER, Percent, Rollout,
-    RouteEntry, Stage, StageFault,
+    Clients, Defaults, Flag, FlagFault, Glob, Kill, OTHER, Percent, Rollout, RouteEntry, Stage,
+    StageFault,
 };
 use crate::domain::side::Side;
 
 /// Everything that decides who gets which stage.
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
     let upstreams = upstreams::sides(raw);
-    let clients = clients(raw, problems);
+    let clients = identity::clients(raw, problems);
     let ground = Ground {
         routes: raw
             .routes
@@ -43,32 +43,6 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         defaults: Defaults { rest, rpc },
         clients,
         kill: Kill::Off,
-    }
-}
-
-fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
-    for client in &raw.clients {
-        if client.name.value == OTHER {
-            problems.push(client.name.problem(format!(
-                "`{OTHER}` is the name of everyone whom no client names; write another one"
-            )));
-        }
-    }
-    let clients = raw.clients.iter().map(client).collect();
-    Clients::new(clients, raw.rollout.api_key_header.value.clone())
-}
-
-fn client(raw: &RawClient) -> Client {
-    let matcher = match &raw.matches {
-        RawMatch::Headers(rules) => Matcher::Headers(headers(rules)),
-        RawMatch::ApiKeys(digests) => {
-            Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
-        }
-    };
-    Client {
-        name: raw.name.value.clone(),
-        matcher,
-        key: raw.key.as_ref().map(|key| (&key.value).into()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The words of the file, as values of the domain.
 
-use crate::config::raw::{CredentialsWord, EffectWord, RawKey, UnroutedWord, WithoutKeyWord};
+use crate::config::raw::{CredentialsWord, EffectWord, UnroutedWord, WithoutKeyWord};
 use crate::domain::plan::{Credentials, Unrouted};
-use crate::domain::rollout::{KeySource, WithoutKey};
+use crate::domain::rollout::WithoutKey;
 use crate::domain::route::Effect;
 
 impl From<EffectWord> for Effect {
@@ -38,15 +38,6 @@ impl From<WithoutKeyWord> for WithoutKey {
         match word {
             WithoutKeyWord::Out => WithoutKey::Out,
             WithoutKeyWord::In => WithoutKey::In,
-        }
-    }
-}
-
-impl From<&RawKey> for KeySource {
-    fn from(key: &RawKey) -> Self {
-        match key {
-            RawKey::Header(name) => KeySource::Header(name.clone()),
-            RawKey::ApiKey => KeySource::ApiKey,
         }
     }
 }

@@ -15,6 +15,10 @@ mod tests;
 mod view;
 
 use bytes::Bytes;
+use core::cell::Cell;
+use core::net::IpAddr;
+use std::rc::Rc;
+
 use http::{HeaderMap, Method};
 
 use super::claim::{self, Head, facing};
@@ -25,10 +29,11 @@ use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, UpstreamPlan};
 use super::rollout::{
-    self, Arming, Bucket, Caller, Decision, Digest, Flag, Percent, WithoutKey, bucket,
+    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, WithoutKey, bucket,
 };
 use super::route::Route;
 use super::side::Side;
+use super::token::{TokenFault, Tokens};
 use super::translate::Terms;
 use secrets::Secrets;
 
@@ -41,6 +46,8 @@ pub use view::{
 pub struct Asked<'a> {
     /// Its head; the target is the origin form.
     pub head: Head<'a>,
+    /// Whom it would come from; where that is not said, its headers are believed and no address fits.
+    pub peer: Option<IpAddr>,
     /// Its body, as it would come.
     pub body: &'a Bytes,
     /// What the upstream would answer, if that is asked for.
@@ -54,20 +61,32 @@ pub struct Means {
     pub digest: fn(&[u8]) -> Digest,
     /// Tells the time.
     pub now: Now,
+    /// Tells it in seconds since 1970, by which tokens are verified.
+    pub unix_seconds: fn() -> u64,
 }
 
 /// Explains a request: one explanation for a REST call, one for each message of an RPC body.
 #[must_use]
 pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> {
     let facing = facing(plan, asked.head);
-    let caller = plan
-        .rollout
-        .clients
-        .identify(asked.head.headers, means.digest);
+    let token = Cell::new(None);
+    let claims = |tokens: &Tokens, text: &str| {
+        let verified = tokens.verify(text, (means.unix_seconds)());
+        token.set(verified.as_ref().err().copied());
+        verified.ok().map(Rc::new)
+    };
+    let identity = plan.rollout.clients.identify(Evidence {
+        headers: asked.head.headers,
+        peer: asked.peer,
+        subject: None,
+        digest: means.digest,
+        claims: &claims,
+    });
     let case = Case {
         plan,
         asked,
-        caller,
+        caller: identity.caller(&plan.rollout.clients),
+        token: token.get(),
         side: facing.side,
         terms: Terms {
             depth: plan.limits.depth,
@@ -86,6 +105,8 @@ struct Case<'a> {
     plan: &'a Plan,
     asked: Asked<'a>,
     caller: Caller<'a>,
+    /// Why the bearer token proves nothing, where one was looked at.
+    token: Option<TokenFault>,
     side: Side,
     terms: Terms,
 }
@@ -103,6 +124,8 @@ impl<'a> Case<'a> {
             side: self.side,
             request: secrets.hide(&format!("{} {target}", head.method)),
             client: self.caller.name.to_owned(),
+            proof: self.caller.proof.as_str(),
+            token: self.token.map(TokenFault::as_str),
             ..Explanation::default()
         }
     }

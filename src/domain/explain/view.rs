@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, Row, RpcReplyPattern};
 use crate::domain::pattern::Bound;
+use crate::domain::rollout::Proof;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 
@@ -21,6 +22,11 @@ pub struct Explanation {
     pub message: Option<String>,
     /// Who calls.
     pub client: String,
+    /// Whether that is `authenticated` or `declared`; `none` for everyone else.
+    pub proof: &'static str,
+    /// Why a bearer token that the call bears proves nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<&'static str>,
     /// Whose call it is.
     pub route: Option<NamedRoute>,
     /// The stage, and why.
@@ -46,6 +52,8 @@ impl Default for Explanation {
             request: String::new(),
             message: None,
             client: String::new(),
+            proof: Proof::None.as_str(),
+            token: None,
             route: None,
             decision: None,
             holes: Vec::new(),

@@ -1,8 +1,12 @@
 //! Clients: who calls, as one of the bounded names of the configuration.
 
-use http::{HeaderMap, HeaderName};
+use core::fmt;
+
+use http::HeaderName;
 
 use super::Glob;
+use crate::domain::hops::Network;
+use crate::domain::token::ClaimPath;
 
 /// The name of everyone whom no rule names.
 pub const OTHER: &str = "other";
@@ -24,10 +28,109 @@ pub struct Client {
 /// How calls of a client are recognised.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// Every one of these headers has a value that fits. Declared by the caller, not authenticated.
-    Headers(Vec<(HeaderName, Glob)>),
+    /// All of this is in the client certificate.
+    Subject(Vec<(SubjectPart, Glob)>),
     /// The API key has one of these digests.
     ApiKey(Vec<Digest>),
+    /// Every one of these claims of a verified token fits.
+    Claims(Vec<(ClaimPath, Glob)>),
+    /// Every one of these headers has a value that fits.
+    Headers(Vec<(HeaderName, Glob)>),
+    /// The caller's address is in one of these networks.
+    Addresses(Vec<Network>),
+    /// The user agent fits.
+    UserAgent(Glob),
+}
+
+/// Part of the subject of a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubjectPart {
+    /// The distinguished name, as RFC 4514 writes it.
+    Name,
+    /// A common name.
+    CommonName,
+    /// An alternative name: a DNS name, a URI, an e-mail address or an IP address.
+    Alternative,
+}
+
+/// Where an identity is from. The order is that in which sources are asked: what is proved comes before what is
+/// only said, so that nobody can take a name from himself, or from another one, by saying more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The certificate of the connection.
+    Subject,
+    /// The API key.
+    ApiKey,
+    /// A verified token.
+    Claim,
+    /// Headers.
+    Header,
+    /// The caller's address.
+    Address,
+    /// The user agent.
+    UserAgent,
+}
+
+/// Whether an identity is more than what the caller says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Proof {
+    /// The caller has shown a secret of this client.
+    Authenticated,
+    /// The caller, or the network, says so.
+    Declared,
+    /// Nobody says anything: the caller is [`OTHER`].
+    None,
+}
+
+impl Proof {
+    /// The word used in logs, explanations and views.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Proof::Authenticated => "authenticated",
+            Proof::Declared => "declared",
+            Proof::None => "none",
+        }
+    }
+}
+
+impl Source {
+    /// The word used in views: the key of `match`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Source::Subject => "subject",
+            Source::ApiKey => "api_key",
+            Source::Claim => "claim",
+            Source::Header => "header",
+            Source::Address => "address",
+            Source::UserAgent => "user_agent",
+        }
+    }
+
+    /// What it proves.
+    #[must_use]
+    pub const fn proof(self) -> Proof {
+        match self {
+            Source::Subject | Source::ApiKey | Source::Claim => Proof::Authenticated,
+            Source::Header | Source::Address | Source::UserAgent => Proof::Declared,
+        }
+    }
+}
+
+impl Matcher {
+    /// Where the identity is from.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        match self {
+            Matcher::Subject(_) => Source::Subject,
+            Matcher::ApiKey(_) => Source::ApiKey,
+            Matcher::Claims(_) => Source::Claim,
+            Matcher::Headers(_) => Source::Header,
+            Matcher::Addresses(_) => Source::Address,
+            Matcher::UserAgent(_) => Source::UserAgent,
+        }
+    }
 }
 
 /// Where the key of a caller within its client comes from.
@@ -37,113 +140,58 @@ pub enum KeySource {
     Header(HeaderName),
     /// The API key.
     ApiKey,
+    /// A claim of a verified token.
+    Claim(ClaimPath),
+    /// The caller's address.
+    Address,
+    /// The value of a cookie.
+    Cookie(String),
 }
 
-/// All clients, in order.
-#[derive(Debug, Clone)]
-pub struct Clients {
-    clients: Vec<Client>,
-    api_key: HeaderName,
-    hashes: Hashing,
+/// What a client certificate says, once it is verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The distinguished name, as RFC 4514 writes it.
+    pub name: String,
+    /// The common names in it.
+    pub common_names: Vec<String>,
+    /// The alternative names.
+    pub alternatives: Vec<String>,
 }
 
-/// Whether a digest of the API key is ever looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hashing {
-    Needed,
-    Unused,
+impl Subject {
+    /// Whether a part of the subject fits.
+    #[must_use]
+    pub fn fits(&self, part: SubjectPart, glob: &Glob) -> bool {
+        match part {
+            SubjectPart::Name => glob.fits(&self.name),
+            SubjectPart::CommonName => self.common_names.iter().any(|name| glob.fits(name)),
+            SubjectPart::Alternative => self.alternatives.iter().any(|name| glob.fits(name)),
+        }
+    }
 }
 
 /// One caller, as far as the rollout sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Caller<'a> {
-    /// The place of the client in [`Clients`]; absent for everyone else.
+    /// The place of the client in [`super::Clients`]; absent for everyone else.
     pub client: Option<usize>,
     /// The name of the client.
     pub name: &'a str,
     /// What is bucketed; never logged.
     pub key: Option<&'a str>,
+    /// Whether that is more than what the caller says.
+    pub proof: Proof,
 }
 
-impl Clients {
-    /// The clients of a plan; `api_key` is the header that bears API keys.
-    #[must_use]
-    pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
-        let by_key = clients
-            .iter()
-            .any(|client| matches!(client.matcher, Matcher::ApiKey(_)));
-        Clients {
-            clients,
-            api_key,
-            hashes: if by_key {
-                Hashing::Needed
-            } else {
-                Hashing::Unused
-            },
-        }
-    }
-
-    /// All clients, in order.
-    #[must_use]
-    pub fn all(&self) -> &[Client] {
-        &self.clients
-    }
-
-    /// The header that bears API keys.
-    #[must_use]
-    pub fn api_key(&self) -> &HeaderName {
-        &self.api_key
-    }
-
-    /// The name at a place that [`Clients::identify`] has named.
-    #[must_use]
-    pub fn name(&self, client: Option<usize>) -> &str {
-        client
-            .and_then(|index| self.clients.get(index))
-            .map_or(OTHER, |client| &client.name)
-    }
-
-    /// Tells who calls: the first client whose rule fits. `digest` is SHA-256, asked for only where needed.
-    #[must_use]
-    pub fn identify<'a>(
-        &'a self,
-        headers: &'a HeaderMap,
-        digest: impl Fn(&[u8]) -> Digest,
-    ) -> Caller<'a> {
-        let api_key = headers.get(&self.api_key);
-        let digest = match (self.hashes, api_key) {
-            (Hashing::Needed, Some(value)) => Some(digest(value.as_bytes())),
-            (Hashing::Needed, None) | (Hashing::Unused, _) => None,
-        };
-        let fits = |client: &Client| match &client.matcher {
-            Matcher::Headers(rules) => rules.iter().all(|(name, glob)| {
-                headers
-                    .get(name)
-                    .and_then(|value| value.to_str().ok())
-                    .is_some_and(|value| glob.fits(value))
-            }),
-            Matcher::ApiKey(known) => digest.is_some_and(|digest| known.contains(&digest)),
-        };
-        let Some(index) = self.clients.iter().position(fits) else {
-            return Caller {
-                client: None,
-                name: OTHER,
-                key: None,
-            };
-        };
-        let client = &self.clients[index];
-        let header = match &client.key {
-            Some(KeySource::Header(name)) => headers.get(name),
-            Some(KeySource::ApiKey) => api_key,
-            None => None,
-        };
-        let key = header
-            .and_then(|value| value.to_str().ok())
-            .filter(|key| !key.is_empty());
-        Caller {
-            client: Some(index),
-            name: &client.name,
-            key,
-        }
+impl fmt::Debug for Caller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.map(|_| "***");
+        f.debug_struct("Caller")
+            .field("client", &self.client)
+            .field("name", &self.name)
+            .field("key", &key)
+            .field("proof", &self.proof)
+            .finish()
     }
 }

@@ -10,16 +10,20 @@ mod decide;
 mod fault;
 mod flag;
 mod glob;
+mod identify;
 pub mod standing;
 
 use super::side::Side;
 
 pub use bucket::{Bucket, bucket};
-pub use client::{Caller, Client, Clients, Digest, KeySource, Matcher, OTHER};
+pub use client::{
+    Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
+};
 pub use decide::{Call, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;
+pub use identify::{Clients, Evidence, Identity};
 
 /// What happens to a call.
 #[derive(

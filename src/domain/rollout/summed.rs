@@ -8,19 +8,19 @@ use super::Tally;
 pub type Tallies = BTreeMap<String, Tally>;
 
 /// Which start of which process has counted.
-pub type Source = (String, String);
+pub type Reporter = (String, String);
 
 /// A sum that only rises: what a process has counted stays in it when the process is gone.
 #[derive(Debug, Clone, Default)]
 pub struct Summed {
-    last: BTreeMap<Source, Tallies>,
+    last: BTreeMap<Reporter, Tallies>,
     total: Tallies,
 }
 
 impl Summed {
     /// Adds what is new in the reports of all processes, and tells the sum. A process that no longer reports is
     /// forgotten; if it comes back with the same counts, they are counted again.
-    pub fn take(&mut self, reports: impl IntoIterator<Item = (Source, Tallies)>) -> &Tallies {
+    pub fn take(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) -> &Tallies {
         let mut now = BTreeMap::new();
         for (source, tallies) in reports {
             self.count(&source, &tallies);
@@ -31,12 +31,12 @@ impl Summed {
     }
 
     /// Adds what is new in the report of one process.
-    pub fn update(&mut self, source: Source, tallies: Tallies) {
+    pub fn update(&mut self, source: Reporter, tallies: Tallies) {
         self.count(&source, &tallies);
         self.last.insert(source, tallies);
     }
 
-    fn count(&mut self, source: &Source, tallies: &Tallies) {
+    fn count(&mut self, source: &Reporter, tallies: &Tallies) {
         let before = self.last.get(source);
         for (flag, tally) in tallies {
             let earlier = before.and_then(|before| before.get(flag));
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::domain::rollout::{Fate, Way};
 
-    fn source(replica: &str, boot: &str) -> Source {
+    fn source(replica: &str, boot: &str) -> Reporter {
         (replica.to_owned(), boot.to_owned())
     }
 

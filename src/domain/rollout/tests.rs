@@ -5,6 +5,9 @@ use super::bucket::murmur3;
 use super::*;
 use crate::domain::side::Side;
 
+mod identity;
+mod vectors;
+
 fn flag(name: &str, stage: Stage) -> Flag {
     Flag {
         name: name.into(),
@@ -58,6 +61,7 @@ fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
         client: None,
         name,
         key,
+        proof: Proof::None,
     }
 }
 
@@ -86,7 +90,7 @@ fn murmur3_has_its_published_values() {
 #[test]
 fn clients_are_named_by_header_or_api_key_and_everyone_else_is_other() {
     let rollout = rollout(vec![]);
-    let digest = |key: &[u8]| if key == b"secret" { [7; 32] } else { [0; 32] };
+    let digest: fn(&[u8]) -> Digest = |key| if key == b"secret" { [7; 32] } else { [0; 32] };
     for (rows, name, key) in [
         (
             vec![("x-client-id", "ios-7"), ("x-device-id", "d1")],
@@ -105,7 +109,14 @@ fn clients_are_named_by_header_or_api_key_and_everyone_else_is_other() {
         (vec![], OTHER, None),
     ] {
         let headers = headers(&rows);
-        let caller = rollout.clients.identify(&headers, digest);
+        let identity = rollout.clients.identify(Evidence {
+            headers: &headers,
+            peer: None,
+            subject: None,
+            digest,
+            claims: &|_, _| None,
+        });
+        let caller = identity.caller(&rollout.clients);
         assert_eq!((caller.name, caller.key), (name, key), "{rows:?}");
         assert_eq!(rollout.clients.name(caller.client), name);
     }

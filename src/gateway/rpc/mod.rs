@@ -18,12 +18,13 @@ use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Way};
+use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
+use crate::gateway::caller::identify;
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
-use crate::gateway::rest::{decide, identify};
+use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
 
 /// What the messages of one HTTP request have in common.
@@ -36,6 +37,7 @@ struct Letter {
     /// As it came.
     body: Bytes,
     arrival: Arrival,
+    identity: Rc<Identity<'static>>,
 }
 
 /// What a message is answered with.
@@ -89,7 +91,7 @@ pub(super) async fn serve(
         return pass(reading, request, arrival).await;
     }
     let (head, body) = request.into_parts();
-    identify(&mut reading, &installed.plan, &head.headers);
+    let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
     let (body, incoming) = match read(&reading, &head.headers, body).await {
         Ok(read) => read,
         Err(failure) => return render::failure(reading, failure),
@@ -103,6 +105,7 @@ pub(super) async fn serve(
         head,
         body,
         arrival,
+        identity: Rc::new(identity),
     };
     match incoming {
         jsonrpc::Incoming::Single(item) => letter.alone(item).await,
@@ -130,7 +133,7 @@ async fn pass(
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();
     let (mut head, body) = request.into_parts();
-    identify(&mut record, &installed.plan, &head.headers);
+    identify(&mut record, &head.headers, &arrival);
     let passed = async {
         record.admit()?;
         let upstream = installed
@@ -193,7 +196,8 @@ impl Letter {
     /// One message, from its record to its answer.
     async fn item(&self, item: Item, company: Company<'_>) -> Said {
         let mut record = self.record();
-        let caller = identify(&mut record, &self.installed.plan, &self.head.headers);
+        let caller = self.identity.caller(&self.installed.plan.rollout.clients);
+        record.names_client(caller);
         let (id, spoken) = match item {
             Item::Invalid(Invalid { id, why }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::json::Json;
 use crate::domain::rollout::standing::{Change, Signature};
-use crate::domain::rollout::{Percent, Stage, WithoutKey};
+use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 use crate::server::admin::{
@@ -69,6 +69,8 @@ fn plan() -> PlanView {
         }],
         clients: vec![ClientView {
             name: "ios-app".to_owned(),
+            source: Source::Header,
+            proof: Proof::Declared,
         }],
         upstreams: vec![UpstreamView {
             name: "old".to_owned(),
@@ -351,7 +353,7 @@ async fn the_plan_names_routes_clients_upstreams_and_defaults() {
         "routes": [
             {"name": "tools.call", "rest": "POST /tools/call", "rpc": "tools/call", "effect": "unsafe"}
         ],
-        "clients": [{"name": "ios-app"}],
+        "clients": [{"name": "ios-app", "source": "header", "proof": "declared"}],
         "upstreams": [{"name": "old", "side": "rest"}],
         "defaults": {"rest": "passthrough", "rpc": "translate"},
     });

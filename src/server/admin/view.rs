@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::domain::rollout::standing::{Signature, Tripped};
-use crate::domain::rollout::{Percent, Stage, WithoutKey};
+use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 
@@ -82,7 +82,7 @@ pub struct FileView {
 pub struct PlanView {
     /// The routes, in order.
     pub routes: Vec<RouteView>,
-    /// The clients, in order; the first that fits a call names it.
+    /// The clients, in the order of the configuration. The first that fits a call names it, authenticated ones first.
     pub clients: Vec<ClientView>,
     /// The servers behind.
     pub upstreams: Vec<UpstreamView>,
@@ -109,6 +109,12 @@ pub struct RouteView {
 pub struct ClientView {
     /// Its name.
     pub name: String,
+    /// How its calls are recognised: the key of its `match`.
+    #[serde(serialize_with = "source")]
+    pub source: Source,
+    /// Whether that is `authenticated` or `declared`.
+    #[serde(serialize_with = "proof")]
+    pub proof: Proof,
 }
 
 /// A server behind.
@@ -160,6 +166,14 @@ fn without_key<S: Serializer>(what: &WithoutKey, serializer: S) -> Result<S::Ok,
         WithoutKey::Out => "out",
         WithoutKey::In => "in",
     })
+}
+
+fn source<S: Serializer>(source: &Source, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(source.as_str())
+}
+
+fn proof<S: Serializer>(proof: &Proof, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(proof.as_str())
 }
 
 fn effect<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {

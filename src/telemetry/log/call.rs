@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::Level;
 
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{Proof, Stage};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
@@ -36,6 +36,8 @@ pub struct CallLine<'a> {
     pub route: Option<&'a str>,
     /// Who called.
     pub client: &'a str,
+    /// Whether that is more than what the caller says; not printed for everyone else.
+    pub proof: Proof,
     /// What happened to the call; no stage where the proxy itself answered.
     pub stage: Option<Stage>,
     /// Which rule said so, as [`crate::domain::rollout::Rollout::describe`] words it.
@@ -77,6 +79,7 @@ impl CallLine<'_> {
             rpc_method = self.rpc_method.map(|method| cut(method, CALLER_TEXT)).as_deref(),
             route = self.route,
             client = self.client,
+            proof = (self.proof != Proof::None).then_some(self.proof.as_str()),
             stage = self.stage.map(Stage::as_str),
             decision = self.decision,
             outcome = self.outcome.as_str(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{Proof, Stage};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
@@ -49,6 +49,7 @@ fn success() -> CallLine<'static> {
         rpc_method: None,
         route: Some("tools.call"),
         client: "ios-app",
+        proof: Proof::Declared,
         stage: Some(Stage::Translate),
         decision: "flag ios-first bucket 17342",
         outcome: Outcome::Success,
@@ -70,6 +71,7 @@ fn failure() -> CallLine<'static> {
         rpc_method: Some("tools/call"),
         route: None,
         client: "other",
+        proof: Proof::None,
         stage: Some(Stage::Passthrough),
         decision: "default",
         outcome: Outcome::Failed,
@@ -91,7 +93,7 @@ fn a_call_is_one_line_of_text() {
         failure().emit();
     });
     insta::assert_snapshot!(lines, @r#"
-    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/face/v1/tools/call route=tools.call client=ios-app stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 dropped=2
+    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/face/v1/tools/call route=tools.call client=ios-app proof=declared stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 dropped=2
     2026-02-03T12:00:00.042Z INFO dualgauge::call side=rpc method=POST path=/rpc rpc_method=tools/call client=other stage=passthrough decision=default outcome=failed blame=upstream status=200 code=-32001 reason=upstream_unreachable cause="connect to \"new\": connection refused (os error 111)" duration_ms=0.08
     "#);
 }
@@ -103,7 +105,7 @@ fn a_call_is_one_object_of_json() {
         failure().emit();
     });
     insta::assert_snapshot!(lines, @r#"
-    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/face/v1/tools/call","route":"tools.call","client":"ios-app","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"dropped":2}
+    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/face/v1/tools/call","route":"tools.call","client":"ios-app","proof":"declared","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"dropped":2}
     {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rpc","method":"POST","path":"/rpc","rpc_method":"tools/call","client":"other","stage":"passthrough","decision":"default","outcome":"failed","blame":"upstream","status":200,"code":-32001,"reason":"upstream_unreachable","cause":"connect to \"new\": connection refused (os error 111)","duration_ms":0.08}
     "#);
 }

@@ -72,6 +72,21 @@ pub(super) const REFUSED_CONNECTIONS: Family = Family {
     help: "Connections of clients that were closed at once because as many as allowed were open.",
 };
 
+pub(super) const FAILED_HANDSHAKES: Family = Family {
+    name: "dualgauge_failed_handshakes_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Connections of clients that were closed because their TLS handshake failed or took too long.",
+};
+
+pub(super) const UNVERIFIED_TOKENS: Family = Family {
+    name: "dualgauge_unverified_tokens_total",
+    kind: MetricType::COUNTER,
+    labels: &["reason"],
+    help: "Bearer tokens of callers that prove nothing, by what is wrong with them; only those that a client's rule \
+           asked for.",
+};
+
 pub(super) const CALLS_IN_FLIGHT: Family = Family {
     name: "dualgauge_calls_in_flight",
     kind: MetricType::GAUGE,
@@ -123,7 +138,7 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 15] = [
+pub(super) const ALL: [&Family; 17] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
@@ -132,6 +147,8 @@ pub(super) const ALL: [&Family; 15] = [
     &DROPPED_MEMBERS,
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
+    &FAILED_HANDSHAKES,
+    &UNVERIFIED_TOKENS,
     &CALLS_IN_FLIGHT,
     &UPSTREAM_CONNECTIONS,
     &PLAN_RELOADS,

@@ -15,6 +15,7 @@ use super::shard::{CallCounts, Counts, Gauges, Snapshot};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
+use crate::domain::token::TokenFault;
 
 /// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
 #[must_use]
@@ -170,10 +171,17 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         &[],
         counts.refused_connections,
     );
+    let handshakes = counter(&family::FAILED_HANDSHAKES, &[], counts.failed_handshakes);
+    let tokens = TokenFault::ALL.iter().map(|fault| {
+        let count = counts.unverified_tokens[*fault as usize];
+        counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
+    });
     vec![
         of(&family::OVERHEAD, overhead),
         of(&family::FAILURES, failures),
         of(&family::REFUSED_CONNECTIONS, vec![refused]),
+        of(&family::FAILED_HANDSHAKES, vec![handshakes]),
+        of(&family::UNVERIFIED_TOKENS, tokens.collect()),
     ]
 }
 

@@ -10,6 +10,7 @@ use super::labels::{CallLabels, LabelId};
 use crate::domain::failure::Reason;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
+use crate::domain::token::TokenFault;
 
 /// How long a call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,16 @@ impl Shard {
         self.counts.refused_connections += 1;
     }
 
+    /// Counts a connection whose TLS handshake failed.
+    pub fn failed_handshake(&mut self) {
+        self.counts.failed_handshakes += 1;
+    }
+
+    /// Counts a bearer token that proves nothing.
+    pub fn unverified_token(&mut self, fault: TokenFault) {
+        self.counts.unverified_tokens[fault as usize] += 1;
+    }
+
     /// A copy for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -137,6 +148,9 @@ pub(super) struct Counts {
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
+    pub(super) failed_handshakes: u64,
+    /// By fault.
+    pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
 }
 
 impl Default for Counts {
@@ -148,6 +162,8 @@ impl Default for Counts {
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
             refused_connections: 0,
+            failed_handshakes: 0,
+            unverified_tokens: [0; TokenFault::ALL.len()],
         }
     }
 }
@@ -169,6 +185,11 @@ impl Counts {
             *self.dropped.entry(*route).or_default() += members;
         }
         self.refused_connections += other.refused_connections;
+        self.failed_handshakes += other.failed_handshakes;
+        let own = self.unverified_tokens.iter_mut();
+        for (own, other) in own.zip(other.unverified_tokens) {
+            *own += other;
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, WithoutKey};
 use crate::domain::side::Side;
+use crate::domain::token::TokenFault;
 
 fn process() -> Process {
     let flag = |name: &str, side, thousandths| {
@@ -200,6 +201,8 @@ enum Event {
     Call(CallLabels, Timing, Option<Reason>),
     Dropped(LabelId, u64),
     Refused,
+    Unverified(TokenFault),
+    Handshake,
 }
 
 fn feed(shard: &mut Shard, event: Event) {
@@ -207,6 +210,8 @@ fn feed(shard: &mut Shard, event: Event) {
         Event::Call(labels, timing, failure) => shard.record(labels, timing, failure),
         Event::Dropped(route, members) => shard.dropped(route, members),
         Event::Refused => shard.refused_connection(),
+        Event::Unverified(fault) => shard.unverified_token(fault),
+        Event::Handshake => shard.failed_handshake(),
     }
 }
 
@@ -253,6 +258,8 @@ fn event() -> impl Strategy<Value = Event> {
         8 => (labels(), timing, reason).prop_map(|(labels, timing, reason)| Event::Call(labels, timing, reason)),
         1 => (prop::sample::select(known().1), 0..9_u64).prop_map(|(route, n)| Event::Dropped(route, n)),
         1 => Just(Event::Refused),
+        1 => prop::sample::select(&TokenFault::ALL[..]).prop_map(Event::Unverified),
+        1 => Just(Event::Handshake),
     ]
 }
 
@@ -305,7 +312,14 @@ proptest! {
             ),
             ("outcome", Outcome::ALL.map(Outcome::as_str).into()),
             ("blame", vec!["none", "client", "upstream", "proxy"]),
-            ("reason", Reason::ALL.map(|reason| reason.row().label).into()),
+            (
+                "reason",
+                [
+                    &Reason::ALL.map(|reason| reason.row().label)[..],
+                    &TokenFault::ALL.map(TokenFault::as_str),
+                ]
+                .concat(),
+            ),
         ];
         for (label, allowed) in allowed {
             for value in values(&calls, label) {

@@ -1,0 +1,144 @@
+//! Clients, trusted hops, and the keys of tokens.
+
+use crate::config::problem::Problem;
+use crate::config::raw::{
+    RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
+};
+use crate::domain::hops::Hops;
+use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
+use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
+
+const NO_BEARER: &str = "a claim is of a verified token, and no key verifies one";
+const ADD_BEARER: &str = "add `[rollout.bearer]` with `keys`";
+
+pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
+    for client in &raw.clients {
+        if client.name.value == OTHER {
+            problems.push(client.name.problem(format!(
+                "`{OTHER}` is the name of everyone whom no client names; write another one"
+            )));
+        }
+        if raw.rollout.bearer.is_none() {
+            claims_nobody_verifies(client, problems);
+        }
+        let tls = raw.listen.tls.as_ref();
+        if let RawMatch::Subject(subject) = &client.matches
+            && tls.is_none_or(|tls| tls.client_ca.is_none())
+        {
+            let message = "a subject is of a verified certificate, and no authority verifies one";
+            let hint = "add `client_ca` to `[listen.tls]`";
+            problems.push(subject.problem(message).hint(hint));
+        }
+    }
+    let clients = raw.clients.iter().map(client).collect();
+    let trusted = raw.listen.trusted.iter().map(|network| network.value);
+    let bearer = raw.rollout.bearer.as_ref();
+    Clients::new(clients, raw.rollout.api_key_header.value.clone())
+        .trusting(Hops::new(trusted.collect()))
+        .reading(bearer.map(|bearer| tokens(bearer, problems)))
+}
+
+fn claims_nobody_verifies(client: &RawClient, problems: &mut Vec<Problem>) {
+    if let RawMatch::Claims(claims) = &client.matches {
+        problems.push(claims.problem(NO_BEARER).hint(ADD_BEARER));
+    }
+    if let Some(key) = &client.key
+        && matches!(key.value, RawKey::Claim(_))
+    {
+        problems.push(key.problem(NO_BEARER).hint(ADD_BEARER));
+    }
+}
+
+fn client(raw: &RawClient) -> Client {
+    Client {
+        name: raw.name.value.clone(),
+        matcher: matcher(&raw.matches),
+        key: raw.key.as_ref().map(|key| (&key.value).into()),
+    }
+}
+
+fn matcher(raw: &RawMatch) -> Matcher {
+    match raw {
+        RawMatch::Subject(parts) => {
+            let parts = parts.value.iter();
+            Matcher::Subject(
+                parts
+                    .map(|(part, glob)| (*part, Glob::new(&**glob)))
+                    .collect(),
+            )
+        }
+        RawMatch::ApiKeys(digests) => {
+            Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
+        }
+        RawMatch::Claims(rules) => {
+            let rules = rules.value.iter();
+            let rules = rules.map(|(path, glob)| (ClaimPath::new(&**path), Glob::new(&**glob)));
+            Matcher::Claims(rules.collect())
+        }
+        RawMatch::Headers(rules) => {
+            let rule = rules
+                .iter()
+                .map(|rule| (rule.header.value.clone(), Glob::new(&*rule.glob.value)));
+            Matcher::Headers(rule.collect())
+        }
+        RawMatch::Addresses(networks) => {
+            Matcher::Addresses(networks.iter().map(|network| network.value).collect())
+        }
+        RawMatch::UserAgent(glob) => Matcher::UserAgent(Glob::new(&*glob.value)),
+    }
+}
+
+impl From<&RawKey> for KeySource {
+    fn from(key: &RawKey) -> Self {
+        match key {
+            RawKey::Header(name) => KeySource::Header(name.clone()),
+            RawKey::ApiKey => KeySource::ApiKey,
+            RawKey::Claim(path) => KeySource::Claim(ClaimPath::new(&**path)),
+            RawKey::Address => KeySource::Address,
+            RawKey::Cookie(name) => KeySource::Cookie(name.clone()),
+        }
+    }
+}
+
+fn tokens(raw: &RawBearer, problems: &mut Vec<Problem>) -> Tokens {
+    if raw.keys.is_empty() {
+        problems.push(
+            raw.place
+                .problem("the list is empty; write at least one key"),
+        );
+    }
+    let mut keys = Vec::new();
+    for key in &raw.keys {
+        match token_keys(key) {
+            Ok(read) => keys.extend(read),
+            Err(fault) => {
+                let shown = key.file.path.value.display();
+                problems.push(
+                    key.file
+                        .path
+                        .problem(format!("`{shown}` is of no use: {fault}")),
+                );
+            }
+        }
+    }
+    Tokens {
+        keys,
+        issuer: raw.issuer.as_ref().map(|issuer| issuer.value.clone()),
+        audience: raw.audience.iter().map(|name| name.value.clone()).collect(),
+        leeway_seconds: raw.leeway.value.as_secs(),
+    }
+}
+
+fn token_keys(raw: &RawTokenKey) -> Result<Vec<TokenKey>, KeyFault> {
+    let content = &raw.file.content.0;
+    match raw.kind {
+        RawTokenKeyFile::Set => key_set(content),
+        RawTokenKeyFile::Secret(algorithm) => {
+            // An editor ends the last line; the secret has no line.
+            let secret = content.strip_suffix(b"\n").unwrap_or(content);
+            let secret = secret.strip_suffix(b"\r").unwrap_or(secret);
+            Ok(vec![TokenKey::secret(secret, algorithm)?])
+        }
+        RawTokenKeyFile::PublicKey(algorithm) => Ok(vec![TokenKey::public(content, algorithm)?]),
+    }
+}

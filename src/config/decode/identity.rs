@@ -1,0 +1,281 @@
+//! `[[client]]`, `[rollout.bearer]` and `[listen.tls]`: who calls, and how that is known.
+
+use std::time::Duration;
+
+use http::HeaderName;
+
+use super::file;
+use crate::config::kind::{
+    Found, Wrong, cut, duration, header, header_named, key_hash, name, string, text, word,
+};
+use crate::config::problem::Located;
+use crate::config::raw::{
+    RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
+    RawTokenKeyFile,
+};
+use crate::config::reader::{Shape, Table};
+use crate::domain::hops::Network;
+use crate::domain::rollout::SubjectPart;
+use crate::domain::token::Algorithm;
+
+/// How far clocks may differ.
+const LEEWAY: Duration = Duration::from_secs(60);
+
+/// The words of `key`.
+const KEYS: &[(&str, RawKey)] = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
+
+/// The ways to recognise a client, in the order in which they are asked.
+const SOURCES: [&str; 6] = [
+    "subject",
+    "api_key",
+    "claim",
+    "header",
+    "address",
+    "user_agent",
+];
+
+pub(super) fn client(table: &mut Table<'_>) -> Option<RawClient> {
+    let name = table.require("name", name);
+    let matches = table.require_table("match", matching);
+    let key = client_key(table);
+    Some(RawClient {
+        name: name?,
+        matches: matches?,
+        key,
+    })
+}
+
+/// Exactly one of [`SOURCES`].
+fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
+    let said: Vec<&'static str> = SOURCES
+        .into_iter()
+        .filter(|source| table.shape(source) != Shape::Absent)
+        .collect();
+    let [only] = said[..] else {
+        let here = table.here();
+        table.add(match &said[..] {
+            [] => here.problem(
+                "nothing says how the client is known; write `subject`, `api_key`, `claim`, `header`, `address` or `user_agent`",
+            ),
+            [first, second, ..] => here.problem(format!(
+                "`{first}` and `{second}` exclude each other; write two clients"
+            )),
+            [_] => return None,
+        });
+        return None;
+    };
+    match only {
+        "subject" => subject(table).map(RawMatch::Subject),
+        "api_key" => table
+            .one_or_many("api_key", key_hash)
+            .map(RawMatch::ApiKeys),
+        "claim" => claims(table).map(RawMatch::Claims),
+        "header" => {
+            let named = table.named_values("header", string)?;
+            header_globs(table, named).map(RawMatch::Headers)
+        }
+        "address" => table
+            .one_or_many("address", network)
+            .map(RawMatch::Addresses),
+        _ => table.get("user_agent", text).map(RawMatch::UserAgent),
+    }
+}
+
+/// A glob of the distinguished name, or a table of globs of its parts.
+fn subject(table: &mut Table<'_>) -> Option<Located<Vec<(SubjectPart, String)>>> {
+    if table.shape("subject") != Shape::Table {
+        let glob = table.get("subject", text)?;
+        return Some(glob.map(|glob| vec![(SubjectPart::Name, glob)]));
+    }
+    let here = table.at("subject");
+    let parts = table.table("subject", |subject| {
+        let parts = [
+            (SubjectPart::Name, subject.get("dn", text)),
+            (SubjectPart::CommonName, subject.get("cn", text)),
+            (SubjectPart::Alternative, subject.get("san", text)),
+        ];
+        let parts: Vec<_> = parts
+            .into_iter()
+            .filter_map(|(part, glob)| Some((part, glob?.value)))
+            .collect();
+        Some(parts)
+    })?;
+    if parts.is_empty() {
+        let message = "the table has no glob; write `dn`, `cn` or `san`";
+        table.report("subject", Wrong::new(message));
+        return None;
+    }
+    Some(here.map(|()| parts))
+}
+
+fn claims(table: &mut Table<'_>) -> Option<Located<Vec<(String, String)>>> {
+    let here = table.at("claim");
+    let named = table.named_values("claim", string)?;
+    if named.is_empty() {
+        let message = "the table is empty; write at least one claim";
+        table.report("claim", Wrong::new(message));
+        return None;
+    }
+    let globs = named.into_iter();
+    let globs = globs.map(|(name, glob)| (name.value, glob.value)).collect();
+    Some(here.map(|()| globs))
+}
+
+/// What headers must be: at least one.
+pub(in crate::config) fn header_globs(
+    table: &mut Table<'_>,
+    named: Vec<(Located<String>, Located<String>)>,
+) -> Option<Vec<RawHeaderGlob>> {
+    if named.is_empty() {
+        table.report(
+            "header",
+            Wrong::new("the table is empty; write at least one header"),
+        );
+        return None;
+    }
+    let mut globs = Vec::with_capacity(named.len());
+    let count = named.len();
+    for (name, glob) in named {
+        match header_named(&name.value) {
+            Ok(header) => globs.push(RawHeaderGlob {
+                header: name.map(|_| header),
+                glob,
+            }),
+            Err(wrong) => table.add(name.problem(wrong.message)),
+        }
+    }
+    (globs.len() == count).then_some(globs)
+}
+
+/// A network, or a single address.
+pub(super) fn network(found: Found<'_>) -> Result<Network, Wrong> {
+    let text = string(found)?;
+    Network::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+}
+
+/// `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
+fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
+    if table.shape("key") == Shape::Table {
+        return table.table("key", named_key);
+    }
+    table.get("key", |found| {
+        let known = KEYS.iter().find(|(word, _)| found.is_text(word));
+        if let Some((_, key)) = known {
+            return Ok(key.clone());
+        }
+        let words: &[(&str, ())] = &[("api_key", ()), ("address", ())];
+        word(words, &[])(found)
+            .map(|()| RawKey::ApiKey)
+            .map_err(|wrong| Wrong {
+                message: format!(
+                    "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",
+                    wrong.message
+                ),
+                hint: wrong.hint,
+            })
+    })
+}
+
+fn named_key(key: &mut Table<'_>) -> Option<Located<RawKey>> {
+    let header: Option<Located<HeaderName>> = key.get("header", header);
+    let claim = key.get("claim", text);
+    let cookie = key.get("cookie", cookie);
+    let said = ["header", "claim", "cookie"];
+    let said = said.into_iter();
+    let said = said.filter(|name| key.shape(name) != Shape::Absent).count();
+    if said != 1 {
+        let here = key.here();
+        key.add(here.problem("write one of `header`, `claim` and `cookie`"));
+        return None;
+    }
+    let header = header.map(|header| header.map(RawKey::Header));
+    let claim = claim.map(|claim| claim.map(RawKey::Claim));
+    header
+        .or(claim)
+        .or(cookie.map(|cookie| cookie.map(RawKey::Cookie)))
+}
+
+/// The name of a cookie: a token (RFC 6265 §4.1.1).
+fn cookie(found: Found<'_>) -> Result<String, Wrong> {
+    let name = text(found)?;
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && !b"=;,\"".contains(&byte))
+    {
+        return Ok(name);
+    }
+    Err(Wrong::new(format!(
+        "`{}` is no name of a cookie",
+        cut(&name)
+    )))
+}
+
+/// `[rollout.bearer]`
+pub(super) fn bearer(table: &mut Table<'_>) -> Option<RawBearer> {
+    let keys = table.tables("keys", token_key);
+    if keys.is_empty() && table.shape("keys") == Shape::Absent {
+        let here = table.here();
+        table.add(here.problem("`keys` is missing"));
+    }
+    let issuer = table.get("issuer", text);
+    let audience = table.one_or_many("audience", text);
+    let leeway = table.get_or("leeway", duration, LEEWAY);
+    Some(RawBearer {
+        place: table.at("keys"),
+        keys,
+        issuer,
+        audience: audience?,
+        leeway: leeway?,
+    })
+}
+
+/// A JWK set, or a key with its algorithm.
+fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
+    let set = table.get("file", file);
+    let secret = table.get("secret_file", file);
+    let public = table.get("public_key_file", file);
+    let names = ["file", "secret_file", "public_key_file"].into_iter();
+    let said: Vec<_> = names
+        .filter(|name| table.shape(name) != Shape::Absent)
+        .collect();
+    let (kind, file) = match said[..] {
+        ["file"] => {
+            if table.shape("algorithm") != Shape::Absent {
+                let message = "the keys of a set have their own algorithms; remove it";
+                table.report("algorithm", Wrong::new(message));
+            }
+            (RawTokenKeyFile::Set, set?)
+        }
+        ["secret_file"] => {
+            let algorithm = table.require("algorithm", word(Algorithm::OF_SECRETS, &[]));
+            (RawTokenKeyFile::Secret(algorithm?.value), secret?)
+        }
+        ["public_key_file"] => {
+            let algorithm = table.require("algorithm", word(Algorithm::OF_PUBLIC_KEYS, &[]));
+            (RawTokenKeyFile::PublicKey(algorithm?.value), public?)
+        }
+        _ => {
+            table.shape("algorithm");
+            let here = table.here();
+            let message = "write one of `file` (a JWK set), `secret_file` and `public_key_file`";
+            table.add(here.problem(message));
+            return None;
+        }
+    };
+    Some(RawTokenKey {
+        kind,
+        file: RawFile::at(file),
+    })
+}
+
+/// `[listen.tls]`
+pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
+    let certificate = table.require("certificate", file);
+    let key = table.require("key", file);
+    let client_ca = table.get("client_ca", file);
+    Some(RawTls {
+        certificate: RawFile::at(certificate?),
+        key: RawFile::at(key?),
+        client_ca: client_ca.map(RawFile::at),
+    })
+}

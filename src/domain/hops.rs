@@ -1,0 +1,211 @@
+//! Where a call comes from: networks, trusted hops, and the caller's address behind them.
+//!
+//! A peer's address is a fact; what a header says of the hops before it is believed only where a trusted hop has
+//! written it. So the list is walked from its right end, which the nearest hop wrote, and ends at the first address
+//! that is not trusted. Law: what an untrusted peer sends never changes its address.
+
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+
+use http::header::FORWARDED;
+use http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// How many hops are followed; a longer chain of trusted ones is taken for a loop.
+const MOST_HOPS: usize = 32;
+
+/// A network: all addresses with one beginning, or a single address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(IpNet);
+
+/// Why a text is no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkFault {
+    /// It spells none.
+    #[error("is no address and no network; write one such as `10.0.0.0/8`, `192.0.2.7` or `::1`")]
+    NoNetwork,
+    /// The address has bits that the network does not look at.
+    #[error("is an address in a network, not the network itself, which is `{0}`")]
+    HostBits(Network),
+}
+
+impl Network {
+    /// Reads `10.0.0.0/8`, `2001:db8::/32` or a single address.
+    ///
+    /// # Errors
+    /// [`NetworkFault`].
+    ///
+    /// ```
+    /// use dualgauge::domain::hops::Network;
+    /// assert!(Network::parse("10.0.0.0/8").unwrap().contains("10.1.2.3".parse().unwrap()));
+    /// assert!(Network::parse("10.0.0.1/8").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Network, NetworkFault> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Network(address.to_canonical().into()));
+        }
+        let network: IpNet = text.parse().map_err(|_| NetworkFault::NoNetwork)?;
+        if network == network.trunc() {
+            Ok(Network(network))
+        } else {
+            Err(NetworkFault::HostBits(Network(network.trunc())))
+        }
+    }
+
+    /// Whether an address lies within the network. An IPv4 address is the same however a socket spells it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.0.contains(&address.to_canonical())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The hops whose word is taken for what came before them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hops(Vec<Network>);
+
+impl Hops {
+    /// The hops within these networks.
+    #[must_use]
+    pub fn new(networks: Vec<Network>) -> Hops {
+        Hops(networks)
+    }
+
+    /// Whether nothing is said of hops.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an address is that of a trusted hop.
+    #[must_use]
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+
+    /// The address of the caller: the peer's, or the right-most untrusted one that trusted hops tell of. Where
+    /// `Forwarded` and `X-Forwarded-For` are both there and disagree, one of them is not the hop's, and neither is
+    /// believed.
+    #[must_use]
+    pub fn caller(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.trusts(peer) {
+            return peer;
+        }
+        let forwarded = self.walk(peer, values(headers, &FORWARDED), forwarded_for);
+        let listed = self.walk(peer, values(headers, &X_FORWARDED_FOR), address);
+        match (forwarded, listed) {
+            (Some(one), Some(other)) if one != other => peer,
+            (Some(caller), _) | (None, Some(caller)) => caller,
+            (None, None) => peer,
+        }
+    }
+
+    /// Follows a list from its right end; `None` where there is no list.
+    fn walk<'h>(
+        &self,
+        peer: IpAddr,
+        values: impl Iterator<Item = &'h str>,
+        read: fn(&str) -> Option<IpAddr>,
+    ) -> Option<IpAddr> {
+        let mut elements = values.flat_map(FromTheRight::of).take(MOST_HOPS).peekable();
+        elements.peek()?;
+        let mut caller = peer;
+        for element in elements {
+            // An element that hides the address (`unknown`, `_secret`) ends what is known.
+            let Some(before) = read(element) else { break };
+            caller = before;
+            if !self.trusts(caller) {
+                break;
+            }
+        }
+        Some(caller)
+    }
+}
+
+/// The values of a header, the last line first. A line that is no text hides what stands before it.
+fn values<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+    let lines = headers.get_all(name).iter().rev();
+    lines.map(|value| value.to_str().unwrap_or("unknown"))
+}
+
+/// The elements of a list from its right end. Quotes are paired from the right, so that an open one in what a
+/// client sent cannot swallow what the hop has added.
+struct FromTheRight<'v>(Option<&'v str>);
+
+impl<'v> FromTheRight<'v> {
+    fn of(value: &'v str) -> FromTheRight<'v> {
+        FromTheRight(Some(value))
+    }
+}
+
+impl<'v> Iterator for FromTheRight<'v> {
+    type Item = &'v str;
+
+    fn next(&mut self) -> Option<&'v str> {
+        let rest = self.0?;
+        let bytes = rest.as_bytes();
+        let mut quoted = Quoted::No;
+        for (at, byte) in bytes.iter().enumerate().rev() {
+            match (byte, quoted) {
+                (b'"', _) if !is_escaped(&bytes[..at]) => quoted = quoted.other(),
+                (b',', Quoted::No) => {
+                    self.0 = Some(&rest[..at]);
+                    return Some(rest[at + 1..].trim());
+                }
+                _ => {}
+            }
+        }
+        self.0 = None;
+        Some(rest.trim())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    Yes,
+    No,
+}
+
+impl Quoted {
+    const fn other(self) -> Quoted {
+        match self {
+            Quoted::Yes => Quoted::No,
+            Quoted::No => Quoted::Yes,
+        }
+    }
+}
+
+fn is_escaped(before: &[u8]) -> bool {
+    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+    slashes.count() % 2 == 1
+}
+
+/// `for` of an element of `Forwarded` (RFC 7239 §4).
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    let mut pairs = element
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once('='));
+    let (_, node) = pairs.find(|(name, _)| name.trim_end().eq_ignore_ascii_case("for"))?;
+    address(node.trim().trim_matches('"'))
+}
+
+/// An address as hops write it: bare, in brackets, with a port.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let parsed = bare.unwrap_or(text).parse::<IpAddr>().ok();
+    let parsed = parsed.or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()));
+    parsed.map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests;

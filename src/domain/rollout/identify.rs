@@ -1,0 +1,272 @@
+//! Identity: from the evidence of a call to a client, and to the key of the caller within it.
+//!
+//! Sources are asked in the order of [`super::Source`], clients of one source in the order of the configuration. What is
+//! costly (a digest, a signature, a list of hops) is made when a rule asks for it, and once. Laws: a declared name
+//! never takes the place of an authenticated one; the identity of a caller depends on its own evidence only.
+
+use core::cell::OnceCell;
+use core::fmt;
+use core::net::IpAddr;
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use http::header::{COOKIE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
+use crate::domain::hops::Hops;
+use crate::domain::token::{Claims, Tokens, bearer};
+
+/// All clients, in order, and what is needed to tell them apart.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    clients: Vec<Client>,
+    /// The places of the clients, in the order in which they are asked.
+    order: Vec<usize>,
+    api_key: HeaderName,
+    hops: Hops,
+    tokens: Option<Tokens>,
+}
+
+/// What a call shows of its caller.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a, 'm> {
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Whom the connection comes from; where nobody knows, headers are believed and no address fits.
+    pub peer: Option<IpAddr>,
+    /// The verified certificate of the connection.
+    pub subject: Option<&'m Subject>,
+    /// SHA-256.
+    pub digest: fn(&[u8]) -> Digest,
+    /// The claims of a bearer token, if it is verified.
+    pub claims: &'m dyn Fn(&Tokens, &str) -> Option<Rc<Claims>>,
+}
+
+/// Who calls, kept apart from the plan that has told so.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity<'a> {
+    client: Option<usize>,
+    proof: Proof,
+    key: Option<Cow<'a, str>>,
+}
+
+/// A key is never shown.
+impl fmt::Debug for Identity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({:?}, {:?}, ***)", self.client, self.proof)
+    }
+}
+
+impl Identity<'_> {
+    /// Everyone whom no rule names.
+    pub const OTHER: Identity<'static> = Identity {
+        client: None,
+        proof: Proof::None,
+        key: None,
+    };
+
+    /// The caller, by the clients that have told.
+    #[must_use]
+    pub fn caller<'c>(&'c self, clients: &'c Clients) -> Caller<'c> {
+        Caller {
+            client: self.client,
+            name: clients.name(self.client),
+            key: self.key.as_deref(),
+            proof: self.proof,
+        }
+    }
+
+    /// The same, with a key of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Identity<'static> {
+        Identity {
+            client: self.client,
+            proof: self.proof,
+            key: self.key.map(|key| Cow::Owned(key.into_owned())),
+        }
+    }
+}
+
+impl Clients {
+    /// The clients of a plan; `api_key` is the header that bears API keys.
+    #[must_use]
+    pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
+        let mut order: Vec<usize> = (0..clients.len()).collect();
+        // Stable: clients of one source stay in their order.
+        order.sort_by_key(|place| clients[*place].matcher.source());
+        Clients {
+            clients,
+            order,
+            api_key,
+            hops: Hops::default(),
+            tokens: None,
+        }
+    }
+
+    /// Believes these hops.
+    #[must_use]
+    pub fn trusting(self, hops: Hops) -> Clients {
+        Clients { hops, ..self }
+    }
+
+    /// Believes these tokens.
+    #[must_use]
+    pub fn reading(self, tokens: Option<Tokens>) -> Clients {
+        Clients { tokens, ..self }
+    }
+
+    /// All clients, in the order of the configuration.
+    #[must_use]
+    pub fn all(&self) -> &[Client] {
+        &self.clients
+    }
+
+    /// The header that bears API keys.
+    #[must_use]
+    pub fn api_key(&self) -> &HeaderName {
+        &self.api_key
+    }
+
+    /// The tokens that are believed.
+    #[must_use]
+    pub fn tokens(&self) -> Option<&Tokens> {
+        self.tokens.as_ref()
+    }
+
+    /// The name at a place that [`Clients::identify`] has named.
+    #[must_use]
+    pub fn name(&self, client: Option<usize>) -> &str {
+        client
+            .and_then(|index| self.clients.get(index))
+            .map_or(OTHER, |client| &client.name)
+    }
+
+    /// Tells who calls: the first client whose rule fits, what is proved before what is said.
+    #[must_use]
+    pub fn identify<'a>(&self, evidence: Evidence<'a, '_>) -> Identity<'a> {
+        let reading = Reading {
+            clients: self,
+            evidence,
+            digest: OnceCell::new(),
+            claims: OnceCell::new(),
+            address: OnceCell::new(),
+            hop: OnceCell::new(),
+        };
+        let mut asked = self.order.iter().copied();
+        let Some(index) = asked.find(|place| reading.fits(&self.clients[*place].matcher)) else {
+            return Identity::OTHER;
+        };
+        let client = &self.clients[index];
+        let key = client.key.as_ref().and_then(|source| reading.key(source));
+        Identity {
+            client: Some(index),
+            proof: client.matcher.source().proof(),
+            key: key.filter(|key| !key.is_empty()),
+        }
+    }
+}
+
+/// Whether what the peer says of the caller counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hop {
+    Believed,
+    Ignored,
+}
+
+/// The evidence while it is read: each costly part at most once.
+struct Reading<'a, 'm, 'c> {
+    clients: &'c Clients,
+    evidence: Evidence<'a, 'm>,
+    digest: OnceCell<Option<Digest>>,
+    claims: OnceCell<Option<Rc<Claims>>>,
+    address: OnceCell<Option<IpAddr>>,
+    hop: OnceCell<Hop>,
+}
+
+impl<'a> Reading<'a, '_, '_> {
+    fn fits(&self, matcher: &Matcher) -> bool {
+        match matcher {
+            Matcher::Subject(rules) => self.evidence.subject.is_some_and(|subject| {
+                let mut rules = rules.iter();
+                rules.all(|(part, glob)| subject.fits(*part, glob))
+            }),
+            Matcher::ApiKey(known) => self.digest().is_some_and(|digest| known.contains(digest)),
+            Matcher::Claims(rules) => self
+                .claims()
+                .is_some_and(|claims| rules.iter().all(|(path, glob)| path.fits(claims, glob))),
+            Matcher::Headers(rules) => {
+                self.is_believed() && rules.iter().all(|(name, glob)| self.says(name, glob))
+            }
+            Matcher::Addresses(networks) => self.address().is_some_and(|address| {
+                let mut networks = networks.iter();
+                networks.any(|network| network.contains(address))
+            }),
+            Matcher::UserAgent(glob) => self.is_believed() && self.says(&USER_AGENT, glob),
+        }
+    }
+
+    fn key(&self, source: &KeySource) -> Option<Cow<'a, str>> {
+        match source {
+            KeySource::Header(name) => self.text(name).map(Cow::Borrowed),
+            KeySource::ApiKey => self.text(&self.clients.api_key).map(Cow::Borrowed),
+            KeySource::Claim(path) => path.text(self.claims()?).map(Cow::Owned),
+            KeySource::Address => Some(Cow::Owned(self.address()?.to_string())),
+            KeySource::Cookie(name) => cookie(self.evidence.headers, name).map(Cow::Borrowed),
+        }
+    }
+
+    fn text(&self, name: &HeaderName) -> Option<&'a str> {
+        self.evidence.headers.get(name)?.to_str().ok()
+    }
+
+    fn says(&self, name: &HeaderName, glob: &Glob) -> bool {
+        self.text(name).is_some_and(|value| glob.fits(value))
+    }
+
+    fn digest(&self) -> Option<&Digest> {
+        let digest = || {
+            let key = self.evidence.headers.get(&self.clients.api_key)?;
+            Some((self.evidence.digest)(HeaderValue::as_bytes(key)))
+        };
+        self.digest.get_or_init(digest).as_ref()
+    }
+
+    fn claims(&self) -> Option<&Claims> {
+        let claims = || {
+            let tokens = self.clients.tokens.as_ref()?;
+            (self.evidence.claims)(tokens, bearer(self.evidence.headers)?)
+        };
+        self.claims.get_or_init(claims).as_deref()
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        let caller = |peer| self.clients.hops.caller(peer, self.evidence.headers);
+        *self.address.get_or_init(|| self.evidence.peer.map(caller))
+    }
+
+    /// Where trusted hops are named, what others declare is ignored.
+    fn is_believed(&self) -> bool {
+        let hop = || {
+            let hops = &self.clients.hops;
+            if hops.is_empty() || self.evidence.peer.is_none_or(|peer| hops.trusts(peer)) {
+                Hop::Believed
+            } else {
+                Hop::Ignored
+            }
+        };
+        *self.hop.get_or_init(hop) == Hop::Believed
+    }
+}
+
+/// The value of a cookie (RFC 6265 §4.2): the first of this name.
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lines = headers.get_all(COOKIE).iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    let mut pairs = lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(own, _)| *own == name)
+        .map(|(_, value)| value.trim_matches('"'))
+}

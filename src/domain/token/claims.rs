@@ -1,0 +1,105 @@
+//! Claims: what a verified token says.
+
+use core::fmt;
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::domain::rollout::Glob;
+
+/// The claims of a token whose signature is good.
+#[derive(Clone, PartialEq)]
+pub struct Claims(Map<String, Value>);
+
+/// They are about a person, so they are not shown.
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Claims(***)")
+    }
+}
+
+impl Claims {
+    /// The claims of a token.
+    #[must_use]
+    pub fn new(members: Map<String, Value>) -> Claims {
+        Claims(members)
+    }
+
+    /// Whether a claim is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// A claim that is a number.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.as_f64()
+    }
+
+    /// Whether a claim is this text, or a list that has it.
+    pub(super) fn names(&self, name: &str, text: &str) -> bool {
+        let said = |value: &Value| value.as_str() == Some(text);
+        self.0.get(name).is_some_and(|value| match value {
+            Value::Array(items) => items.iter().any(said),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => said(value),
+        })
+    }
+}
+
+/// Where a claim lies: a name, or names of nested claims with dots between. A claim whose name has dots itself, as
+/// URLs have, is looked for first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimPath(String);
+
+impl ClaimPath {
+    /// The path that a text spells; every text is one.
+    #[must_use]
+    pub fn new(path: impl Into<String>) -> ClaimPath {
+        ClaimPath(path.into())
+    }
+
+    /// The path as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the claim fits: its text, or one of the texts of a list.
+    #[must_use]
+    pub fn fits(&self, claims: &Claims, glob: &Glob) -> bool {
+        let fits = |value: &Value| text(value).is_some_and(|text| glob.fits(&text));
+        match self.find(claims) {
+            Some(Value::Array(items)) => items.iter().any(fits),
+            Some(value) => fits(value),
+            None => false,
+        }
+    }
+
+    /// The text of the claim, where it is one text or number and not empty.
+    #[must_use]
+    pub fn text(&self, claims: &Claims) -> Option<String> {
+        let text = text(self.find(claims)?)?;
+        (!text.is_empty()).then(|| text.into_owned())
+    }
+
+    fn find<'c>(&self, claims: &'c Claims) -> Option<&'c Value> {
+        claims.0.get(&self.0).or_else(|| {
+            let mut names = self.0.split('.');
+            let first = claims.0.get(names.next()?)?;
+            names.try_fold(first, |value, name| value.as_object()?.get(name))
+        })
+    }
+}
+
+/// A value as a glob sees it; lists, objects and null are no text.
+fn text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(truth) => Some(Cow::Owned(truth.to_string())),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,308 @@
+//! The keys that sign tokens, each with the one algorithm that it is for.
+
+use core::fmt;
+
+use jsonwebtoken::DecodingKey;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
+use serde_json::Value;
+
+/// How a token is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// HMAC with SHA-256.
+    Hs256,
+    /// HMAC with SHA-384.
+    Hs384,
+    /// HMAC with SHA-512.
+    Hs512,
+    /// RSA, PKCS #1 1.5, with SHA-256.
+    Rs256,
+    /// RSA, PKCS #1 1.5, with SHA-384.
+    Rs384,
+    /// RSA, PKCS #1 1.5, with SHA-512.
+    Rs512,
+    /// RSA, PSS, with SHA-256.
+    Ps256,
+    /// RSA, PSS, with SHA-384.
+    Ps384,
+    /// RSA, PSS, with SHA-512.
+    Ps512,
+    /// ECDSA over P-256.
+    Es256,
+    /// ECDSA over P-384.
+    Es384,
+    /// Ed25519.
+    EdDsa,
+}
+
+impl Algorithm {
+    /// Those of a shared secret, by their words.
+    pub const OF_SECRETS: &[(&str, Algorithm)] = &[
+        ("HS256", Algorithm::Hs256),
+        ("HS384", Algorithm::Hs384),
+        ("HS512", Algorithm::Hs512),
+    ];
+
+    /// Those of a public key, by their words.
+    pub const OF_PUBLIC_KEYS: &[(&str, Algorithm)] = &[
+        ("RS256", Algorithm::Rs256),
+        ("RS384", Algorithm::Rs384),
+        ("RS512", Algorithm::Rs512),
+        ("PS256", Algorithm::Ps256),
+        ("PS384", Algorithm::Ps384),
+        ("PS512", Algorithm::Ps512),
+        ("ES256", Algorithm::Es256),
+        ("ES384", Algorithm::Es384),
+        ("EdDSA", Algorithm::EdDsa),
+    ];
+
+    fn parse(word: &str) -> Option<Algorithm> {
+        let mut known = Self::OF_SECRETS.iter().chain(Self::OF_PUBLIC_KEYS);
+        known
+            .find(|(name, _)| *name == word)
+            .map(|(_, algorithm)| *algorithm)
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 => Kind::Secret,
+            Algorithm::Rs256
+            | Algorithm::Rs384
+            | Algorithm::Rs512
+            | Algorithm::Ps256
+            | Algorithm::Ps384
+            | Algorithm::Ps512 => Kind::Rsa,
+            Algorithm::Es256 => Kind::P256,
+            Algorithm::Es384 => Kind::P384,
+            Algorithm::EdDsa => Kind::Ed25519,
+        }
+    }
+
+    /// The least length of a secret, in bytes: that of the hash (RFC 7518 §3.2).
+    const fn least_secret(self) -> usize {
+        match self {
+            Algorithm::Hs512 => 64,
+            Algorithm::Hs384 => 48,
+            Algorithm::Hs256
+            | Algorithm::Rs256
+            | Algorithm::Rs384
+            | Algorithm::Rs512
+            | Algorithm::Ps256
+            | Algorithm::Ps384
+            | Algorithm::Ps512
+            | Algorithm::Es256
+            | Algorithm::Es384
+            | Algorithm::EdDsa => 32,
+        }
+    }
+}
+
+impl From<Algorithm> for jsonwebtoken::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Hs256 => Self::HS256,
+            Algorithm::Hs384 => Self::HS384,
+            Algorithm::Hs512 => Self::HS512,
+            Algorithm::Rs256 => Self::RS256,
+            Algorithm::Rs384 => Self::RS384,
+            Algorithm::Rs512 => Self::RS512,
+            Algorithm::Ps256 => Self::PS256,
+            Algorithm::Ps384 => Self::PS384,
+            Algorithm::Ps512 => Self::PS512,
+            Algorithm::Es256 => Self::ES256,
+            Algorithm::Es384 => Self::ES384,
+            Algorithm::EdDsa => Self::EdDSA,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Secret,
+    Rsa,
+    P256,
+    P384,
+    Ed25519,
+}
+
+/// What is wrong with a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// A secret that can be guessed.
+    #[error("the secret has {found} bytes; its algorithm needs at least {least}")]
+    ShortSecret {
+        /// Its length.
+        found: usize,
+        /// What is needed.
+        least: usize,
+    },
+    /// Not the text of a key of this algorithm.
+    #[error("it is no public key of this algorithm in PEM form")]
+    NoPublicKey,
+    /// No document of keys.
+    #[error("it is no JWK set: an object whose `keys` is a list")]
+    NoSet,
+    /// A document of keys, none of which can be used.
+    #[error("none of its keys can verify a signature with an algorithm that is known")]
+    NoKeys,
+}
+
+/// A key that signs tokens, with its one algorithm.
+#[derive(Clone)]
+pub struct TokenKey {
+    id: Option<String>,
+    algorithm: Algorithm,
+    material: DecodingKey,
+}
+
+/// The key itself may be a secret.
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenKey({:?}, {:?}, ***)", self.id, self.algorithm)
+    }
+}
+
+impl TokenKey {
+    /// A secret that is shared with the issuer.
+    ///
+    /// # Errors
+    /// [`KeyFault::ShortSecret`].
+    pub fn secret(secret: &[u8], algorithm: Algorithm) -> Result<TokenKey, KeyFault> {
+        let least = algorithm.least_secret();
+        if secret.len() < least {
+            let found = secret.len();
+            return Err(KeyFault::ShortSecret { found, least });
+        }
+        Ok(TokenKey {
+            id: None,
+            algorithm,
+            material: DecodingKey::from_secret(secret),
+        })
+    }
+
+    /// A public key in PEM form.
+    ///
+    /// # Errors
+    /// [`KeyFault::NoPublicKey`].
+    pub fn public(pem: &[u8], algorithm: Algorithm) -> Result<TokenKey, KeyFault> {
+        let material = match algorithm.kind() {
+            Kind::Secret => return Err(KeyFault::NoPublicKey),
+            Kind::Rsa => DecodingKey::from_rsa_pem(pem),
+            Kind::P256 | Kind::P384 => DecodingKey::from_ec_pem(pem),
+            Kind::Ed25519 => DecodingKey::from_ed_pem(pem),
+        };
+        let material = material.map_err(|_| KeyFault::NoPublicKey)?;
+        // An uncompressed point: a byte and two coordinates.
+        let length = material.try_get_as_bytes().map_or(0, <[u8]>::len);
+        let fits = match algorithm.kind() {
+            Kind::P256 => length == 65,
+            Kind::P384 => length == 97,
+            Kind::Secret | Kind::Rsa | Kind::Ed25519 => true,
+        };
+        if !fits {
+            return Err(KeyFault::NoPublicKey);
+        }
+        Ok(TokenKey {
+            id: None,
+            algorithm,
+            material,
+        })
+    }
+
+    pub(super) fn may_sign(&self, algorithm: jsonwebtoken::Algorithm, id: Option<&str>) -> bool {
+        let named = match (&self.id, id) {
+            (Some(own), Some(id)) => own == id,
+            (None, _) | (_, None) => true,
+        };
+        named && jsonwebtoken::Algorithm::from(self.algorithm) == algorithm
+    }
+
+    pub(super) const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    pub(super) const fn material(&self) -> &DecodingKey {
+        &self.material
+    }
+}
+
+/// The keys of a JWK set (RFC 7517). Keys for encryption and of algorithms that are not known are left out, as
+/// issuers publish them beside the others.
+///
+/// # Errors
+/// [`KeyFault`].
+pub fn key_set(text: &[u8]) -> Result<Vec<TokenKey>, KeyFault> {
+    let document: Value = serde_json::from_slice(text).map_err(|_| KeyFault::NoSet)?;
+    let keys = document.get("keys").and_then(Value::as_array);
+    let keys = keys.ok_or(KeyFault::NoSet)?.iter();
+    let keys: Vec<TokenKey> = keys.filter_map(of_set).collect();
+    if keys.is_empty() {
+        return Err(KeyFault::NoKeys);
+    }
+    Ok(keys)
+}
+
+fn of_set(key: &Value) -> Option<TokenKey> {
+    let key: Jwk = serde_json::from_value(key.clone()).ok()?;
+    if matches!(&key.common.public_key_use, Some(purpose) if *purpose != PublicKeyUse::Signature) {
+        return None;
+    }
+    let kind = kind(&key.algorithm)?;
+    let algorithm = match key.common.key_algorithm {
+        Some(said) => stated(said)?,
+        None => usual(kind)?,
+    };
+    if algorithm.kind() != kind {
+        return None;
+    }
+    if let AlgorithmParameters::OctetKey(secret) = &key.algorithm {
+        // Four characters of base64 are three bytes.
+        let length = secret.value.trim_end_matches('=').len() * 3 / 4;
+        if length < algorithm.least_secret() {
+            return None;
+        }
+    }
+    Some(TokenKey {
+        id: key.common.key_id.clone(),
+        algorithm,
+        material: DecodingKey::from_jwk(&key).ok()?,
+    })
+}
+
+fn stated(algorithm: KeyAlgorithm) -> Option<Algorithm> {
+    Algorithm::parse(serde_json::to_value(algorithm).ok()?.as_str()?)
+}
+
+fn kind(parameters: &AlgorithmParameters) -> Option<Kind> {
+    let curve = if matches!(parameters, AlgorithmParameters::RSA(_)) {
+        return Some(Kind::Rsa);
+    } else if matches!(parameters, AlgorithmParameters::OctetKey(_)) {
+        return Some(Kind::Secret);
+    } else if let AlgorithmParameters::EllipticCurve(key) = parameters {
+        &key.curve
+    } else if let AlgorithmParameters::OctetKeyPair(key) = parameters {
+        &key.curve
+    } else {
+        return None;
+    };
+    if *curve == EllipticCurve::P256 {
+        Some(Kind::P256)
+    } else if *curve == EllipticCurve::P384 {
+        Some(Kind::P384)
+    } else if *curve == EllipticCurve::Ed25519 {
+        Some(Kind::Ed25519)
+    } else {
+        None
+    }
+}
+
+/// The algorithm of a key that does not say its own: the only one of a curve, and what issuers mean by RSA.
+const fn usual(kind: Kind) -> Option<Algorithm> {
+    match kind {
+        Kind::Secret => None,
+        Kind::Rsa => Some(Algorithm::Rs256),
+        Kind::P256 => Some(Algorithm::Es256),
+        Kind::P384 => Some(Algorithm::Es384),
+        Kind::Ed25519 => Some(Algorithm::EdDsa),
+    }
+}

@@ -1,0 +1,175 @@
+//! TLS on the listener: the certificate of a client is an identity, and the calls are the same as without.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::scene::json;
+use crate::support::{Proxy, Upstream, WITHIN, becomes, rest_only};
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A certificate and its key.
+struct Certified {
+    certificate: CertificateDer<'static>,
+    pem: String,
+    key: KeyPair,
+}
+
+fn certified(by: &Authority, common_name: &str, alternative: &str) -> Certified {
+    let mut params = CertificateParams::new(vec![alternative.to_owned()]).unwrap();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, by).unwrap();
+    Certified {
+        certificate: certificate.der().clone(),
+        pem: certificate.pem(),
+        key,
+    }
+}
+
+struct Scene {
+    ours: Authority,
+    rest: Upstream,
+    proxy: Proxy,
+}
+
+const CONFIG: &str = r#"
+[listen.tls]
+certificate = "own.pem"
+key = "own.key"
+client_ca = "ca.pem"
+[limits]
+header_timeout = "1s"
+[[client]]
+name = "declared"
+match = { header = { x-client-id = "*" } }
+[[client]]
+name = "phones"
+match = { subject = { cn = "ios-*", san = "*.phones.example" } }
+"#;
+
+impl Scene {
+    fn start() -> Scene {
+        let rest = Upstream::answering(json(r#""rest""#));
+        let ours = authority();
+        let own = certified(&ours, "proxy", "proxy.example");
+        let config = format!("{}{CONFIG}", rest_only(&rest));
+        let files = [
+            ("own.pem", own.pem.as_str()),
+            ("own.key", &own.key.serialize_pem()),
+            ("ca.pem", &ours.pem()),
+        ];
+        let proxy = Proxy::start_with(&config, &files);
+        Scene { ours, rest, proxy }
+    }
+
+    fn connect(&self, with: Option<&Certified>) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.ours.der().clone()).unwrap();
+        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        let config = match with {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                let key = PrivateKeyDer::try_from(own.key.serialize_der()).unwrap();
+                builder
+                    .with_client_auth_cert(vec![own.certificate.clone()], key)
+                    .unwrap()
+            }
+        };
+        let name = ServerName::try_from("proxy.example").unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let socket = TcpStream::connect(self.proxy.address()).unwrap();
+        socket.set_read_timeout(Some(WITHIN)).unwrap();
+        StreamOwned::new(connection, socket)
+    }
+
+    /// Two calls on one connection, and all that came back.
+    fn call(&self, with: Option<&Certified>) -> std::io::Result<String> {
+        let mut stream = self.connect(with);
+        let head = "Host: proxy.example\r\nX-Client-Id: someone\r\n";
+        let calls = format!(
+            "GET /a HTTP/1.1\r\n{head}\r\nGET /b HTTP/1.1\r\n{head}Connection: close\r\n\r\n"
+        );
+        stream.write_all(calls.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8(answer).unwrap())
+    }
+}
+
+#[test]
+fn a_verified_certificate_names_its_client() {
+    let scene = Scene::start();
+    let phone = certified(&scene.ours, "ios-1", "a.phones.example");
+    let answer = scene.call(Some(&phone)).unwrap();
+    assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 2, "{answer}");
+    let line = scene.proxy.log_line(&["path=/b "]);
+    assert!(line.contains("client=phones proof=authenticated"), "{line}");
+    let request = scene.rest.request();
+    let mut fields = request.head.fields.iter();
+    let forwarded = fields.find(|(name, _)| name.eq_ignore_ascii_case("forwarded"));
+    let expected = "for=127.0.0.1;host=\"proxy.example\";proto=https";
+    assert_eq!(forwarded.unwrap().1, expected);
+}
+
+#[test]
+fn without_a_certificate_or_with_another_the_caller_is_whom_he_declares() {
+    let scene = Scene::start();
+    let another = certified(&scene.ours, "ios-1", "a.other.example");
+    for with in [None, Some(&another)] {
+        let answer = scene.call(with).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    }
+    let line = scene.proxy.log_line(&["path=/b "]);
+    assert!(line.contains("client=declared proof=declared"), "{line}");
+}
+
+#[test]
+fn a_strangers_certificate_and_plain_text_are_no_connections() {
+    let scene = Scene::start();
+    let stranger = certified(&authority(), "ios-1", "a.phones.example");
+    let refused = scene.call(Some(&stranger));
+    assert!(refused.is_err(), "{refused:?}");
+    let mut plain = scene.proxy.connect();
+    plain.send("GET / HTTP/1.1\r\nHost: proxy.example\r\n\r\n");
+    plain.read_rest();
+    // A client that says nothing is not waited for.
+    let mut silent = scene.proxy.connect();
+    silent.read_rest();
+    let failed = || {
+        scene
+            .proxy
+            .metrics()
+            .value("dualgauge_failed_handshakes_total")
+    };
+    becomes(failed, &3.0);
+}
+
+#[test]
+fn the_wire_is_inspected_behind_tls() {
+    let scene = Scene::start();
+    let mut stream = scene.connect(None);
+    let shape = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    stream.write_all(shape.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}
