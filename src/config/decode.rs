@@ -243,7 +243,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
-    let store = table.table("store", store::store);
+    let store = store::within(table);
     let stage = word(STAGES, LATER_STAGES);
     let defaults = table.table("default", |default| {
         Some((default.get("rest", &stage), default.get("rpc", &stage)))
