@@ -12,7 +12,7 @@
 //! | 1 | [`config`] | files, environment and command line → a [`domain::plan::Plan`], or every problem |
 //! | 1 | [`telemetry`] | metric names and shards, the log, the clock |
 //! | 2 | [`upstream`] | connections to the servers behind, bodies, tracked tasks |
-//! | 2 | [`store`] | flips of flags over the flags file, kept on disk |
+//! | 2 | [`store`] | what changes at run time, in files or on a shared server, with revisions |
 //! | 3 | [`gateway`] | the whole story of one call |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
 //! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |

@@ -1,6 +1,11 @@
 //! The state folder under `kill -9`: a process commits as fast as it can, is killed at any moment, and what it had
 //! been told to be stored is there.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what cannot be started or read fails the test"
+)]
+
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -256,7 +256,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
-    let store = table.table("store", store::store);
+    let store = store::within(table);
     let stage = word(STAGES, &[]);
     let defaults = table.table("default", |default| {
         Some((default.get("rest", &stage), default.get("rpc", &stage)))

@@ -17,6 +17,7 @@ mod flags;
 mod kind;
 mod layers;
 mod routes;
+mod store;
 
 /// A folder with a configuration, and what else is said.
 pub(super) struct Fixture {

@@ -46,7 +46,7 @@ pub enum Store {
     /// In a folder.
     File(FileStore),
     /// On a server.
-    Shared(SharedStore),
+    Shared(Box<SharedStore>),
 }
 
 impl Store {
@@ -58,11 +58,12 @@ impl Store {
     pub async fn open(settings: &Settings) -> Result<Store, StoreError> {
         Ok(match settings {
             Settings::File { folder } => Store::File(FileStore::open(folder)?),
-            Settings::Shared(settings) => Store::Shared(SharedStore::open(settings)?),
+            Settings::Shared(settings) => Store::Shared(Box::new(SharedStore::open(settings)?)),
         })
     }
 
-    /// The state, or `None` where it is still at the revision that is known.
+    /// The state, or `None` where it is still the one that is known. After a store has forgotten, it may be another
+    /// one with the same revision: whatever is told is what holds.
     ///
     /// # Errors
     /// [`StoreError::Forgot`] where the store is behind that revision; others where it fails.
@@ -77,7 +78,7 @@ impl Store {
     /// the next one.
     ///
     /// # Errors
-    /// [`CommitError::Conflict`] where somebody else was first. With [`CommitError::Store`] the text may be stored
+    /// [`CommitError::Conflict`] where somebody else was first; what it tells is then known. With [`CommitError::Store`] the text may be stored
     /// all the same; the same call again tells, and never stores it twice.
     pub async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
         match self {

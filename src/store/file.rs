@@ -80,7 +80,7 @@ impl FileStore {
         let found = self.state.revision;
         let again = found == expected + 1 && self.state.text == text;
         if again && self.flushed == Flushed::NotYet {
-            self.flush()?;
+            self.flush_state()?;
             return Ok(found);
         }
         if found < expected {
@@ -163,7 +163,14 @@ impl FileStore {
         self.standing.note(written, wall())?;
         // From here on the file has this revision, whatever follows.
         self.state = state;
-        self.flush()
+        self.flush_state()
+    }
+
+    fn flush_state(&mut self) -> Result<(), StoreError> {
+        self.flushed = Flushed::NotYet;
+        self.flush()?;
+        self.flushed = Flushed::Yes;
+        Ok(())
     }
 
     fn write_watch(&mut self, watch: Watch) -> Result<(), StoreError> {
@@ -174,10 +181,7 @@ impl FileStore {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.flushed = Flushed::NotYet;
         let flushed = self.folder.flush();
-        self.standing.note(flushed, wall())?;
-        self.flushed = Flushed::Yes;
-        Ok(())
+        self.standing.note(flushed, wall())
     }
 }

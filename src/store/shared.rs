@@ -5,7 +5,7 @@
 //! script   what the server runs in one step each
 //! ```
 //!
-//! Laws: a call ends within its timeout; a commit that was confirmed is on the server; one whose answer was lost is
+//! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read tells; a commit that was confirmed is on the server; one whose answer was lost is
 //! never made twice, and the same call again tells whether it was made.
 
 mod line;
@@ -50,7 +50,17 @@ pub struct SharedStore {
     keys: Keys,
     /// By which the commits of this store are told from those of others.
     writer: String,
+    /// The state that was last told or stored.
+    seen: Option<Seen>,
     standing: Standing,
+}
+
+/// A state that was seen.
+#[derive(Debug)]
+struct Seen {
+    revision: u64,
+    /// With the digest of its text.
+    stored: String,
 }
 
 /// The braces are a hash tag: a cluster keeps these keys together, as scripts need them.
@@ -112,13 +122,14 @@ impl SharedStore {
             line: Line::new(client, settings.timeout, unforeseen()),
             keys: Keys::new(&settings.prefix),
             writer: boot(),
+            seen: None,
             standing: Standing::default(),
         })
     }
 
     pub(super) async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
         let mut command = Script::Read.on(&self.keys.state());
-        command.arg(known).arg(LONGEST_TEXT);
+        command.arg(self.stored(known)).arg(LONGEST_TEXT);
         let found: Option<(String, Option<String>)> = self.ask(&command).await?;
         let Some((revision, text)) = found else {
             return Ok(None);
@@ -135,10 +146,15 @@ impl SharedStore {
         check(text)?;
         let [stored, revision] = self.keys.state();
         let mut command = Script::Commit.on(&[stored, revision, &self.keys.marks]);
-        command.arg(LONGEST_TEXT).arg(expected).arg(expected + 1);
-        command.arg(text).arg(self.mark(expected, text)).arg(MARKS);
+        let revision = expected + 1;
+        let stored = with_digest(revision, text);
+        command.arg(LONGEST_TEXT).arg(self.stored(expected));
+        command.arg(&stored).arg(text);
+        command.arg(self.mark(expected, text)).arg(MARKS);
         let outcome: Outcome = self.ask(&command).await?;
-        self.settle(Part::State, expected, outcome)
+        self.settle(Part::State, expected, outcome)?;
+        self.seen = Some(Seen { revision, stored });
+        Ok(revision)
     }
 
     pub(super) async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
@@ -146,7 +162,7 @@ impl SharedStore {
         let mut command = Script::Restore.on(&self.keys.state());
         command
             .arg(good.revision)
-            .arg(good.revision)
+            .arg(with_digest(good.revision, &good.text))
             .arg(&good.text);
         self.ask::<u8>(&command).await.map(drop)
     }
@@ -183,7 +199,7 @@ impl SharedStore {
             command.arg(field(report)).arg(beginning(report));
         }
         let outcome: Outcome = self.ask(&command).await?;
-        self.settle(Part::Archive, expected, outcome).map(drop)
+        self.settle(Part::Archive, expected, outcome)
     }
 
     pub(super) async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
@@ -209,20 +225,17 @@ impl SharedStore {
 
     /// The same for the same commit of this store, and for no other one.
     fn mark(&self, expected: u64, text: &str) -> String {
-        let mut hash = Sha256::new();
-        hash.update(&self.writer);
-        hash.update(expected.to_be_bytes());
-        hash.update(text);
-        hash.finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest(&[
+            self.writer.as_bytes(),
+            &expected.to_be_bytes(),
+            text.as_bytes(),
+        ])
     }
 
-    fn settle(&mut self, part: Part, expected: u64, outcome: Outcome) -> Result<u64, CommitError> {
+    fn settle(&mut self, part: Part, expected: u64, outcome: Outcome) -> Result<(), CommitError> {
         let (word, revision, text) = outcome;
         if word == "done" {
-            return Ok(expected + 1);
+            return Ok(());
         }
         let found = self.versioned(part, &revision, text)?;
         match part {
@@ -234,17 +247,26 @@ impl SharedStore {
         }
     }
 
+    /// How a revision is stored, as far as this store knows: with the digest of its text where that was seen.
+    fn stored(&self, revision: u64) -> String {
+        match &self.seen {
+            Some(seen) if seen.revision == revision => seen.stored.clone(),
+            Some(_) | None => revision.to_string(),
+        }
+    }
+
     fn versioned(
         &mut self,
         part: Part,
-        revision: &str,
+        stored: &str,
         text: Option<String>,
     ) -> Result<Versioned, StoreError> {
         let (text_key, revision_key) = match part {
             Part::State => (&self.keys.text, &self.keys.revision),
             Part::Archive => (&self.keys.archive, &self.keys.archive_revision),
         };
-        let parsed = revision.parse().ok();
+        let number = stored.split(':').next().unwrap_or_default();
+        let parsed = number.parse().ok();
         let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
             let error = foreign(revision_key, "something else than a revision");
             return self.standing.note(Err(error), wall());
@@ -256,6 +278,10 @@ impl SharedStore {
             let error = foreign(text_key, "a longer text than is ever stored");
             return self.standing.note(Err(error), wall());
         };
+        if part == Part::State {
+            let stored = stored.to_owned();
+            self.seen = Some(Seen { revision, stored });
+        }
         Ok(Versioned { revision, text })
     }
 
@@ -275,6 +301,25 @@ impl SharedStore {
 enum Part {
     State,
     Archive,
+}
+
+/// The revision of a state, as it is stored.
+fn with_digest(revision: u64, text: &str) -> String {
+    format!("{revision}:{}", digest(&[text.as_bytes()]))
+}
+
+/// As much of a SHA-256 as no two texts share.
+fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    let bytes = hash.finalize();
+    bytes
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn field(report: &Report) -> String {

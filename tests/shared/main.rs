@@ -3,6 +3,12 @@
 //! `.ci/install-redis` installs it; the tests are ignored unless they are asked for (`cargo test -- --ignored`).
 
 #![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a server that does not do as the test says fails the test"
+)]
 
 mod server;
 
@@ -277,6 +283,32 @@ async fn a_store_that_comes_back_with_an_older_copy_has_forgotten() {
     );
     store.restore(&at(2, "2")).await.unwrap();
     assert_eq!(store.read(1).await.unwrap(), Some(at(2, "2")));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server"]
+async fn two_states_of_one_revision_are_told_apart() {
+    let server = Server::start(Memory::Lost);
+    let (mut one, mut other) = (server.store().await, server.store().await);
+    one.commit(0, "1").await.unwrap();
+    one.commit(1, "2").await.unwrap();
+    // The server forgets, and somebody who had not seen the second state goes on from the first.
+    server.say(&["FLUSHALL"]).await;
+    other.restore(&at(1, "1")).await.unwrap();
+    assert_eq!(other.commit(1, "[2]").await.unwrap(), 2);
+    one.restore(&at(2, "2")).await.unwrap();
+
+    let Err(CommitError::Conflict(found)) = one.commit(2, "3").await else {
+        panic!("it goes on from another state");
+    };
+    assert_eq!(found, at(2, "[2]"));
+    assert_eq!(one.read(2).await.unwrap(), None, "it is known now");
+    assert_eq!(one.commit(2, "[2,3]").await.unwrap(), 3);
+
+    server.say(&["FLUSHALL"]).await;
+    other.restore(&at(3, "[]")).await.unwrap();
+    assert_eq!(one.read(3).await.unwrap(), Some(at(3, "[]")));
+    assert_eq!(one.read(3).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 /// Long enough for a busy machine; what is to fail fails by it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
-const READY: &str = "Ready to accept connections";
+/// On a port it is "Ready to …", on a socket "The server is now ready to …".
+const READY: &str = "eady to accept connections";
 
 /// What a server remembers when it is killed.
 #[derive(Debug, Clone, Copy)]

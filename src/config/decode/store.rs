@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::file;
 use crate::config::kind::{Found, Wrong, cut, name, string, timeout};
 use crate::config::raw::{RawStore, StoreUrl, StoreUrlError};
-use crate::config::reader::Table;
+use crate::config::reader::{Shape, Table};
 use crate::config::replica::host_name;
 
 const PREFIX: &str = "dualgauge";
@@ -15,7 +15,16 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 /// Less than somebody waits who flips a flag.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) fn store(table: &mut Table<'_>) -> Option<RawStore> {
+pub(super) fn within(rollout: &mut Table<'_>) -> Option<RawStore> {
+    if rollout.shape("store") == Shape::Value {
+        let wrong = "this is no table; write the address as `url` in `[rollout.store]`";
+        rollout.report("store", Wrong::new(wrong));
+        return None;
+    }
+    rollout.table("store", store)
+}
+
+fn store(table: &mut Table<'_>) -> Option<RawStore> {
     let url = table.require("url", url);
     let password_file = table.get("password_file", file);
     let prefix = table.get_or("prefix", prefix, PREFIX.to_owned());

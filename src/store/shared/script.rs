@@ -1,8 +1,8 @@
 //! What the server runs in one step each, in the Lua of Redis 5 and later and of Valkey.
 //!
-//! Revisions are compared as the decimal texts they are; only which of two is lower needs numbers. A text without
-//! its revision, or a revision without its text, counts as nothing: both are written together, so the server has
-//! lost one of them.
+//! A revision is a decimal number, and for the state a colon and a digest of its text behind it: after a server has
+//! forgotten, two replicas may hold different texts of one number. A text without its revision, or a revision
+//! without its text, counts as nothing: both are written together, so the server has lost one of them.
 
 /// What every script begins with.
 const COMMON: &str = "\
@@ -10,6 +10,12 @@ local function revision(text, at)
   local found = redis.call('GET', at)
   if not found or redis.call('EXISTS', text) == 0 then return '0' end
   return found
+end
+local function number(revision)
+  return tonumber(string.match(revision, '^%d+'))
+end
+local function is(found, wanted)
+  return found == wanted or string.match(found, '^%d+') == wanted
 end
 local function bounded(text, longest)
   if redis.call('STRLEN', text) > tonumber(longest) then return false end
@@ -20,7 +26,7 @@ end
 /// Text, revision; known, longest → nothing, or what is there.
 const READ: &str = "\
 local found = revision(KEYS[1], KEYS[2])
-if found == ARGV[1] then return false end
+if is(found, ARGV[1]) then return false end
 return {found, bounded(KEYS[1], ARGV[2])}
 ";
 
@@ -30,13 +36,13 @@ return {found, bounded(KEYS[1], ARGV[2])}
 /// it is found when others have been made since.
 const COMMIT: &str = "\
 local found = revision(KEYS[1], KEYS[2])
-if found == ARGV[2] then
+if is(found, ARGV[2]) then
   redis.call('MSET', KEYS[1], ARGV[4], KEYS[2], ARGV[3])
   redis.call('LPUSH', KEYS[3], ARGV[5])
   redis.call('LTRIM', KEYS[3], 0, ARGV[6] - 1)
   return {'done', ARGV[3], false}
 end
-if tonumber(found) > tonumber(ARGV[2]) then
+if number(found) > number(ARGV[2]) then
   for _, mark in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
     if mark == ARGV[5] then return {'done', ARGV[3], false} end
   end
@@ -46,7 +52,7 @@ return {'conflict', found, bounded(KEYS[1], ARGV[1])}
 
 /// Text, revision; below which revision, revision, text → 1 where it was written.
 const RESTORE: &str = "\
-if tonumber(revision(KEYS[1], KEYS[2])) >= tonumber(ARGV[1]) then return 0 end
+if number(revision(KEYS[1], KEYS[2])) >= tonumber(ARGV[1]) then return 0 end
 redis.call('MSET', KEYS[1], ARGV[3], KEYS[2], ARGV[2])
 return 1
 ";
@@ -72,7 +78,7 @@ return {revision(KEYS[1], KEYS[2]), bounded(KEYS[1], ARGV[1]), told}
 /// of its record → what became of it.
 const FOLD: &str = "\
 local found = revision(KEYS[1], KEYS[2])
-local same = found == ARGV[2]
+local same = is(found, ARGV[2])
 for i = 5, #ARGV, 2 do
   local record = redis.call('HGET', KEYS[3], ARGV[i]) or ''
   same = same and string.sub(record, 1, #ARGV[i + 1]) == ARGV[i + 1]
