@@ -2,6 +2,7 @@
 //!
 //! What a pattern or a value of any kind means is not looked at here.
 
+mod compare;
 mod cors;
 mod example;
 mod local;
@@ -89,6 +90,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let sets = table.named_lists("outcomes", outcome::row);
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
+    let compare = table.table("compare", compare::compare);
     let log = table.require_table("log", log);
     Some(RawConfig {
         file: None,
@@ -108,6 +110,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .collect(),
         locals,
         cors,
+        compare: compare.unwrap_or_default(),
         places: Places::default(),
         log: log?,
     })

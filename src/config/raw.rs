@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod compare;
 mod words;
 
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use compare::RawCompare;
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -57,6 +59,8 @@ pub struct RawConfig {
     pub locals: Vec<RawLocal>,
     /// `[cors]`
     pub cors: Option<RawCors>,
+    /// `[compare]`
+    pub compare: RawCompare,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -265,6 +269,8 @@ pub struct RawRoute {
     pub examples: Vec<Example>,
     /// `schema`
     pub schema: RawSchemas,
+    /// `compare`, over that of all routes.
+    pub compare: RawCompare,
 }
 
 /// `schema` of a route.

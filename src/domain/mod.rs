@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod claim;
+pub mod compare;
 pub mod cors;
 pub mod document;
 pub mod envelope;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
@@ -31,6 +32,8 @@ pub struct Plan {
     pub cors: Option<Cors>,
     /// The hosts by which the proxy itself is asked; any where there are none.
     pub hosts: Vec<HostName>,
+    /// How the answers of each route are compared, by its place in the table.
+    pub comparing: Vec<Rules>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
     /// What bounds a call.

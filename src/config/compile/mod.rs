@@ -4,6 +4,7 @@
 //! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
 //! nothing that the raw half can say makes it panic.
 
+mod compare;
 mod cors;
 mod local;
 mod rollout;
@@ -42,6 +43,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let plan = Plan {
+        comparing: compare::compile(raw, &mut problems),
         locals,
         cors,
         hosts: hosts.collect(),

@@ -105,6 +105,7 @@ fn plan() -> Plan {
         locals: Locals::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
+        comparing: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(
                 vec![Client {
