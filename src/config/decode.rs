@@ -3,6 +3,7 @@
 //! What a pattern or a value of any kind means is not looked at here.
 
 mod compare;
+mod candidates;
 mod cors;
 mod example;
 mod local;
@@ -252,12 +253,14 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     });
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
+    let candidates = table.require_table("candidates", candidates::candidates);
     Some(RawRollout {
         flags,
         state: state?,
         default_rest,
         default_rpc,
         api_key_header: api_key_header?,
+        candidates: candidates?,
     })
 }
 

@@ -184,6 +184,25 @@ pub struct RawRollout {
     pub default_rpc: Option<Located<Stage>>,
     /// `api_key.header`: where a caller's API key is found.
     pub api_key_header: Located<HeaderName>,
+    /// `candidates`
+    pub candidates: RawCandidates,
+}
+
+/// `[rollout.candidates]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCandidates {
+    /// `concurrency`: in the whole process.
+    pub concurrency: Located<usize>,
+    /// `memory`: in the whole process.
+    pub memory: Located<usize>,
+    /// `timeout`: not zero.
+    pub timeout: Located<Duration>,
+    /// `sample`: in thousandths of a percent.
+    pub sample: Located<u32>,
+    /// `per_request`
+    pub per_request: Located<usize>,
+    /// `noise`: in thousandths of a percent.
+    pub noise: Located<u32>,
 }
 
 /// `[[client]]`

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{HeaderName, StatusCode};
 
 use super::compare::Rules;
+use super::candidates::Candidates;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
@@ -22,6 +23,8 @@ pub struct Plan {
     pub routes: RouteTable,
     /// Who gets what.
     pub rollout: Rollout,
+    /// What bounds the calls that are run only to compare.
+    pub candidates: Candidates,
     /// The servers behind.
     pub upstreams: Upstreams,
     /// The RPC face.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod candidate;
 mod coding;
 mod cors;
 mod forward;

@@ -56,6 +56,12 @@ pub fn rfc3339() -> String {
     Rfc3339(wall()).to_string()
 }
 
+/// Milliseconds since 1970, now; 0 before.
+#[must_use]
+pub fn unix_ms() -> u64 {
+    u64::try_from(unix_milliseconds(wall())).unwrap_or(0)
+}
+
 /// Seconds since 1970, as metrics give a time; negative before it.
 #[must_use]
 pub fn unix_seconds(at: SystemTime) -> f64 {

@@ -5,6 +5,7 @@
 //! nothing that the raw half can say makes it panic.
 
 mod compare;
+mod candidates;
 mod cors;
 mod local;
 mod rollout;
@@ -38,6 +39,8 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let rollout = rollout::compile(raw, flags, &mut problems);
+    let workers = raw.listen.workers.value;
+    let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
     let locals = local::compile(raw, (&routes, &face), &mut problems);
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
@@ -49,10 +52,11 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         hosts: hosts.collect(),
         routes,
         rollout,
+        candidates,
         upstreams,
         face,
         unrouted: raw.unrouted.value.into(),
-        limits: limits(&raw.limits, raw.listen.workers.value),
+        limits: limits(&raw.limits, workers),
     };
     Problems::unless(problems, plan)
 }

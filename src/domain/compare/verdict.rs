@@ -20,9 +20,10 @@ pub enum Verdict {
 /// How a control or a candidate ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Run {
-    /// With an answer of the upstream, whatever it says.
+    /// With an answer, though it says that the call was wrong.
     Answered,
-    /// Without one: not sent, timed out, cut, not readable.
+    /// Without one, by the fault of the upstream or of the proxy: not sent, timed out, cut, not readable, or an answer
+    /// that says that the server has failed.
     Failed,
 }
 
@@ -65,43 +66,46 @@ impl Verdict {
 /// Why a candidate did not run, or was not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Skip {
-    /// The share of calls that is compared left it out.
-    NotSampled,
     /// The route is not safe: a second call might do something twice.
     Unsafe,
-    /// As many candidates run as may.
-    Busy,
-    /// A request or an answer is larger than what is kept for comparing.
+    /// The caller does not wait for an answer.
+    Notification,
+    /// The call asks for an answer on a condition or for a part of one, which a translated call does not.
+    Conditional,
+    /// The share of calls that is compared left it out.
+    NotSampled,
+    /// Its request has as many candidates as one may have.
+    BatchLimit,
+    /// The client went away before it had its answer.
+    Cancelled,
+    /// The call was answered before all of it had come.
+    Unread,
+    /// What is to be kept of the call or of an answer does not fit.
     Large,
     /// An answer is a stream or an upgrade, which has no end to compare.
     Stream,
-    /// The client went away.
-    Cancelled,
-    /// Its batch has run as many candidates as one request may.
-    BatchLimit,
-    /// Its turn came after its time.
-    Late,
-    /// The answer cannot be brought into the caller's form without losing something.
-    Lossy,
-    /// The call belongs to no route, or its route is not entered from the other side.
-    NoRoute,
+    /// An answer has a content coding that is not read.
+    Coded,
+    /// As many candidates run as may.
+    Busy,
     /// The program is about to end.
     Drain,
 }
 
 impl Skip {
     /// Every reason.
-    pub const ALL: [Skip; 11] = [
-        Skip::NotSampled,
+    pub const ALL: [Skip; 12] = [
         Skip::Unsafe,
-        Skip::Busy,
+        Skip::Notification,
+        Skip::Conditional,
+        Skip::NotSampled,
+        Skip::BatchLimit,
+        Skip::Cancelled,
+        Skip::Unread,
         Skip::Large,
         Skip::Stream,
-        Skip::Cancelled,
-        Skip::BatchLimit,
-        Skip::Late,
-        Skip::Lossy,
-        Skip::NoRoute,
+        Skip::Coded,
+        Skip::Busy,
         Skip::Drain,
     ];
 
@@ -109,16 +113,17 @@ impl Skip {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Skip::NotSampled => "not_sampled",
             Skip::Unsafe => "unsafe",
-            Skip::Busy => "busy",
+            Skip::Notification => "notification",
+            Skip::Conditional => "conditional",
+            Skip::NotSampled => "not_sampled",
+            Skip::BatchLimit => "batch_limit",
+            Skip::Cancelled => "cancelled",
+            Skip::Unread => "unread",
             Skip::Large => "large",
             Skip::Stream => "stream",
-            Skip::Cancelled => "cancelled",
-            Skip::BatchLimit => "batch_limit",
-            Skip::Late => "late",
-            Skip::Lossy => "lossy",
-            Skip::NoRoute => "no_route",
+            Skip::Coded => "coded",
+            Skip::Busy => "busy",
             Skip::Drain => "drain",
         }
     }
