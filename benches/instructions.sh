@@ -67,4 +67,6 @@ for name in carried 'one hole' 'twelve holes' 'twelve holes answer' list; do
         grows "$name to $side many"
     done
 done
+grows 'compare many'
+grows 'compare unordered many'
 exit $broken

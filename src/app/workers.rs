@@ -1,5 +1,6 @@
 //! The workers: one thread each, with a runtime and a listener of its own.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
+use crate::domain::compare::Salt;
 use crate::domain::plan::Plan;
 use crate::gateway::Worker;
 use crate::server::listen::{self, Command, Entrance};
@@ -44,6 +46,7 @@ impl Workers {
             .map(|_| listen::bind(address))
             .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
+        let salt = salt();
         let mut workers = Workers {
             commands: Vec::new(),
             threads: Vec::new(),
@@ -60,8 +63,9 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let result =
-                        catch_unwind(AssertUnwindSafe(|| work(entrance, inbox, plan, names)));
+                    let result = catch_unwind(AssertUnwindSafe(|| {
+                        work(entrance, inbox, plan, names, salt)
+                    }));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
                     // The receiver is gone only when the program ends anyway.
@@ -153,17 +157,28 @@ impl Remote {
     }
 }
 
+/// What hashes of values are salted with: another one in each run, the same for all workers, since what they keep is
+/// put together.
+fn salt() -> Salt {
+    let word = || RandomState::new().build_hasher().finish().to_be_bytes();
+    let mut salt = [0; 16];
+    salt[..8].copy_from_slice(&word());
+    salt[8..].copy_from_slice(&word());
+    Salt(salt)
+}
+
 fn work(
     entrance: Entrance,
     commands: mpsc::Receiver<Command>,
     plan: Arc<Plan>,
     names: Arc<Names>,
+    salt: Salt,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(plan, names);
+        let worker = Worker::new(plan, names, salt);
         listen::run(worker, entrance, commands).await
     })
 }

@@ -2,6 +2,8 @@
 //!
 //! What a pattern or a value of any kind means is not looked at here.
 
+mod candidates;
+mod compare;
 mod cors;
 mod example;
 pub(super) mod identity;
@@ -93,6 +95,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let sets = table.named_lists("outcomes", outcome::row);
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
+    let compare = table.table("compare", compare::compare);
     let log = table.require_table("log", log);
     let (admin, tokens) = admin?;
     Some(RawConfig {
@@ -117,6 +120,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .collect(),
         locals,
         cors,
+        compare: compare.unwrap_or_default(),
         places: Places::default(),
         log: log?,
     })
@@ -264,6 +268,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
     let bearer = table.table("bearer", identity::bearer);
+    let candidates = table.require_table("candidates", candidates::candidates);
     Some(RawRollout {
         flags,
         state: state?,
@@ -272,6 +277,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rpc,
         api_key_header: api_key_header?,
         bearer,
+        candidates: candidates?,
     })
 }
 

@@ -107,6 +107,14 @@ fn number_text(value: &Value) -> Option<String> {
     value.to_i128().map(|integer| integer.to_string())
 }
 
+/// The decimal text of a number.
+pub(super) fn number(found: Found<'_>) -> Option<String> {
+    match found.untyped() {
+        Some(text) => Some(text.to_owned()),
+        None => number_text(found.value),
+    }
+}
+
 /// Any text.
 pub(super) fn string(found: Found<'_>) -> Result<String, Wrong> {
     found

@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod compare;
 mod identity;
 mod store;
 mod words;
@@ -25,11 +26,12 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
-pub use store::{RawStore, StoreUrl, StoreUrlError};
+pub use compare::RawCompare;
 pub use identity::{
     RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
     RawTokenKeyFile, Secret,
 };
+pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -67,6 +69,8 @@ pub struct RawConfig {
     pub locals: Vec<RawLocal>,
     /// `[cors]`
     pub cors: Option<RawCors>,
+    /// `[compare]`
+    pub compare: RawCompare,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -198,6 +202,25 @@ pub struct RawRollout {
     pub api_key_header: Located<HeaderName>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
+    /// `candidates`
+    pub candidates: RawCandidates,
+}
+
+/// `[rollout.candidates]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCandidates {
+    /// `concurrency`: in the whole process.
+    pub concurrency: Located<usize>,
+    /// `memory`: in the whole process.
+    pub memory: Located<usize>,
+    /// `timeout`: not zero.
+    pub timeout: Located<Duration>,
+    /// `sample`: in thousandths of a percent.
+    pub sample: Located<u32>,
+    /// `per_request`
+    pub per_request: Located<usize>,
+    /// `noise`: in thousandths of a percent.
+    pub noise: Located<u32>,
 }
 
 /// `[[route]]`
@@ -245,6 +268,8 @@ pub struct RawRoute {
     pub examples: Vec<Example>,
     /// `schema`
     pub schema: RawSchemas,
+    /// `compare`, over that of all routes.
+    pub compare: RawCompare,
 }
 
 /// `schema` of a route.

@@ -3,8 +3,10 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod candidates;
 pub mod check;
 pub mod claim;
+pub mod compare;
 pub mod cors;
 pub mod document;
 pub mod envelope;

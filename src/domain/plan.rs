@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::candidates::Candidates;
+use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
@@ -21,6 +23,8 @@ pub struct Plan {
     pub routes: RouteTable,
     /// Who gets what.
     pub rollout: Rollout,
+    /// What bounds the calls that are run only to compare.
+    pub candidates: Candidates,
     /// The servers behind.
     pub upstreams: Upstreams,
     /// The RPC face.
@@ -31,6 +35,8 @@ pub struct Plan {
     pub cors: Option<Cors>,
     /// The hosts by which the proxy itself is asked; any where there are none.
     pub hosts: Vec<HostName>,
+    /// How the answers of each route are compared, by its place in the table.
+    pub comparing: Vec<Rules>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
     /// What bounds a call.

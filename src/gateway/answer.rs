@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
+use super::candidate::Candidate;
 use super::record::Record;
 use crate::domain::pieces::Pieces;
 use crate::telemetry::clock;
@@ -27,6 +28,8 @@ enum Kind {
     Written {
         chunks: std::vec::IntoIter<Bytes>,
         length: usize,
+        /// What starts when the client has it all.
+        followed_by: Vec<Candidate>,
     },
     Streamed(Box<Streamed>),
     /// None, with the length of the one that stays away.
@@ -68,13 +71,20 @@ pub enum AnswerFault {
 impl AnswerBody {
     /// A body that is there whole.
     pub(super) fn written(pieces: Pieces) -> AnswerBody {
+        AnswerBody::followed(pieces, Vec::new())
+    }
+
+    /// A body that is there whole, and what starts when the client has it all.
+    pub(super) fn followed(pieces: Pieces, followed_by: Vec<Candidate>) -> AnswerBody {
         if pieces.is_empty() {
+            start(followed_by);
             return AnswerBody(Kind::Over);
         }
         let length = pieces.len();
         AnswerBody(Kind::Written {
             chunks: pieces.into_chunks().into_iter(),
             length,
+            followed_by,
         })
     }
 
@@ -112,6 +122,9 @@ impl Streamed {
         if let Some(lease) = self.lease.take() {
             lease.release();
         }
+        if let Some(candidate) = self.record.take_candidate() {
+            candidate.start();
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
@@ -144,9 +157,16 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         let streamed = match &mut self.0 {
             Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
-            Kind::Written { chunks, length } => {
+            Kind::Written {
+                chunks,
+                length,
+                followed_by,
+            } => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
+                if *length == 0 {
+                    start(std::mem::take(followed_by));
+                }
                 return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
             }
             Kind::Streamed(streamed) => streamed,
@@ -154,6 +174,12 @@ impl Body for AnswerBody {
         let Poll::Ready(frame) = streamed.poll(cx) else {
             return Poll::Pending;
         };
+        if let Some(Ok(piece)) = &frame
+            && let Some(candidate) = streamed.record.candidate()
+            && let Some(piece) = piece.data_ref()
+        {
+            candidate.piece(piece);
+        }
         match &frame {
             Some(Ok(_)) if !streamed.incoming.is_end_stream() => {
                 streamed.part = Part::Later;
@@ -196,6 +222,12 @@ impl Drop for AnswerBody {
         if let Kind::Streamed(streamed) = &mut self.0 {
             streamed.record.cancelled();
         }
+    }
+}
+
+fn start(candidates: Vec<Candidate>) {
+    for candidate in candidates {
+        candidate.start();
     }
 }
 

@@ -13,7 +13,8 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, read_whole,
+    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, read_charged,
+    read_whole,
 };
 
 /// An upstream's answer, whole.
@@ -35,6 +36,7 @@ pub(super) async fn whole(
     let permit = reserve(upstream, limit).await?;
     let since = clock::now();
     let most = record.installed().plan.limits.answer;
+    let purse = record.purse().cloned();
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asked = timeout(limit, async {
         let Exchange { response, lease } =
@@ -44,7 +46,11 @@ pub(super) async fn whole(
             let message = "the server changed the protocol, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
-        let body = read_whole(body, most).await.map_err(read)?;
+        let body = match &purse {
+            None => read_whole(body, most).await,
+            Some(purse) => read_charged(body, most, purse).await,
+        };
+        let body = body.map_err(read)?;
         lease.release();
         Ok(Reply {
             status: head.status,

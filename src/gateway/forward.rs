@@ -18,7 +18,7 @@ use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Upload};
+use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Tap, Upload};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -42,10 +42,24 @@ impl Forwarded {
         }
     }
 
-    /// A call whose body streams on.
-    pub(super) fn streamed(mut head: request::Parts, body: Incoming) -> Forwarded {
+    /// A call without a body.
+    pub(super) fn empty(head: request::Parts) -> Forwarded {
+        Forwarded {
+            head,
+            body: Body::Empty,
+            progress: Progress::complete(),
+            upgrade: None,
+        }
+    }
+
+    /// A call whose body streams on, and is copied where `tap` says so.
+    pub(super) fn streamed(
+        mut head: request::Parts,
+        body: Incoming,
+        tap: Option<Tap>,
+    ) -> Forwarded {
         let upgrade = head.extensions.remove();
-        let (body, progress) = Upload::begin(body);
+        let (body, progress) = Upload::begin(body, tap);
         Forwarded {
             head,
             body,

@@ -12,21 +12,29 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{ReadFault, read_whole, violation_of};
+use crate::upstream::{ReadFault, Tap, read_whole, violation_of};
 
 /// The body of a request that is looked into.
 pub(super) enum Content {
-    /// It is on its way.
-    Coming(Incoming),
+    /// It is on its way, and copied where somebody wants it again.
+    Coming(Incoming, Option<Tap>),
     /// It was read to find the route, as it came.
     Read(Bytes),
 }
 
 impl Content {
+    /// The same, copied as it is read.
+    pub(super) fn copied(self, tap: Option<Tap>) -> Content {
+        match self {
+            Content::Coming(body, _) => Content::Coming(body, tap),
+            Content::Read(body) => Content::Read(body),
+        }
+    }
+
     /// Whether there is nothing.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Content::Coming(body) => hyper::body::Body::is_end_stream(body),
+            Content::Coming(body, _) => hyper::body::Body::is_end_stream(body),
             Content::Read(body) => body.is_empty(),
         }
     }
@@ -39,9 +47,12 @@ pub(super) async fn json(
     limits: &Limits,
 ) -> Result<Option<Json>, Failure> {
     match body {
-        Content::Coming(body) => {
+        Content::Coming(body, tap) => {
             coding(headers)?;
             let body = whole(headers, body, limits).await?;
+            if let Some(tap) = tap {
+                tap.keeps(&body);
+            }
             decoded(headers, body, limits)
         }
         Content::Read(body) => read_json(headers, body, limits),

@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod caller;
+mod candidate;
 mod coding;
 mod cors;
 mod forward;

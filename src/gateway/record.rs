@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
+use super::candidate::Candidate;
 use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
@@ -18,6 +19,7 @@ use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
 use crate::telemetry::metrics::{CallLabels, Outcome, Timing};
+use crate::upstream::{HttpUpstream, Tap};
 
 /// What is known of a call so far.
 #[derive(Debug)]
@@ -40,14 +42,24 @@ pub(super) struct Record {
     head: Option<Duration>,
     dropped: usize,
     ending: Ending,
-    kept: Kept,
+    role: Role,
+    /// What stands beside the call, once it is answered.
+    candidate: Option<Candidate>,
 }
 
-/// Whether a record is written at its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    Yes,
-    No,
+/// What a record is of.
+#[derive(Debug)]
+enum Role {
+    /// A call of a client: it is in progress, and logged and counted at its end.
+    Call,
+    /// A request that turned out to be other calls: in progress, and nothing else.
+    Reading,
+    /// A second run of a call, which has not begun. No second run is in progress for a client, nor logged as a call.
+    Waiting,
+    /// A candidate, and what its answer is charged to.
+    Candidate(Tap),
+    /// The control once more, to learn what differs by itself.
+    Noise(Tap),
 }
 
 /// How a call ended, as far as it is settled.
@@ -87,8 +99,109 @@ impl Record {
             head: None,
             dropped: 0,
             ending: Ending::default(),
-            kept: Kept::Yes,
+            role: Role::Call,
+            candidate: None,
         }
+    }
+
+    /// The record of a second run of the call, which has not begun.
+    pub(super) fn again(&self) -> Record {
+        Record {
+            worker: self.worker.clone(),
+            installed: self.installed.clone(),
+            started: self.started,
+            side: self.side,
+            method: self.method.clone(),
+            uri: self.uri.clone(),
+            rpc_method: self.rpc_method.clone(),
+            route: self.route,
+            client: self.client,
+            stage: self.stage,
+            why: self.why,
+            spared: self.spared.clone(),
+            upstream: None,
+            head: None,
+            dropped: 0,
+            ending: Ending::default(),
+            role: Role::Waiting,
+            candidate: None,
+        }
+    }
+
+    /// The candidate begins now; what it reads is charged to `purse`.
+    pub(super) fn runs_as_candidate(&mut self, purse: Tap) {
+        self.started = clock::now();
+        self.role = Role::Candidate(purse);
+    }
+
+    /// The control is run once more, now.
+    pub(super) fn runs_as_noise(&mut self, purse: Tap) {
+        self.started = clock::now();
+        self.role = Role::Noise(purse);
+    }
+
+    /// Nothing is to be told of the second run.
+    pub(super) fn gives_up(&mut self) {
+        self.role = Role::Waiting;
+    }
+
+    /// What an answer that is read is charged to.
+    pub(super) fn purse(&self) -> Option<&Tap> {
+        match &self.role {
+            Role::Candidate(purse) | Role::Noise(purse) => Some(purse),
+            Role::Call | Role::Reading | Role::Waiting => None,
+        }
+    }
+
+    /// The upstream that serves this run of the call. Second runs have connections of their own, so that they never
+    /// keep one from a client.
+    pub(super) fn upstream(&self, side: Side) -> Option<&Rc<HttpUpstream>> {
+        match &self.role {
+            Role::Call | Role::Reading => self.installed.upstream(self.route, side),
+            Role::Candidate(_) | Role::Noise(_) | Role::Waiting => {
+                self.installed.upstream_of_candidates(self.route, side)
+            }
+        }
+    }
+
+    /// What is to stand beside the call, once it is answered.
+    pub(super) fn is_followed_by(&mut self, candidate: Candidate) {
+        self.candidate = Some(candidate);
+    }
+
+    /// What is to stand beside the call, if anything is.
+    pub(super) fn candidate(&mut self) -> Option<&mut Candidate> {
+        self.candidate.as_mut()
+    }
+
+    /// The same, given away.
+    pub(super) fn take_candidate(&mut self) -> Option<Candidate> {
+        self.candidate.take()
+    }
+
+    /// The place of the route.
+    pub(super) fn route(&self) -> Option<usize> {
+        self.route
+    }
+
+    /// The place of the client.
+    pub(super) fn client(&self) -> Option<usize> {
+        self.client
+    }
+
+    /// The stage, unless the proxy itself answers.
+    pub(super) fn stage(&self) -> Option<Stage> {
+        self.stage
+    }
+
+    /// The HTTP method of the request.
+    pub(super) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// How long it has lasted.
+    pub(super) fn elapsed(&self) -> Duration {
+        clock::now() - self.started
     }
 
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
@@ -169,7 +282,7 @@ impl Record {
 
     /// What the record stands for has records of its own from here on; tells when it began.
     pub(super) fn discard(mut self) -> Instant {
-        self.kept = Kept::No;
+        self.role = Role::Reading;
         self.started
     }
 
@@ -238,6 +351,9 @@ impl Record {
 
     /// The answer broke off after its head was out.
     pub(super) fn cut(&mut self, cause: impl ToString) {
+        if let Some(candidate) = self.take_candidate() {
+            candidate.start_beside_nothing();
+        }
         self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
         self.ending.reason = Some(Reason::UpstreamCut);
         self.ending.cause = Some(cause.to_string());
@@ -251,21 +367,44 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.worker.ended();
-        if self.kept == Kept::No {
-            return;
+        match self.role {
+            Role::Call => {
+                self.worker.ended();
+                self.write();
+            }
+            Role::Reading => self.worker.ended(),
+            Role::Candidate(_) => self.write_candidate(),
+            Role::Waiting | Role::Noise(_) => {}
         }
-        let total = clock::now() - self.started;
+    }
+}
+
+impl Record {
+    /// How the call ended, and whose fault it was.
+    fn ended(&self) -> (Outcome, Option<Blame>) {
         let unsettled = match self.worker.patience() {
             Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
             Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
         };
+        self.ending.outcome.unwrap_or(unsettled)
+    }
+
+    /// Tells of a candidate: what its route had no place for, as of every translated call.
+    fn write_candidate(&mut self) {
+        let route = self.installed.route_label(self.route);
+        let dropped = self.dropped as u64;
+        self.worker.count(|shard| shard.dropped(route, dropped));
+    }
+
+    /// Tells of a call, in the metrics and in the log.
+    fn write(&mut self) {
+        let total = self.elapsed();
         if std::thread::panicking() {
             // A fault of this program, which has cost the client its answer.
             self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
             self.ending.reason = Some(Reason::Internal);
         }
-        let (outcome, blame) = self.ending.outcome.unwrap_or(unsettled);
+        let (outcome, blame) = self.ended();
         let labels = CallLabels {
             route: self.installed.route_label(self.route),
             client: self.installed.client_label(self.client),
@@ -292,9 +431,7 @@ impl Drop for Record {
             self.log(labels, total);
         }
     }
-}
 
-impl Record {
     fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
         CallLine {

@@ -2,15 +2,17 @@
 //! settle the call's record.
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, response};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
 use std::time::Duration;
 
 use super::answer::AnswerBody;
+use super::candidate::{Candidate, Told};
 use super::record::Record;
 use super::tunnel;
+use crate::domain::compare::Skip;
 use crate::domain::failure::{Advice, Failure};
 use crate::domain::jsonrpc::{self, RequestId};
 use crate::domain::outcome::{error_object, problem};
@@ -64,7 +66,10 @@ pub(super) fn settled(record: Record, came_to: Result<Answer, Failure>) -> Respo
 /// Renders an answer. A stream takes the record along and writes it at its end.
 pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody> {
     match answer {
-        Answer::Whole(whole) => respond(*whole),
+        Answer::Whole(whole) => {
+            let candidate = beside(&mut record, || Told::whole(&whole));
+            respond_to(&record, *whole, candidate)
+        }
         Answer::Stream(stream) => {
             let Stream {
                 head,
@@ -74,6 +79,9 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
             } = *stream;
             record.answered(head.status.as_u16());
             record.head_is_out();
+            if let Some(candidate) = record.candidate() {
+                candidate.passes(&head);
+            }
             let withheld = withheld(&head);
             let streamed = AnswerBody::streamed(body, record, lease, silence);
             Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
@@ -87,6 +95,9 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 silence,
             } = *tunnel;
             record.answered(head.status.as_u16());
+            if let Some(candidate) = record.take_candidate() {
+                candidate.skip(Skip::Stream);
+            }
             let tasks = record.worker().tasks().clone();
             let connected = record.worker().connected();
             tasks.start(async move {
@@ -116,11 +127,27 @@ pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBo
         Side::Rpc => rpc_failure(&failure, &RequestId::null()),
     };
     record.failed(whole.status.as_u16(), &failure);
-    respond(whole)
+    let candidate = beside(&mut record, || Told::failure(&whole, &failure));
+    respond_to(&record, whole, candidate)
+}
+
+fn respond_to(record: &Record, whole: Whole, candidate: Option<Candidate>) -> Response<AnswerBody> {
+    if *record.method() == Method::HEAD {
+        // Nobody reads the body of such an answer, so that its end would never come.
+        candidate.into_iter().for_each(Candidate::start);
+        return respond(whole);
+    }
+    respond_before(whole, candidate.into_iter().collect())
+}
+
+/// What follows a call, if anything does, once it is known what the call is answered with.
+pub(super) fn beside(record: &mut Record, control: impl FnOnce() -> Told) -> Option<Candidate> {
+    let candidate = record.take_candidate()?;
+    Some(candidate.beside(control()))
 }
 
 /// A failure as a problem document.
-fn rest_failure(failure: &Failure) -> Whole {
+pub(super) fn rest_failure(failure: &Failure) -> Whole {
     let answer = problem(failure);
     let mut headers = advice(failure);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -189,7 +216,12 @@ pub(super) fn status(code: u16) -> StatusCode {
 }
 
 pub(super) fn respond(whole: Whole) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::written(whole.body));
+    respond_before(whole, Vec::new())
+}
+
+/// Responds, and starts what follows when the client has it all.
+pub(super) fn respond_before(whole: Whole, followed_by: Vec<Candidate>) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::followed(whole.body, followed_by));
     *response.status_mut() = whole.status;
     *response.headers_mut() = whole.headers;
     response

@@ -10,7 +10,7 @@ use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, cors, local, translated};
+use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, translated};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -60,8 +60,8 @@ async fn call(
     }
     let selected = claim::claim(plan, claimed)?;
     let (selected, content) = match selected {
-        Claim::Route(route) => (Some(route), Content::Coming(body)),
-        Claim::Nobody => (None, Content::Coming(body)),
+        Claim::Route(route) => (Some(route), Content::Coming(body, None)),
+        Claim::Nobody => (None, Content::Coming(body, None)),
         Claim::ByBody(group) => {
             let body = intake::raw(body, &plan.limits).await?;
             let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
@@ -70,6 +70,8 @@ async fn call(
         }
     };
     let stage = decide(record, plan, (caller, &head.headers), selected);
+    let tap = candidate::behind_rest(record, stage, (&head, &content), arrival);
+    let content = content.copied(tap);
     match (stage.control(), selected) {
         (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rest)),
         (Some(Way::New), Some(index)) => {
@@ -81,7 +83,7 @@ async fn call(
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
             origin_form(&mut head);
             let forwarded = match content {
-                Content::Coming(body) => Forwarded::streamed(head, body),
+                Content::Coming(body, tap) => Forwarded::streamed(head, body, tap),
                 Content::Read(body) => Forwarded::read(head, body),
             };
             forward(record, upstream, forwarded, arrival).await

@@ -51,7 +51,7 @@ pub(super) async fn rest_call(
     let body = intake::json(&head.headers, body, limits).await?;
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
-    let upstream = upstream(record, index, Side::Rpc)?;
+    let upstream = upstream(record, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, limits.depth);
     let id = record.worker().mint();
     let message = match route.waits {
@@ -142,7 +142,7 @@ pub(super) async fn rpc_call(
     if call.target.len() > limits.target {
         return Err(refusal::long_url(limits.target));
     }
-    let upstream = upstream(record, index, Side::Rest)?;
+    let upstream = upstream(record, Side::Rest)?;
     let credentials = match upstream.plan().credentials {
         Credentials::Forward => {
             headers::said_credentials(&installed.plan.face, said, limits.depth)?
@@ -217,8 +217,8 @@ impl Outgoing {
     }
 }
 
-fn upstream(record: &Record, route: usize, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
-    let upstream = record.installed().upstream(Some(route), side).cloned();
+fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
+    let upstream = record.upstream(side).cloned();
     upstream.ok_or_else(|| refusal::no_upstream(side))
 }
 

@@ -3,10 +3,13 @@
 //! A worker is one thread with a runtime of its own; nothing here is shared, so nothing here is locked.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::caller::Remembered;
+use super::candidate::Bench;
+use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rollout::Digest;
 use crate::domain::side::Side;
@@ -21,6 +24,8 @@ pub struct Worker {
     shard: RefCell<Shard>,
     names: Arc<Names>,
     tasks: Tasks,
+    bench: Rc<Bench>,
+    salt: Salt,
     next_id: Cell<u64>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
@@ -43,6 +48,8 @@ pub struct Installed {
     pub plan: Arc<Plan>,
     /// In the order of the plan.
     upstreams: Vec<Rc<HttpUpstream>>,
+    /// The same servers, over connections of their own for what is run only to compare.
+    beside: Vec<Rc<HttpUpstream>>,
     labels: PlanLabels,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
@@ -59,12 +66,24 @@ struct PlanLabels {
 
 impl Installed {
     fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
-        let upstreams = plan.upstreams.all.iter().map(|wanted| {
-            let mut kept = before.iter().flat_map(|before| &before.upstreams);
-            let kept = kept.find(|kept| kept.plan() == wanted);
-            kept.map_or_else(|| open(wanted, tasks), Rc::clone)
-        });
-        let upstreams = upstreams.collect();
+        let servers = plan.upstreams.all.iter();
+        let upstreams = servers
+            .clone()
+            .map(|wanted| {
+                let before = before.map(|before| &before.upstreams[..]);
+                kept_or_opened(wanted, before, tasks)
+            })
+            .collect();
+        let beside = servers
+            .map(|wanted| {
+                let before = before.map(|before| &before.beside[..]);
+                let wanted = UpstreamPlan {
+                    connections: plan.candidates.concurrency,
+                    ..wanted.clone()
+                };
+                kept_or_opened(&wanted, before, tasks)
+            })
+            .collect();
         let labels = PlanLabels {
             routes: plan
                 .routes
@@ -85,9 +104,14 @@ impl Installed {
         Installed {
             plan,
             upstreams,
+            beside,
             labels,
             tokens: RefCell::default(),
         }
+    }
+
+    fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
+        self.upstreams.iter().chain(&self.beside)
     }
 
     /// The upstream of a side for the calls of a route, or of no route.
@@ -105,11 +129,19 @@ impl Installed {
         self.tokens.borrow_mut().claims(token, read)
     }
 
+    /// The same for what is run only to compare.
+    pub(super) fn upstream_of_candidates(
+        &self,
+        route: Option<usize>,
+        side: Side,
+    ) -> Option<&Rc<HttpUpstream>> {
+        self.beside.get(self.plan.upstreams.of(route, side)?)
+    }
+
     /// How many connections to the servers of a side are open.
     fn open(&self, side: Side) -> u64 {
         let ours = self
-            .upstreams
-            .iter()
+            .all_upstreams()
             .filter(|upstream| upstream.plan().side == side);
         ours.map(|upstream| upstream.open() as u64).sum()
     }
@@ -129,8 +161,17 @@ impl Installed {
     }
 }
 
-fn open(plan: &UpstreamPlan, tasks: &Tasks) -> Rc<HttpUpstream> {
-    Rc::new(HttpUpstream::new(plan.clone(), tasks.clone()))
+fn kept_or_opened(
+    wanted: &UpstreamPlan,
+    before: Option<&[Rc<HttpUpstream>]>,
+    tasks: &Tasks,
+) -> Rc<HttpUpstream> {
+    let mut before = before.into_iter().flatten();
+    let kept = before.find(|kept| kept.plan() == wanted);
+    kept.map_or_else(
+        || Rc::new(HttpUpstream::new(wanted.clone(), tasks.clone())),
+        Rc::clone,
+    )
 }
 
 /// A connection of a client.
@@ -146,14 +187,17 @@ impl Drop for Connected {
 impl Worker {
     /// A worker that serves a plan.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, names: Arc<Names>) -> Rc<Worker> {
+    pub fn new(plan: Arc<Plan>, names: Arc<Names>, salt: Salt) -> Rc<Worker> {
         let tasks = Tasks::default();
+        let bench = Rc::new(Bench::new(plan.candidates));
         let installed = Rc::new(Installed::new(plan, &names, None, &tasks));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
             names,
             tasks,
+            bench,
+            salt,
             next_id: Cell::new(1),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
@@ -170,11 +214,12 @@ impl Worker {
             Some(&before),
             &self.tasks,
         ));
-        for old in &before.upstreams {
-            if !next.upstreams.iter().any(|new| Rc::ptr_eq(old, new)) {
+        for old in before.all_upstreams() {
+            if !next.all_upstreams().any(|new| Rc::ptr_eq(old, new)) {
                 old.stop_pooling();
             }
         }
+        self.bench.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next;
     }
 
@@ -188,6 +233,33 @@ impl Worker {
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// Where candidates run.
+    pub(super) fn bench(&self) -> &Rc<Bench> {
+        &self.bench
+    }
+
+    /// What hashes of values that differ are salted with.
+    pub(super) fn salt(&self) -> Salt {
+        self.salt
+    }
+
+    /// The last mismatches that this worker has met.
+    #[must_use]
+    pub fn mismatches(&self) -> Mismatches {
+        self.bench.mismatches()
+    }
+
+    /// What this worker knows of fields that differ by themselves, by route.
+    #[must_use]
+    pub fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
+        self.bench.noise()
+    }
+
+    /// Drops what runs only to compare, and starts no more of it: the program ends, and nobody waits for that.
+    pub fn stop_comparing(&self) {
+        self.bench.close();
     }
 
     /// An id for a call to an upstream: small, and never used twice by this worker.
@@ -232,7 +304,7 @@ impl Worker {
     /// Closes upstream connections that nobody has used for too long.
     pub fn tidy(&self) {
         let installed = self.installed();
-        for upstream in &installed.upstreams {
+        for upstream in installed.all_upstreams() {
             upstream.forget_idle();
         }
     }
@@ -240,7 +312,7 @@ impl Worker {
     /// Closes upstream connections as their calls end, before the program ends.
     pub fn stop_pooling(&self) {
         let installed = self.installed();
-        for upstream in &installed.upstreams {
+        for upstream in installed.all_upstreams() {
             upstream.stop_pooling();
         }
     }
@@ -261,6 +333,7 @@ impl Worker {
         let mut shard = self.shard.borrow_mut();
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
+        shard.gauges.candidates_in_flight = self.bench.running() as u64;
         shard.gauges.rest_upstream_connections = installed.open(Side::Rest);
         shard.gauges.rpc_upstream_connections = installed.open(Side::Rpc);
         shard.snapshot()

@@ -141,6 +141,7 @@ pub async fn run(
     }
     drop(listener);
     drop(drain);
+    worker.stop_comparing();
     worker.stop_pooling();
     let limit = worker.installed().plan.limits.drain;
     if timeout(limit, worker.tasks().idle()).await.is_err() {

@@ -64,6 +64,12 @@ pub fn whole_unix_seconds() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
+/// Milliseconds since 1970, now; 0 before.
+#[must_use]
+pub fn unix_ms() -> u64 {
+    millis(wall())
+}
+
 /// Seconds since 1970, as metrics give a time; negative before it.
 #[must_use]
 pub fn unix_seconds(at: SystemTime) -> f64 {

@@ -10,7 +10,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::violation_of;
+use super::{Tap, violation_of};
 use crate::domain::pieces::Pieces;
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
@@ -55,6 +55,8 @@ impl From<Pieces> for Body {
 pub struct Upload {
     incoming: Incoming,
     progress: Rc<Progress>,
+    /// Where a copy of it is kept.
+    tap: Option<Tap>,
 }
 
 /// How far an upload is, for those who wait for its answer.
@@ -83,10 +85,13 @@ enum UploadState {
 }
 
 impl Upload {
-    /// The body, and where its progress can be read.
+    /// The body, of which a copy may be kept, and where its progress can be read.
     #[must_use]
-    pub fn begin(incoming: Incoming) -> (Body, Rc<Progress>) {
+    pub fn begin(incoming: Incoming, tap: Option<Tap>) -> (Body, Rc<Progress>) {
         let done = http_body::Body::is_end_stream(&incoming);
+        if let Some(tap) = tap.as_ref().filter(|_| done) {
+            tap.ends();
+        }
         let progress = Rc::new(Progress {
             last: Cell::new(clock::now()),
             state: Cell::new(if done {
@@ -102,6 +107,7 @@ impl Upload {
             Body::Upload(Upload {
                 incoming,
                 progress: progress.clone(),
+                tap,
             })
         };
         (body, progress)
@@ -208,8 +214,11 @@ impl Upload {
         }
         polled.map(|frame| match frame {
             Some(Ok(frame)) => {
+                if let (Some(tap), Some(piece)) = (&self.tap, frame.data_ref()) {
+                    tap.passes(piece);
+                }
                 if http_body::Body::is_end_stream(&self.incoming) {
-                    self.progress.state.set(UploadState::Done);
+                    self.done();
                 }
                 Some(Ok(frame))
             }
@@ -220,9 +229,16 @@ impl Upload {
                 Some(Err(BodyFault))
             }
             None => {
-                self.progress.state.set(UploadState::Done);
+                self.done();
                 None
             }
         })
+    }
+
+    fn done(&self) {
+        self.progress.state.set(UploadState::Done);
+        if let Some(tap) = &self.tap {
+            tap.ends();
+        }
     }
 }

@@ -7,9 +7,11 @@
 mod body;
 mod http;
 mod read;
+mod tap;
 mod tasks;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
-pub use read::{ReadFault, read_whole, violation_of};
+pub use read::{ReadFault, read_charged, read_whole, violation_of};
+pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;

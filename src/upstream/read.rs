@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
+use super::Tap;
 use crate::domain::wire::Violation;
 
 /// Why a body could not be read.
@@ -40,7 +41,23 @@ impl ReadFault {
 ///
 /// # Errors
 /// [`ReadFault`]; cancel-safe only in that a dropped body closes its connection.
-pub async fn read_whole(mut body: Incoming, limit: usize) -> Result<Bytes, ReadFault> {
+pub async fn read_whole(body: Incoming, limit: usize) -> Result<Bytes, ReadFault> {
+    read(body, limit, |_| true).await
+}
+
+/// Reads a body whole and charges it to a copy's budget as it comes.
+///
+/// # Errors
+/// As [`read_whole`]; a budget that is too small is a limit as well.
+pub async fn read_charged(body: Incoming, limit: usize, tap: &Tap) -> Result<Bytes, ReadFault> {
+    read(body, limit, |bytes| tap.charge(bytes)).await
+}
+
+async fn read(
+    mut body: Incoming,
+    limit: usize,
+    may_keep: impl Fn(usize) -> bool,
+) -> Result<Bytes, ReadFault> {
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
         return Err(ReadFault::TooLarge(limit));
@@ -51,7 +68,7 @@ pub async fn read_whole(mut body: Incoming, limit: usize) -> Result<Bytes, ReadF
         let Ok(data) = frame.map_err(ReadFault::Cut)?.into_data() else {
             continue;
         };
-        if first.len() + joined.len() + data.len() > limit {
+        if first.len() + joined.len() + data.len() > limit || !may_keep(data.len()) {
             return Err(ReadFault::TooLarge(limit));
         }
         if first.is_empty() && joined.is_empty() {

@@ -4,6 +4,8 @@
 //! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
 //! nothing that the raw half can say makes it panic.
 
+mod candidates;
+mod compare;
 mod cors;
 mod identity;
 mod local;
@@ -43,20 +45,24 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let rollout = rollout::compile(raw, flags, &mut problems);
+    let workers = raw.listen.workers.value;
+    let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
     let locals = local::compile(raw, (&routes, &face), &mut problems);
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let plan = Plan {
+        comparing: compare::compile(raw, &mut problems),
         locals,
         cors,
         hosts: hosts.collect(),
         routes,
         rollout,
+        candidates,
         upstreams,
         face,
         unrouted: raw.unrouted.value.into(),
-        limits: limits(&raw.limits, raw.listen.workers.value),
+        limits: limits(&raw.limits, workers),
     };
     Problems::unless(problems, plan)
 }

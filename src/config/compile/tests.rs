@@ -13,6 +13,7 @@ use crate::domain::route::{Effect, RestSelection, Segments};
 use crate::domain::side::Side;
 
 mod any_words;
+mod compare;
 mod face;
 mod flags;
 mod identity;

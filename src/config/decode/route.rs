@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{SIDES, example, outcome};
+use super::{SIDES, compare, example, outcome};
 use crate::config::kind::{Wrong, boolean, name, text, timeout, word};
 use crate::config::problem::Located;
 use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
@@ -51,6 +51,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
             result: schema(schemas, "result"),
         })
     });
+    let compare = table.table("compare", compare::compare);
     Some(RawRoute {
         place: here.place,
         key: here.key,
@@ -73,6 +74,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         sets: sets?,
         examples,
         schema: schema.unwrap_or_default(),
+        compare: compare.unwrap_or_default(),
     })
 }
 

@@ -68,7 +68,7 @@ fn any_lines(keys: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 const ROUTE: &[&str] = &[
     "params", "body", "query", "headers", "extra", "from", "notify", "lossy", "outcomes", "schema",
-    "outcome", "example",
+    "outcome", "example", "compare",
 ];
 const ROW: &[&str] = &[
     "rest.status",

@@ -4,13 +4,14 @@ use http::{HeaderName, HeaderValue, StatusCode, Uri};
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::candidates::Candidates;
 use crate::domain::cors::{Cors, Origin, Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Rollout, Stage,
+    Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
@@ -102,9 +103,18 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         routes: RouteTable::build(routes.into()).unwrap(),
+        candidates: Candidates {
+            concurrency: 1,
+            memory: 1024,
+            timeout: Duration::from_secs(1),
+            sample: Percent::ALL,
+            per_request: 1,
+            noise: Percent::NONE,
+        },
         locals: Locals::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
+        comparing: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(
                 vec![Client {

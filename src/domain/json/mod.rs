@@ -13,6 +13,7 @@ mod same;
 mod scan;
 mod skip;
 mod string;
+mod tree;
 mod twins;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use open::{Member, OpenFault};
 pub use scan::{Found, is_integer, is_number, scan_array, scan_object, scan_value};
 pub use skip::{Elements, elements};
 pub use string::{LoneSurrogate, decode, encode};
+pub(in crate::domain) use tree::{Branch, Spelled, Tree};
 pub use twins::same_ignoring_case;
 
 /// What kind of value a JSON text is.

@@ -1,5 +1,6 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
+mod repeated;
 mod send;
 
 use std::cell::Cell;
@@ -12,6 +13,7 @@ use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
+use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
@@ -21,11 +23,14 @@ use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
 use crate::gateway::caller::identify;
+use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
+
+pub(in crate::gateway) use repeated::Repeated;
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -38,12 +43,14 @@ struct Letter {
     body: Bytes,
     arrival: Arrival,
     identity: Rc<Identity<'static>>,
+    /// How many more of its calls may have a candidate.
+    candidates: Rc<Cell<usize>>,
 }
 
 /// What a message is answered with.
 enum Said {
-    /// A response of its own.
-    Message(Box<Whole>),
+    /// A response of its own, and what follows when the client has it.
+    Message(Box<Whole>, Option<Candidate>),
     /// The upstream's HTTP answer as it comes; only for a message that is alone.
     Forwarded(Response<AnswerBody>),
     /// Nothing: it was a notification, or a response of the client.
@@ -106,6 +113,7 @@ pub(super) async fn serve(
         body,
         arrival,
         identity: Rc::new(identity),
+        candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
     };
     match incoming {
         jsonrpc::Incoming::Single(item) => letter.alone(item).await,
@@ -143,7 +151,7 @@ async fn pass(
         forward(
             &mut record,
             upstream,
-            Forwarded::streamed(head, body),
+            Forwarded::streamed(head, body, None),
             &arrival,
         )
         .await
@@ -168,7 +176,9 @@ impl Letter {
 
     async fn alone(&self, item: Item) -> Response<AnswerBody> {
         match self.item(item, Company::Alone).await {
-            Said::Message(whole) => render::respond(*whole),
+            Said::Message(whole, candidate) => {
+                render::respond_before(*whole, candidate.into_iter().collect())
+            }
             Said::Forwarded(response) => response,
             Said::Nothing => self.silence(),
         }
@@ -180,17 +190,19 @@ impl Letter {
         let room = Cell::new(plan.limits.answer);
         let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
         let said: Vec<Said> = calls.buffered(plan.face.batch_concurrency).collect().await;
-        let messages: Vec<Pieces> = said
-            .into_iter()
-            .filter_map(|said| match said {
-                Said::Message(whole) => Some(whole.body),
-                Said::Forwarded(_) | Said::Nothing => None,
-            })
-            .collect();
+        let mut followed_by = Vec::new();
+        let mut messages: Vec<Pieces> = Vec::with_capacity(said.len());
+        for said in said {
+            if let Said::Message(whole, candidate) = said {
+                messages.push(whole.body);
+                followed_by.extend(candidate);
+            }
+        }
         if messages.is_empty() {
             return self.silence();
         }
-        render::respond(render::rpc_message(jsonrpc::batch(messages)))
+        let whole = render::rpc_message(jsonrpc::batch(messages));
+        render::respond_before(whole, followed_by)
     }
 
     /// One message, from its record to its answer.
@@ -214,9 +226,13 @@ impl Letter {
         };
         match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
-                Said::Message(whole)
+                let candidate = render::beside(&mut record, || Told::whole(&whole));
+                Said::Message(whole, candidate)
             }
             (Ok(Spoken::Answer(_)), Some(id)) => {
+                if let Some(candidate) = record.take_candidate() {
+                    candidate.skip(Skip::Large);
+                }
                 self.fail(record, full(&self.installed.plan), Some(&id))
             }
             (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => {
@@ -239,7 +255,8 @@ impl Letter {
         };
         let whole = render::rpc_failure(&failure, id);
         record.failed(whole.status.as_u16(), &failure);
-        Said::Message(Box::new(whole))
+        let candidate = render::beside(&mut record, || Told::failure(&whole, &failure));
+        Said::Message(Box::new(whole), candidate)
     }
 
     /// A response of the client to a request of the server goes to the server. Only where it is alone is the
@@ -278,6 +295,8 @@ impl Letter {
         }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let stage = decide(record, plan, (caller, &self.head.headers), selected);
+        let repeated = || self.repeated(call, company);
+        candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);
         match (stage.control(), selected) {
             (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
             (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
@@ -286,16 +305,7 @@ impl Letter {
                     .installed
                     .upstream(selected, Side::Rpc)
                     .ok_or_else(|| refusal::unknown_method(plan, &call.method))?;
-                match self.stripped(upstream, call)? {
-                    None => self.passthrough(record, upstream, call, company).await,
-                    Some((call, body)) => {
-                        let letter = Letter {
-                            body,
-                            ..self.clone()
-                        };
-                        letter.passthrough(record, upstream, &call, company).await
-                    }
-                }
+                self.pass_on(record, upstream, call, company).await
             }
         }
     }

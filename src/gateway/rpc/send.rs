@@ -38,9 +38,29 @@ impl Letter {
         Ok(Spoken::Answer(Box::new(whole)))
     }
 
+    /// Sends a call on as it came, but for credentials that are not for this server.
+    pub(super) async fn pass_on(
+        &self,
+        record: &mut Record,
+        upstream: &Rc<HttpUpstream>,
+        call: &Call,
+        company: Company<'_>,
+    ) -> Result<Spoken, Failure> {
+        match self.stripped(upstream, call)? {
+            None => self.passthrough(record, upstream, call, company).await,
+            Some((call, body)) => {
+                let letter = Letter {
+                    body,
+                    ..self.clone()
+                };
+                letter.passthrough(record, upstream, &call, company).await
+            }
+        }
+    }
+
     /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
     /// with an id of the proxy's own, and the client's is put back into the answer.
-    pub(super) async fn passthrough(
+    async fn passthrough(
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
@@ -78,7 +98,7 @@ impl Letter {
     }
 
     /// The call without the credentials that its envelope bears and this upstream does not get.
-    pub(super) fn stripped(
+    fn stripped(
         &self,
         upstream: &HttpUpstream,
         call: &Call,

@@ -58,6 +58,36 @@ pub(super) const DROPPED_MEMBERS: Family = Family {
     help: "Members of translated calls and answers for which the route has no place on the other side.",
 };
 
+pub(super) const VERDICTS: Family = Family {
+    name: "dualgauge_verdicts_total",
+    kind: MetricType::COUNTER,
+    labels: &["route", "client", "side", "stage", "verdict"],
+    help: "Calls of the stages shadow and verify, by what became of their candidates: match, mismatch, \
+           control-failed, candidate-failed, both-failed or skipped.",
+};
+
+pub(super) const CANDIDATES_SKIPPED: Family = Family {
+    name: "dualgauge_candidates_skipped_total",
+    kind: MetricType::COUNTER,
+    labels: &["route", "reason"],
+    help: "Calls of the stages shadow and verify that had no candidate, or whose answers were not compared, by \
+           the reason.",
+};
+
+pub(super) const CANDIDATE_DURATION: Family = Family {
+    name: "dualgauge_candidate_duration_seconds",
+    kind: MetricType::HISTOGRAM,
+    labels: &["route", "side", "stage"],
+    help: "Time from the start of a candidate to the end of its answer; no client waits for it.",
+};
+
+pub(super) const CANDIDATES_IN_FLIGHT: Family = Family {
+    name: "dualgauge_candidates_in_flight",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Candidates that have begun and not ended.",
+};
+
 pub(super) const CLIENT_CONNECTIONS: Family = Family {
     name: "dualgauge_client_connections",
     kind: MetricType::GAUGE,
@@ -138,13 +168,17 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 17] = [
+pub(super) const ALL: [&Family; 21] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
     &OVERHEAD,
     &FAILURES,
     &DROPPED_MEMBERS,
+    &VERDICTS,
+    &CANDIDATES_SKIPPED,
+    &CANDIDATE_DURATION,
+    &CANDIDATES_IN_FLIGHT,
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,

@@ -134,3 +134,18 @@ pub struct CallLabels {
     /// Whose fault it was, where it was one.
     pub blame: Option<Blame>,
 }
+
+/// What a comparison is counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VerdictLabels {
+    /// The route.
+    pub route: LabelId,
+    /// Who called.
+    pub client: LabelId,
+    /// The language of the call.
+    pub side: Side,
+    /// The stage.
+    pub stage: Stage,
+    /// One of [`crate::domain::compare::Verdict::WORDS`].
+    pub verdict: &'static str,
+}

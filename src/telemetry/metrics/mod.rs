@@ -21,7 +21,7 @@ mod shard;
 #[cfg(test)]
 mod tests;
 
-pub use labels::{CallLabels, LabelId, Names, Outcome};
+pub use labels::{CallLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use process::{FlagState, Process};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;

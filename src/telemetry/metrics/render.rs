@@ -75,6 +75,7 @@ impl Collector for Described {
             process,
         } = &self.page;
         let mut families = call_families(texts, &sum.counts);
+        families.extend(candidate_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
         families.extend(process_families(process));
@@ -136,6 +137,35 @@ fn call_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
     ]
 }
 
+fn candidate_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
+    let verdicts = counts.verdicts.iter().map(|(labels, count)| {
+        let words = [
+            texts.of(labels.route),
+            texts.of(labels.client),
+            labels.side.as_str(),
+            labels.stage.as_str(),
+            labels.verdict,
+        ];
+        counter(&family::VERDICTS, &words, *count)
+    });
+    let skipped = counts.skipped.iter().map(|((route, why), count)| {
+        let words = [texts.of(*route), why.as_str()];
+        counter(&family::CANDIDATES_SKIPPED, &words, *count)
+    });
+    let taken = counts
+        .candidates
+        .iter()
+        .map(|((route, side, stage), taken)| {
+            let words = [texts.of(*route), side.as_str(), stage.as_str()];
+            histogram(&family::CANDIDATE_DURATION, &words, taken)
+        });
+    vec![
+        of(&family::VERDICTS, verdicts.collect()),
+        of(&family::CANDIDATES_SKIPPED, skipped.collect()),
+        of(&family::CANDIDATE_DURATION, taken.collect()),
+    ]
+}
+
 fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
     [
         texts.of(labels.route),
@@ -194,6 +224,7 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
     vec![
         alone(&family::CLIENT_CONNECTIONS, gauges.client_connections),
         alone(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
+        alone(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
         of(&family::UPSTREAM_CONNECTIONS, upstream.into()),
     ]
 }

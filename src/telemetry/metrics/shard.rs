@@ -6,7 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, LabelId};
+use super::labels::{CallLabels, LabelId, VerdictLabels};
+use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
@@ -30,6 +31,8 @@ pub struct Gauges {
     pub client_connections: u64,
     /// Calls that have begun and not ended.
     pub calls_in_flight: u64,
+    /// Candidates that have begun and not ended.
+    pub candidates_in_flight: u64,
     /// Connections to the upstream of the REST side.
     pub rest_upstream_connections: u64,
     /// Connections to the upstream of the RPC side.
@@ -49,6 +52,7 @@ impl Gauges {
     fn add(&mut self, other: &Gauges) {
         self.client_connections += other.client_connections;
         self.calls_in_flight += other.calls_in_flight;
+        self.candidates_in_flight += other.candidates_in_flight;
         self.rest_upstream_connections += other.rest_upstream_connections;
         self.rpc_upstream_connections += other.rpc_upstream_connections;
     }
@@ -92,6 +96,24 @@ impl Shard {
         if members > 0 {
             *self.counts.dropped.entry(route).or_default() += members;
         }
+    }
+
+    /// Counts what became of the candidate of one call.
+    pub fn verdict(&mut self, labels: VerdictLabels) {
+        *self.counts.verdicts.entry(labels).or_default() += 1;
+    }
+
+    /// Counts a call whose answers were not compared.
+    pub fn skipped(&mut self, route: LabelId, why: Skip) {
+        *self.counts.skipped.entry((route, why)).or_default() += 1;
+    }
+
+    /// Counts how long a candidate took.
+    pub fn candidate(&mut self, route: LabelId, of: (Side, Stage), took: Duration) {
+        let taken = self.counts.candidates.entry((route, of.0, of.1));
+        taken
+            .or_insert(const { Histogram::new(&LATENCY) })
+            .observe(took);
     }
 
     /// Counts a connection that was closed at once because as many as allowed were open.
@@ -147,6 +169,9 @@ pub(super) struct Counts {
     /// By side and reason.
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
+    pub(super) verdicts: HashMap<VerdictLabels, u64>,
+    pub(super) skipped: HashMap<(LabelId, Skip), u64, BuildHasherDefault<IdHasher>>,
+    pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
     /// By fault.
@@ -161,6 +186,9 @@ impl Default for Counts {
                 Side::ALL.len()],
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
+            verdicts: HashMap::default(),
+            skipped: HashMap::default(),
+            candidates: HashMap::default(),
             refused_connections: 0,
             failed_handshakes: 0,
             unverified_tokens: [0; TokenFault::ALL.len()],
@@ -183,6 +211,16 @@ impl Counts {
         }
         for (route, members) in &other.dropped {
             *self.dropped.entry(*route).or_default() += members;
+        }
+        for (labels, count) in &other.verdicts {
+            *self.verdicts.entry(*labels).or_default() += count;
+        }
+        for (labels, count) in &other.skipped {
+            *self.skipped.entry(*labels).or_default() += count;
+        }
+        for (labels, taken) in &other.candidates {
+            let own = self.candidates.entry(*labels);
+            own.or_insert(const { Histogram::new(&LATENCY) }).add(taken);
         }
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;

@@ -8,7 +8,7 @@ use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::config::problem::{Located, Place};
 use crate::config::raw::{
-    CredentialsWord, RawClient, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
+    CredentialsWord, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
     RawUpstream, WithoutKeyWord,
 };
 use crate::domain::rollout::{Arming, Stage};
@@ -82,6 +82,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         sets: Vec::new(),
         examples: Vec::new(),
         schema: RawSchemas::default(),
+        compare: RawCompare::default(),
         upstreams: Vec::new(),
     })
 }

@@ -1,0 +1,81 @@
+//! How the answers of each route are compared: what holds for all routes, and what the route adds.
+
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{RawCompare, RawConfig, RawRoute};
+use crate::domain::compare::{Path, RuleSource, Rules};
+use crate::domain::side::Side;
+
+/// Paths of one table: each is walked along with every answer.
+const MOST: usize = 256;
+
+/// The rules of each route, by its place in the file.
+pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Rules> {
+    check_count(&raw.compare, problems);
+    let routes = raw.routes.iter();
+    let rules = routes.map(|route| {
+        check_count(&route.compare, problems);
+        check_side(route, problems);
+        let mut source = RuleSource::default();
+        add(&raw.compare, &mut source);
+        add(&route.compare, &mut source);
+        Rules::compile(source)
+    });
+    rules.collect()
+}
+
+/// Lists add up; of a number or a word the later one holds.
+fn add(raw: &RawCompare, source: &mut RuleSource) {
+    let values = |paths: &[Located<Path>]| {
+        paths
+            .iter()
+            .map(|path| path.value.clone())
+            .collect::<Vec<_>>()
+    };
+    source.ignore.extend(values(&raw.ignore));
+    source.unordered.extend(values(&raw.unordered));
+    for (path, tolerance) in &raw.tolerance {
+        source
+            .tolerance
+            .push((path.value.clone(), tolerance.value.clone()));
+    }
+    source
+        .headers
+        .extend(raw.headers.iter().map(|header| header.value.clone()));
+    if let Some(show) = &raw.show {
+        source.show = show.value;
+    }
+}
+
+fn paths(raw: &RawCompare) -> impl Iterator<Item = &Located<Path>> {
+    let tolerated = raw.tolerance.iter().map(|(path, _)| path);
+    raw.ignore.iter().chain(&raw.unordered).chain(tolerated)
+}
+
+fn check_count(raw: &RawCompare, problems: &mut Vec<Problem>) {
+    if let Some(path) = paths(raw).nth(MOST) {
+        let message = format!("there are too many paths; one table has at most {MOST}");
+        problems.push(path.problem(message));
+    }
+}
+
+/// A path of the side that nobody enters the route from is a slip: nothing is ever compared there.
+fn check_side(raw: &RawRoute, problems: &mut Vec<Problem>) {
+    let Some(from) = &raw.from else { return };
+    let (others, own): (&[&str], &str) = match from.value {
+        Side::Rest => (&["result", "error"], "`/status`, `/headers` or `/body`"),
+        Side::Rpc => (&["status", "headers", "body"], "`/result` or `/error`"),
+    };
+    for path in paths(&raw.compare) {
+        if path
+            .value
+            .place()
+            .is_some_and(|place| others.contains(&place))
+        {
+            let message = format!(
+                "the route is entered from `{}` only, whose answers have no `{}`",
+                from.value, path.value
+            );
+            problems.push(path.problem(message).hint(format!("begin with {own}")));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `[compare]`, and `compare` of a route.
+
+use crate::config::kind::{Found, Wrong, boolean, cut, header, number, string};
+use crate::config::problem::{Located, nearest};
+use crate::config::raw::RawCompare;
+use crate::config::reader::Table;
+use crate::domain::compare::{PLACES, Path, PathError, Show, Tolerance};
+
+/// Nothing where the table is absent.
+pub(super) fn compare(table: &mut Table<'_>) -> Option<RawCompare> {
+    let ignore = table.list("ignore", path);
+    let unordered = table.list("unordered", list);
+    let tolerance = table.named_values("tolerance", tolerance);
+    let headers = table.list("headers", header);
+    let show = table.get("show", boolean(Show::Likeness, Show::Values));
+    let tolerance = by_path(table, tolerance.unwrap_or_default());
+    Some(RawCompare {
+        ignore: ignore?,
+        unordered: unordered?,
+        tolerance,
+        headers: headers?,
+        show,
+    })
+}
+
+fn path(found: Found<'_>) -> Result<Path, Wrong> {
+    read(&string(found)?)
+}
+
+/// Only what is JSON has lists and numbers.
+fn list(found: Found<'_>) -> Result<Path, Wrong> {
+    inside(path(found)?)
+}
+
+fn inside(path: Path) -> Result<Path, Wrong> {
+    match path.place() {
+        Some("status" | "headers") => Err(Wrong::new(format!(
+            "`{}` is no part of a JSON value; write a path in `/body`, `/result` or `/error/data`",
+            cut(&path.to_string())
+        ))),
+        Some(_) | None => Ok(path),
+    }
+}
+
+fn read(text: &str) -> Result<Path, Wrong> {
+    Path::parse(text).map_err(|error| {
+        let shown = cut(text);
+        let hint = match &error {
+            PathError::Place(place) => nearest(place, PLACES).map(|near| {
+                let rest = text.get(1 + place.len()..).unwrap_or_default();
+                format!("did you mean `/{near}{}`?", cut(rest))
+            }),
+            PathError::NoSlash | PathError::Escape | PathError::Long => None,
+        };
+        Wrong {
+            message: format!("`{shown}` is no path of an answer: {error}"),
+            hint,
+        }
+    })
+}
+
+fn tolerance(found: Found<'_>) -> Result<Tolerance, Wrong> {
+    let tolerance = number(found).and_then(|text| Tolerance::parse(&text));
+    tolerance.ok_or_else(|| {
+        Wrong::new(format!(
+            "{} is no tolerance; write how far apart two numbers may lie, such as `0.001`",
+            found.describe()
+        ))
+    })
+}
+
+/// The names of the table are paths.
+fn by_path(
+    table: &mut Table<'_>,
+    named: Vec<(Located<String>, Located<Tolerance>)>,
+) -> Vec<(Located<Path>, Located<Tolerance>)> {
+    let mut read_all = Vec::with_capacity(named.len());
+    for (name, tolerance) in named {
+        match read(&name.value).and_then(inside) {
+            Ok(path) => read_all.push((name.map(|_| path), tolerance)),
+            Err(wrong) => {
+                let mut problem = name.problem(wrong.message);
+                problem.hint = wrong.hint;
+                table.add(problem);
+            }
+        }
+    }
+    read_all
+}

@@ -1,0 +1,94 @@
+//! What bounds the calls that are run only to compare.
+//!
+//! Law: the same place in the sequence of calls gets the same answer, so that nothing here needs chance.
+
+use std::time::Duration;
+
+use super::rollout::{Bucket, Percent};
+
+/// The bounds of the candidates of one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidates {
+    /// Candidates at a time.
+    pub concurrency: usize,
+    /// Bytes that are kept for all of them together, and for the calls that they will stand beside.
+    pub memory: usize,
+    /// Time for one of them, with all that it waits for.
+    pub timeout: Duration,
+    /// The share of calls that get one, of those that may.
+    pub sample: Percent,
+    /// Candidates of the calls of one HTTP request.
+    pub per_request: usize,
+    /// The share of comparisons for which the control is run a second time.
+    pub noise: Percent,
+}
+
+/// Spreads the places of calls apart from those of comparisons.
+const CALLS: u64 = 0x9e37_79b9_7f4a_7c15;
+const COMPARISONS: u64 = 0xd1b5_4a32_d192_ed03;
+
+impl Candidates {
+    /// Whether the call at this place of the sequence gets a candidate.
+    #[must_use]
+    pub fn samples(&self, place: u64) -> bool {
+        falls_within(self.sample, place.wrapping_mul(CALLS))
+    }
+
+    /// Whether the comparison at this place of the sequence runs the control a second time.
+    #[must_use]
+    pub fn repeats_control(&self, place: u64) -> bool {
+        falls_within(self.noise, place.wrapping_mul(COMPARISONS))
+    }
+}
+
+/// Places are mixed, so that a share never falls in step with callers who take turns.
+fn falls_within(share: Percent, place: u64) -> bool {
+    let mut mixed = place;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    ((mixed >> 32) * u64::from(Bucket::COUNT)) >> 32 < u64::from(share.thousandths())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(sample: &str, noise: &str) -> Candidates {
+        Candidates {
+            concurrency: 1,
+            memory: 1,
+            timeout: Duration::from_secs(1),
+            sample: Percent::parse(sample).unwrap(),
+            per_request: 1,
+            noise: Percent::parse(noise).unwrap(),
+        }
+    }
+
+    #[test]
+    fn all_and_none_are_exact() {
+        let all = with("100", "0");
+        assert!((0..10_000).all(|place| all.samples(place)));
+        assert!(!(0..10_000).any(|place| all.repeats_control(place)));
+    }
+
+    #[test]
+    fn a_share_is_about_as_large_as_it_says_for_callers_who_take_turns_too() {
+        for (share, wanted) in [("1", 1_000), ("50", 50_000), ("0.1", 100)] {
+            let limits = with(share, share);
+            for step in [1, 2, 7] {
+                let places = (0..100_000).map(|turn| turn * step);
+                let sampled = places
+                    .clone()
+                    .filter(|place| limits.samples(*place))
+                    .count();
+                let repeated = places
+                    .filter(|place| limits.repeats_control(*place))
+                    .count();
+                for count in [sampled, repeated] {
+                    assert!(count.abs_diff(wanted) <= wanted / 4 + 20, "{share} {count}");
+                }
+            }
+        }
+    }
+}

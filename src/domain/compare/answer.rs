@@ -1,0 +1,134 @@
+//! Answers, as the client of a call would see them, and the normal form of their bodies.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap};
+
+use crate::domain::json::{Json, Tree};
+
+/// An answer, in the form of the side of its call.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer<'a> {
+    /// To a REST call.
+    Rest {
+        /// The status.
+        status: u16,
+        /// All headers; the rules say which of them are looked at.
+        headers: &'a HeaderMap,
+        /// The body, without any coding.
+        body: &'a Bytes,
+    },
+    /// The result of an RPC call.
+    Result(&'a Json),
+    /// The error of an RPC call.
+    Error {
+        /// The code.
+        code: i64,
+        /// The message, as the JSON that it came in.
+        message: &'a Json,
+        /// What else the server says.
+        data: Option<&'a Json>,
+    },
+}
+
+/// The values of an answer.
+pub(super) struct Parsed<'a> {
+    pub(super) body: Body<'a>,
+    result: Option<&'a Json>,
+    message: Option<&'a Json>,
+    data: Option<&'a Json>,
+}
+
+/// A body in normal form.
+pub(super) enum Body<'a> {
+    /// None, or an empty one.
+    Absent,
+    /// JSON.
+    Json(Json),
+    /// Anything else.
+    Text(&'a [u8]),
+}
+
+/// The same, read.
+pub(super) struct Trees<'a> {
+    pub(super) body: Option<Tree<'a>>,
+    pub(super) result: Option<Tree<'a>>,
+    pub(super) message: Option<Tree<'a>>,
+    pub(super) data: Option<Tree<'a>>,
+}
+
+impl<'a> Parsed<'a> {
+    pub(super) fn of(answer: &Answer<'a>, depth: u16) -> Parsed<'a> {
+        let mut parsed = Parsed {
+            body: Body::Absent,
+            result: None,
+            message: None,
+            data: None,
+        };
+        match *answer {
+            Answer::Rest { headers, body, .. } => parsed.body = Body::read(headers, body, depth),
+            Answer::Result(result) => parsed.result = Some(result),
+            Answer::Error { message, data, .. } => {
+                parsed.message = Some(message);
+                parsed.data = data;
+            }
+        }
+        parsed
+    }
+
+    pub(super) fn trees(&self) -> Trees<'_> {
+        fn tree(json: &Json) -> Tree<'_> {
+            Tree::read(json.as_bytes())
+        }
+        Trees {
+            body: match &self.body {
+                Body::Json(json) => Some(tree(json)),
+                Body::Absent | Body::Text(_) => None,
+            },
+            result: self.result.map(tree),
+            message: self.message.map(tree),
+            data: self.data.map(tree),
+        }
+    }
+
+    /// Bytes of JSON.
+    pub(super) fn len(&self) -> usize {
+        let body = match &self.body {
+            Body::Json(json) => Some(json),
+            Body::Absent | Body::Text(_) => None,
+        };
+        let all = [body, self.result, self.message, self.data];
+        all.into_iter()
+            .flatten()
+            .map(|json| json.as_bytes().len())
+            .sum()
+    }
+}
+
+impl<'a> Body<'a> {
+    pub(super) const JSON: &'static str = "JSON";
+    pub(super) const TEXT: &'static str = "text";
+
+    /// JSON is what says so, or says nothing, or begins like an object or a list, and can be read as such.
+    fn read(headers: &HeaderMap, body: &'a Bytes, depth: u16) -> Body<'a> {
+        if body.is_empty() {
+            return Body::Absent;
+        }
+        let declared =
+            essence(headers).is_none_or(|kind| kind.ends_with("/json") || kind.ends_with("+json"));
+        let first = body.trim_ascii_start().first();
+        if declared || matches!(first, Some(b'{' | b'[')) {
+            if let Ok(json) = Json::parse(body.clone(), depth) {
+                return Body::Json(json);
+            }
+        }
+        Body::Text(body)
+    }
+}
+
+/// The media type without parameters, in lower case.
+pub(super) fn essence(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.as_bytes();
+    let end = value.iter().position(|byte| *byte == b';');
+    let kind = value.get(..end.unwrap_or(value.len()))?.trim_ascii();
+    Some(String::from_utf8_lossy(kind).to_ascii_lowercase())
+}

@@ -1,0 +1,199 @@
+//! The last few mismatches of each field of each route, for people who look for the cause.
+//!
+//! Bounded in every direction: samples of a field, fields of a route, routes, and samples together; what has no room is
+//! counted. A sample holds no value but what [`Shown`] allows, and names its call by route and method.
+//! Law: the order in which keepers are merged does not matter as long as their fields have room.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Difference, Kind, Shown};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+
+/// Samples of one field.
+const SAMPLES: usize = 5;
+/// Fields of one route.
+const FIELDS: usize = 64;
+/// Routes.
+const ROUTES: usize = 1024;
+/// Samples of all routes together.
+const ALL_SAMPLES: usize = 8192;
+
+/// The call whose answers differed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Called {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The name of the client.
+    pub client: Arc<str>,
+    /// The side of the call.
+    pub side: Side,
+    /// Its stage.
+    pub stage: Stage,
+    /// The HTTP method and the pattern of the path, or the RPC method, as the route has them.
+    pub call: Arc<str>,
+}
+
+/// A difference, and the call that it was met in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sample {
+    /// The call.
+    pub called: Called,
+    /// The place.
+    pub pointer: String,
+    /// What is different.
+    pub kind: Kind,
+    /// The control's value, as far as it may be shown.
+    pub control: Shown,
+    /// The candidate's.
+    pub candidate: Shown,
+}
+
+/// What is known of a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Field {
+    /// In how many calls it differed.
+    count: u64,
+    /// The last of them, the latest last.
+    samples: Vec<Sample>,
+}
+
+/// A route's fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OfRoute {
+    fields: BTreeMap<String, Field>,
+    more: u64,
+}
+
+/// The last mismatches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mismatches {
+    routes: BTreeMap<Arc<str>, OfRoute>,
+    samples: usize,
+    more: u64,
+}
+
+impl Field {
+    /// In how many calls it differed.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The last of them, the latest first.
+    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().rev()
+    }
+
+    /// Takes a sample in; gives how many more there are now.
+    fn keep(&mut self, sample: Sample, room: usize) -> usize {
+        let at = self.samples.partition_point(|known| *known <= sample);
+        self.samples.insert(at, sample);
+        if self.samples.len() > SAMPLES || room == 0 {
+            self.samples.remove(0);
+            return 0;
+        }
+        1
+    }
+}
+
+impl Mismatches {
+    /// Keeps the differences of one call that count.
+    pub fn keep<'d>(
+        &mut self,
+        route: &Arc<str>,
+        called: &Called,
+        differences: impl IntoIterator<Item = &'d Difference>,
+    ) {
+        let mut seen: Vec<&str> = Vec::new();
+        for difference in differences {
+            let count = u64::from(!seen.contains(&difference.field.as_str()));
+            seen.push(&difference.field);
+            let sample = Sample {
+                called: called.clone(),
+                pointer: difference.pointer.clone(),
+                kind: difference.kind,
+                control: difference.control.clone(),
+                candidate: difference.candidate.clone(),
+            };
+            self.add(route, &difference.field, count, [sample]);
+        }
+    }
+
+    /// Adds what another worker has kept.
+    pub fn merge(&mut self, other: &Mismatches) {
+        self.more = self.more.saturating_add(other.more);
+        for (route, of_route) in &other.routes {
+            for (name, field) in &of_route.fields {
+                self.add(route, name, field.count, field.samples.iter().cloned());
+            }
+            if let Some(known) = self.routes.get_mut(route) {
+                known.more = known.more.saturating_add(of_route.more);
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        route: &Arc<str>,
+        field: &str,
+        count: u64,
+        samples: impl IntoIterator<Item = Sample>,
+    ) {
+        if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
+            self.more = self.more.saturating_add(count);
+            return;
+        }
+        let of_route = self.routes.entry(route.clone()).or_default();
+        if !of_route.fields.contains_key(field) && of_route.fields.len() >= FIELDS {
+            of_route.more = of_route.more.saturating_add(count);
+            return;
+        }
+        let known = of_route.fields.entry(field.to_owned()).or_default();
+        known.count = known.count.saturating_add(count);
+        for sample in samples {
+            let room = ALL_SAMPLES.saturating_sub(self.samples);
+            self.samples += known.keep(sample, room);
+        }
+    }
+
+    /// The routes that have any, by name.
+    pub fn routes(&self) -> impl Iterator<Item = &str> {
+        self.routes.keys().map(AsRef::as_ref)
+    }
+
+    /// The fields of a route that differed.
+    pub fn fields(&self, route: &str) -> impl Iterator<Item = (&str, &Field)> {
+        let of_route = self.routes.get(route).into_iter();
+        of_route.flat_map(|of_route| {
+            of_route
+                .fields
+                .iter()
+                .map(|(name, field)| (name.as_str(), field))
+        })
+    }
+
+    /// How often a field of a route differed that had no room.
+    #[must_use]
+    pub fn more_of(&self, route: &str) -> u64 {
+        self.routes.get(route).map_or(0, |of_route| of_route.more)
+    }
+
+    /// How often a field of a route differed that had no room itself.
+    #[must_use]
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+
+    /// Forgets a route, such as one whose rules are others now.
+    pub fn forget(&mut self, route: &str) {
+        if let Some(gone) = self.routes.remove(route) {
+            let samples = gone.fields.values().map(|field| field.samples.len());
+            self.samples = self.samples.saturating_sub(samples.sum());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

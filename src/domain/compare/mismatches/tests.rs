@@ -1,0 +1,118 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn called(at_ms: u64) -> Called {
+    Called {
+        at_ms,
+        client: Arc::from("ios-app"),
+        side: Side::Rest,
+        stage: Stage::Passthrough,
+        call: Arc::from("GET /items/{id}"),
+    }
+}
+
+fn difference(field: &str) -> Difference {
+    Difference {
+        pointer: field.replace('*', "0"),
+        field: field.to_owned(),
+        kind: Kind::Value,
+        control: Shown::kept("1"),
+        candidate: Shown::kept("2"),
+        times: 1,
+    }
+}
+
+fn kept(calls: &[(&str, &str, u64)]) -> Mismatches {
+    let mut mismatches = Mismatches::default();
+    for (route, field, at_ms) in calls {
+        mismatches.keep(&Arc::from(*route), &called(*at_ms), [&difference(field)]);
+    }
+    mismatches
+}
+
+fn times(field: &Field) -> Vec<u64> {
+    field.samples().map(|sample| sample.called.at_ms).collect()
+}
+
+#[test]
+fn the_last_few_of_a_field_are_kept_and_all_are_counted() {
+    let calls: Vec<_> = (1..=9).map(|at| ("items", "/body/*/a", at)).collect();
+    let mismatches = kept(&calls);
+    let (name, field) = mismatches.fields("items").next().unwrap();
+    assert_eq!((name, field.count()), ("/body/*/a", 9));
+    assert_eq!(times(field), [9, 8, 7, 6, 5]);
+    assert_eq!(field.samples().next().unwrap().pointer, "/body/0/a");
+    assert_eq!(mismatches.routes().collect::<Vec<_>>(), ["items"]);
+    assert_eq!(mismatches.fields("others").count(), 0);
+}
+
+#[test]
+fn a_call_counts_once_for_a_field_that_differs_in_two_ways() {
+    let mut mismatches = Mismatches::default();
+    let mut other = difference("/body/a");
+    other.kind = Kind::Missing;
+    mismatches.keep(
+        &Arc::from("r"),
+        &called(1),
+        [&difference("/body/a"), &other],
+    );
+    let (_, field) = mismatches.fields("r").next().unwrap();
+    assert_eq!((field.count(), field.samples().count()), (1, 2));
+}
+
+#[test]
+fn every_direction_has_a_bound() {
+    let mut mismatches = Mismatches::default();
+    for route in 0..ROUTES + 3 {
+        let route: Arc<str> = Arc::from(format!("r{route:05}"));
+        let fields = if &*route == "r00000" { FIELDS + 2 } else { 2 };
+        for field in 0..fields {
+            for at in 0..SAMPLES + 1 {
+                let difference = difference(&format!("/body/{field}"));
+                mismatches.keep(&route, &called(at as u64), [&difference]);
+            }
+        }
+    }
+    assert_eq!(mismatches.routes().count(), ROUTES);
+    assert_eq!(mismatches.more(), 3 * 2 * (SAMPLES as u64 + 1));
+    assert_eq!(mismatches.fields("r00000").count(), FIELDS);
+    assert_eq!(mismatches.more_of("r00000"), 2 * (SAMPLES as u64 + 1));
+    let all = mismatches
+        .routes()
+        .flat_map(|route| mismatches.fields(route));
+    assert_eq!(
+        all.map(|(_, field)| field.samples().count()).sum::<usize>(),
+        ALL_SAMPLES
+    );
+    let last = mismatches.fields("r01023").next().unwrap().1;
+    assert_eq!(
+        (last.count(), last.samples().count()),
+        (SAMPLES as u64 + 1, 0),
+        "counted all the same"
+    );
+}
+
+#[test]
+fn a_forgotten_route_makes_room() {
+    let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
+    mismatches.forget("a");
+    assert_eq!(mismatches, kept(&[("b", "/body", 2)]));
+}
+
+proptest! {
+    #[test]
+    fn workers_add_up(calls in prop::collection::vec((0_usize..3, 0_usize..2, 0_usize..3, 0_u64..50), 0..60)) {
+        let (routes, fields) = (["a", "b"], ["/body/x", "/body/*/y", "/status"]);
+        let of = |worker: Option<usize>| {
+            let own = calls.iter().filter(|call| worker.is_none_or(|worker| worker == call.0));
+            kept(&own.map(|call| (routes[call.1], fields[call.2], call.3)).collect::<Vec<_>>())
+        };
+        let workers = [of(Some(0)), of(Some(1)), of(Some(2))];
+        let (mut there, mut back) = (Mismatches::default(), Mismatches::default());
+        workers.iter().for_each(|worker| there.merge(worker));
+        workers.iter().rev().for_each(|worker| back.merge(worker));
+        prop_assert_eq!(&there, &of(None));
+        prop_assert_eq!(&back, &of(None));
+    }
+}

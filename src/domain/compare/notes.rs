@@ -1,0 +1,32 @@
+//! What a comparison has found so far: one difference for each field and kind, with how often it was met.
+
+use super::{Comparison, DIFFERENCES, Difference};
+
+/// Differences, and what was not kept of them.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Comparison);
+
+impl Notes {
+    pub(super) fn add(&mut self, found: Difference) {
+        let same = |known: &&mut Difference| known.kind == found.kind && known.field == found.field;
+        if let Some(known) = self.0.differences.iter_mut().find(same) {
+            known.times += 1;
+        } else if self.0.differences.len() < DIFFERENCES {
+            self.0.differences.push(found);
+        } else {
+            self.0.more += 1;
+        }
+    }
+
+    pub(super) fn ignore(&mut self) {
+        self.0.ignored += 1;
+    }
+
+    pub(super) fn fall_back(&mut self) {
+        self.0.fallen_back += 1;
+    }
+
+    pub(super) fn finish(self) -> Comparison {
+        self.0
+    }
+}

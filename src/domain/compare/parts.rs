@@ -1,0 +1,236 @@
+//! The parts of two answers, walked side by side.
+
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
+
+use super::answer::{Answer, Body, Parsed, Trees, essence};
+use super::differ::{Differ, equal};
+use super::key::Budget;
+use super::notes::Notes;
+use super::rules::{Active, Rules};
+use super::shown::Shown;
+use super::trail::{Step, Trail};
+use super::{Comparison, Kind, Terms};
+use crate::domain::json::{Spelled, Tree};
+
+/// Compares the answers of the control and of the candidate to one call.
+#[must_use]
+pub fn compare(
+    control: &Answer<'_>,
+    candidate: &Answer<'_>,
+    rules: &Rules,
+    terms: &Terms,
+) -> Comparison {
+    let root = rules.root();
+    if rules.ignores(&root) {
+        return ignored(&compare(control, candidate, &Rules::default(), terms));
+    }
+    let parsed = [control, candidate].map(|answer| Parsed::of(answer, terms.depth));
+    let trees = [parsed[0].trees(), parsed[1].trees()];
+    let mut differ = Differ {
+        rules,
+        terms,
+        budget: Budget::of(parsed.iter().map(Parsed::len).sum()),
+        trail: Trail::default(),
+        notes: Notes::default(),
+    };
+    differ.statuses([control, candidate], &root);
+    if let (Answer::Rest { headers: one, .. }, Answer::Rest { headers: two, .. }) =
+        (control, candidate)
+    {
+        let headers = [*one, *two];
+        if parsed
+            .iter()
+            .all(|parsed| !matches!(parsed.body, Body::Absent))
+        {
+            differ.media_types(headers, &root);
+        }
+        differ.headers(headers, &root);
+    }
+    differ.bodies(
+        [&parsed[0].body, &parsed[1].body],
+        [&trees[0].body, &trees[1].body],
+        &root,
+    );
+    differ.part("result", [&trees[0].result, &trees[1].result], &root);
+    differ.errors([control, candidate], [&trees[0], &trees[1]], &root);
+    differ.notes.finish()
+}
+
+/// What is found where the whole answer is ignored.
+fn ignored(found: &Comparison) -> Comparison {
+    let differences = found.differences.iter().map(|found| found.times);
+    Comparison {
+        ignored: differences.sum::<usize>() + found.more,
+        ..Comparison::default()
+    }
+}
+
+impl<'a> Differ<'a, '_> {
+    /// Goes to a member of the answer itself and back.
+    fn within(
+        &mut self,
+        name: &'static str,
+        active: &Active,
+        look: impl FnOnce(&mut Self, &Active),
+    ) {
+        let inside = self.rules.member(active, name);
+        self.trail.enter(Step::Name(Spelled::Text(name.into())));
+        look(self, &inside);
+        self.trail.leave();
+    }
+
+    fn part(&mut self, name: &'static str, trees: [&'a Option<Tree<'a>>; 2], active: &Active) {
+        let [control, candidate] = trees.map(|tree| tree.as_ref().map(Tree::root));
+        self.within(name, active, |differ, active| {
+            differ.maybe(control, candidate, active)
+        });
+    }
+
+    /// Two things that are no JSON and may be absent.
+    fn plain<T: PartialEq>(
+        &mut self,
+        both: [Option<T>; 2],
+        kind: Kind,
+        active: &Active,
+        show: impl Fn(&Self, &T) -> Shown,
+    ) {
+        let [control, candidate] = &both;
+        if control == candidate {
+            return;
+        }
+        if self.rules.ignores(active) {
+            self.notes.ignore();
+            return;
+        }
+        let kind = match (control, candidate) {
+            (Some(_), None) => Kind::Missing,
+            (None, Some(_)) => Kind::Extra,
+            (_, _) => kind,
+        };
+        let shown = |value: &Option<T>| {
+            value
+                .as_ref()
+                .map_or_else(Shown::absent, |value| show(self, value))
+        };
+        let (control, candidate) = (shown(control), shown(candidate));
+        self.note(kind, control, candidate);
+    }
+
+    fn statuses(&mut self, answers: [&Answer<'_>; 2], active: &Active) {
+        let both = answers.map(|answer| match answer {
+            Answer::Rest { status, .. } => Some(*status),
+            Answer::Result(_) | Answer::Error { .. } => None,
+        });
+        self.within("status", active, |differ, active| {
+            differ.plain(both, Kind::Status, active, |_, status| {
+                Shown::number(status)
+            });
+        });
+    }
+
+    /// Only the essence counts: `application/json` is `application/json; charset=utf-8`.
+    fn media_types(&mut self, headers: [&HeaderMap; 2], active: &Active) {
+        let both = headers.map(essence);
+        self.header(&CONTENT_TYPE, both, active);
+    }
+
+    fn headers(&mut self, headers: [&HeaderMap; 2], active: &Active) {
+        for name in &self.rules.source().headers {
+            if *name != CONTENT_TYPE {
+                let both = headers.map(|headers| combined(headers, name));
+                self.header(name, both, active);
+            }
+        }
+    }
+
+    fn header(&mut self, name: &HeaderName, both: [Option<String>; 2], active: &Active) {
+        self.within("headers", active, |differ, active| {
+            let inside = if differ.rules.ignores(active) {
+                active.clone()
+            } else {
+                differ.rules.member(active, name.as_str())
+            };
+            let text = name.as_str().to_owned();
+            differ.trail.enter(Step::Name(Spelled::Text(text.into())));
+            differ.plain(both, Kind::Header, &inside, |differ, value| {
+                differ.light().text("text", value)
+            });
+            differ.trail.leave();
+        });
+    }
+
+    fn bodies(
+        &mut self,
+        bodies: [&Body<'_>; 2],
+        trees: [&'a Option<Tree<'a>>; 2],
+        active: &Active,
+    ) {
+        let [control, candidate] = bodies;
+        if !matches!(
+            (control, candidate),
+            (Body::Text(_), _) | (_, Body::Text(_))
+        ) {
+            self.part("body", trees, active);
+            return;
+        }
+        let kind = match (control, candidate) {
+            (Body::Text(_), Body::Text(_)) => Kind::Value,
+            (_, _) => Kind::Type,
+        };
+        let both = bodies.map(|body| match body {
+            Body::Absent => None,
+            Body::Json(json) => Some((Body::JSON, json.as_bytes())),
+            Body::Text(text) => Some((Body::TEXT, *text)),
+        });
+        self.within("body", active, |differ, active| {
+            differ.plain(both, kind, active, |differ, (what, bytes)| {
+                differ.light().bytes(what, bytes)
+            });
+        });
+    }
+
+    fn errors(&mut self, answers: [&Answer<'_>; 2], trees: [&'a Trees<'a>; 2], active: &Active) {
+        let codes = answers.map(|answer| match answer {
+            Answer::Error { code, .. } => Some(*code),
+            Answer::Rest { .. } | Answer::Result(_) => None,
+        });
+        let one_only = codes.iter().flatten().count() == 1;
+        self.within("error", active, |differ, active| {
+            if one_only {
+                // Where only one is an error, what it consists of says nothing more.
+                differ.plain(codes, Kind::Code, active, |_, code| Shown::number(code));
+                return;
+            }
+            if differ.rules.ignores(active) {
+                differ.ignored_error(codes, trees);
+                return;
+            }
+            differ.within("code", active, |differ, active| {
+                differ.plain(codes, Kind::Code, active, |_, code| Shown::number(code));
+            });
+            differ.part("message", trees.map(|trees| &trees.message), active);
+            differ.part("data", trees.map(|trees| &trees.data), active);
+        });
+    }
+
+    fn ignored_error(&mut self, codes: [Option<i64>; 2], trees: [&'a Trees<'a>; 2]) {
+        let [one, two] = trees;
+        let parts = [(&one.message, &two.message), (&one.data, &two.data)];
+        let same = parts.iter().all(|(one, two)| match (one, two) {
+            (Some(one), Some(two)) => equal(&one.root(), &two.root()),
+            (one, two) => one.is_none() && two.is_none(),
+        });
+        if !same || codes[0] != codes[1] {
+            self.notes.ignore();
+        }
+    }
+}
+
+/// All values of a header as one (RFC 9110 §5.3); `None` where it is absent.
+fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let values: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes().trim_ascii()))
+        .collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}

@@ -1,0 +1,313 @@
+//! What of a value may stand in a report.
+//!
+//! Never the value itself, unless the route says `show = true`: a string is its length and eight digits of a hash
+//! that is salted for this process, so that equal texts look equal and nobody can guess at them elsewhere. Of a
+//! member or header whose name, or whose container's name, looks like a credential's, nothing but the kind is told.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::json::{Branch, Kind, Spelled};
+
+use super::rules::Show;
+
+/// The longest number that is shown as it is; a longer one may be the number of a card or of a person.
+const SHORT_NUMBER: usize = 8;
+/// Characters of a value that a route allows to be shown.
+const LONGEST: usize = 80;
+
+/// Random bytes of this process, which keep hashes from being guessed at.
+#[derive(Clone, Copy)]
+pub struct Salt(pub [u8; 16]);
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(***)")
+    }
+}
+
+/// A value as a report shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shown(String);
+
+impl Shown {
+    /// A value of which a report was kept; what is longer than any report is cut.
+    #[must_use]
+    pub fn kept(text: &str) -> Shown {
+        /// Six bytes at most for a character, and the quotes.
+        const KEPT: usize = LONGEST * 10 + 2;
+        Shown(text.chars().take(KEPT).collect())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn absent() -> Shown {
+        Shown("absent".into())
+    }
+
+    pub(super) fn number(number: impl fmt::Display) -> Shown {
+        Shown(number.to_string())
+    }
+
+    pub(super) fn count(count: usize) -> Shown {
+        Shown(format!("array of {count}"))
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a value is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Light<'t> {
+    pub(super) show: Show,
+    pub(super) salt: &'t Salt,
+    pub(super) secrecy: Secrecy,
+}
+
+/// Whether a value may be a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrecy {
+    /// Its name says nothing of the kind.
+    Open,
+    /// Its name looks like one.
+    Secret,
+}
+
+impl Light<'_> {
+    /// A value of JSON.
+    pub(super) fn value(&self, value: &Branch<'_>) -> Shown {
+        let text = value.value();
+        let plain = || String::from_utf8_lossy(text).into_owned();
+        let shown = match value.kind() {
+            Kind::Null => "null".into(),
+            Kind::Object => format!("object of {}", value.children().count()),
+            Kind::Array => format!("array of {}", value.children().count()),
+            kind @ (Kind::Boolean | Kind::Number | Kind::String)
+                if self.secrecy == Secrecy::Secret =>
+            {
+                format!("{} (hidden)", word(kind))
+            }
+            Kind::Boolean => plain(),
+            Kind::Number if text.len() <= SHORT_NUMBER => plain(),
+            Kind::Number => match self.show {
+                Show::Values => cut(&plain()),
+                Show::Likeness => {
+                    format!("number of {} characters #{}", text.len(), self.hash(text))
+                }
+            },
+            Kind::String => return self.text("string", &Spelled::read(text).shown()),
+        };
+        Shown(shown)
+    }
+
+    /// A text that is no JSON, or the inside of a string.
+    pub(super) fn text(&self, what: &str, text: &str) -> Shown {
+        Shown(match (self.secrecy, self.show) {
+            (Secrecy::Secret, _) => format!("{what} (hidden)"),
+            (Secrecy::Open, Show::Values) => format!("\"{}\"", cut(text)),
+            (Secrecy::Open, Show::Likeness) => {
+                let length = text.chars().count();
+                format!("{what} of {length} #{}", self.hash(text.as_bytes()))
+            }
+        })
+    }
+
+    /// Bytes that need not be a text.
+    pub(super) fn bytes(&self, what: &str, bytes: &[u8]) -> Shown {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(what, text),
+            Err(_) => {
+                let (length, hash) = (bytes.len(), self.hash(bytes));
+                Shown(format!("{length} bytes #{hash}"))
+            }
+        }
+    }
+
+    fn hash(&self, bytes: &[u8]) -> String {
+        let digest = Sha256::new().chain_update(self.salt.0).chain_update(bytes);
+        let digest = digest.finalize();
+        let start = digest.iter().take(4);
+        start.map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Object => "object",
+        Kind::Array => "array",
+        Kind::String => "string",
+        Kind::Number => "number",
+        Kind::Boolean => "boolean",
+        Kind::Null => "null",
+    }
+}
+
+/// The beginning of a text, with what is no plain character escaped.
+fn cut(text: &str) -> String {
+    let mut characters = text.chars();
+    let start: String = characters.by_ref().take(LONGEST).collect();
+    let rest = if characters.next().is_some() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{}{rest}", start.escape_debug())
+}
+
+/// Words that make a name one of a credential wherever they stand in it.
+const TELLING: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "token",
+    "authorization",
+    "authentication",
+    "cookie",
+    "credential",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "sessionid",
+    "signature",
+    "bearer",
+];
+
+/// Names that are one of a credential only whole.
+const WHOLE: [&str; 16] = [
+    "auth", "pass", "pwd", "pin", "otp", "totp", "cvv", "cvc", "ssn", "jwt", "key", "nonce",
+    "salt", "session", "csrf", "iban",
+];
+
+/// Whether the name of a member or of a header looks like that of a credential; neither letter case nor what
+/// separates its words matters.
+#[must_use]
+pub fn looks_secret(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    WHOLE.contains(&letters.as_str()) || TELLING.iter().any(|word| letters.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::json::Tree;
+
+    const SALT: Salt = Salt([7; 16]);
+
+    fn shown(text: &str, show: Show, secrecy: Secrecy) -> String {
+        let light = Light {
+            show,
+            salt: &SALT,
+            secrecy,
+        };
+        light.value(&Tree::read(text.as_bytes()).root()).to_string()
+    }
+
+    #[test]
+    fn a_value_is_told_by_what_it_is_like() {
+        let plain = |text| shown(text, Show::Likeness, Secrecy::Open);
+        for (text, expected) in [
+            ("null", "null"),
+            ("true", "true"),
+            ("-12.5e3", "-12.5e3"),
+            ("[1,[2]]", "array of 2"),
+            ("{\"a\":{\"b\":1}}", "object of 1"),
+        ] {
+            assert_eq!(plain(text), expected);
+        }
+        let card = plain("4111111111111111");
+        assert!(card.starts_with("number of 16 characters #"), "{card}");
+        let text = plain("\"K\\u00e4se\"");
+        assert!(text.starts_with("string of 4 #"), "{text}");
+        assert_eq!(text.len(), "string of 4 #".len() + 8);
+        assert_eq!(plain("\"Käse\""), text, "one text has one hash");
+        assert_ne!(plain("\"Kase\""), text);
+    }
+
+    #[test]
+    fn the_salt_makes_the_hash() {
+        let other = Salt([8; 16]);
+        let light = |salt| Light {
+            show: Show::Likeness,
+            salt,
+            secrecy: Secrecy::Open,
+        };
+        assert_ne!(
+            light(&SALT).text("string", "a"),
+            light(&other).text("string", "a")
+        );
+        assert_eq!(format!("{SALT:?}"), "Salt(***)");
+    }
+
+    #[test]
+    fn a_route_may_allow_values_but_not_those_of_credentials() {
+        let open = |text| shown(text, Show::Values, Secrecy::Open);
+        assert_eq!(open("\"a\\nb\""), "\"a\\nb\"");
+        assert_eq!(open("1234567890"), "1234567890");
+        let long = format!("\"{}\"", "x".repeat(200));
+        assert_eq!(open(&long), format!("\"{}…\"", "x".repeat(LONGEST)));
+        assert_eq!(open("[\"a\"]"), "array of 1");
+        for show in [Show::Likeness, Show::Values] {
+            let secret = |text| shown(text, show, Secrecy::Secret);
+            assert_eq!(secret("\"hunter2\""), "string (hidden)");
+            assert_eq!(secret("1234"), "number (hidden)");
+            assert_eq!(secret("true"), "boolean (hidden)");
+            assert_eq!(secret("null"), "null");
+            assert_eq!(secret("[1]"), "array of 1");
+        }
+    }
+
+    #[test]
+    fn names_of_credentials_are_known_in_any_spelling() {
+        for name in [
+            "password",
+            "newPassword",
+            "access_token",
+            "X-Api-Key",
+            "apiKey",
+            "Authorization",
+            "set-cookie",
+            "client_secret",
+            "PIN",
+            "private-key",
+            "sessionId",
+            "jwt",
+        ] {
+            assert!(looks_secret(name), "{name}");
+        }
+        for name in [
+            "shipping",
+            "author",
+            "passenger",
+            "keyboard",
+            "compass",
+            "status",
+            "name",
+            "",
+        ] {
+            assert!(!looks_secret(name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_some_length_is_shown_unless_allowed(text in "[a-z]{12,40}") {
+            let quoted = format!("\"{text}\"");
+            prop_assert!(!shown(&quoted, Show::Likeness, Secrecy::Open).contains(&text));
+            prop_assert!(!shown(&quoted, Show::Values, Secrecy::Secret).contains(&text));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What all candidates of a worker share: their bounds, the switch that ends them, and what was learned from them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::domain::candidates::Candidates;
+use crate::domain::compare::{Called, Comparison, Mismatches, Noise, Verdict};
+use crate::upstream::{Budget, Tap};
+
+/// Where the candidates of a worker run.
+#[derive(Debug)]
+pub(in crate::gateway) struct Bench {
+    limits: Cell<Candidates>,
+    budget: Rc<Budget>,
+    running: Cell<usize>,
+    calls: Cell<u64>,
+    comparisons: Cell<u64>,
+    state: Cell<State>,
+    closing: Notify,
+    noise: RefCell<BTreeMap<Arc<str>, Noise>>,
+    mismatches: RefCell<Mismatches>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The program ends.
+    Closed,
+}
+
+/// The right to run; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Seat(Rc<Bench>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended<T> {
+    /// By itself.
+    Done(T),
+    /// Its time was over.
+    Late,
+    /// By a fault of this program.
+    Panicked,
+    /// The program ends.
+    Closed,
+}
+
+impl Bench {
+    pub(in crate::gateway) fn new(limits: Candidates) -> Bench {
+        let bench = Bench {
+            limits: Cell::new(limits),
+            budget: Rc::default(),
+            running: Cell::new(0),
+            calls: Cell::new(0),
+            comparisons: Cell::new(0),
+            state: Cell::new(State::Open),
+            closing: Notify::new(),
+            noise: RefCell::default(),
+            mismatches: RefCell::default(),
+        };
+        bench.allow(limits);
+        bench
+    }
+
+    /// Goes by these bounds from now on.
+    pub(in crate::gateway) fn allow(&self, limits: Candidates) {
+        self.limits.set(limits);
+        self.budget.allow(limits.memory);
+    }
+
+    /// How many candidates run.
+    pub(in crate::gateway) fn running(&self) -> usize {
+        self.running.get()
+    }
+
+    /// Ends all candidates, and takes no more.
+    pub(in crate::gateway) fn close(&self) {
+        self.state.set(State::Closed);
+        self.closing.notify_waiters();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.get() == State::Closed
+    }
+
+    pub(super) fn limits(&self) -> Candidates {
+        self.limits.get()
+    }
+
+    /// Something that is kept within the budget of all candidates.
+    pub(super) fn tap(&self) -> Tap {
+        Tap::new(&self.budget)
+    }
+
+    /// Whether the next call gets a candidate, of those that may.
+    pub(super) fn samples(&self) -> bool {
+        let place = self.calls.get();
+        self.calls.set(place.wrapping_add(1));
+        self.limits.get().samples(place)
+    }
+
+    /// Whether the next comparison runs the control a second time.
+    pub(super) fn repeats_control(&self) -> bool {
+        let place = self.comparisons.get();
+        self.comparisons.set(place.wrapping_add(1));
+        self.limits.get().repeats_control(place)
+    }
+
+    /// The right to run now; nobody waits for it.
+    pub(super) fn seat(self: &Rc<Self>) -> Option<Seat> {
+        if self.running.get() >= self.limits.get().concurrency {
+            return None;
+        }
+        self.running.set(self.running.get() + 1);
+        Some(Seat(self.clone()))
+    }
+
+    /// Runs to the end, for `limit` at most, and as long as the program does not end. What panics ends nothing else.
+    pub(super) async fn run<T>(&self, limit: Duration, run: impl Future<Output = T>) -> Ended<T> {
+        // What the run leaves behind is dropped with it; nobody else sees it half done.
+        let run = timeout(limit, AssertUnwindSafe(run).catch_unwind());
+        // Dropped by the other branch, the run closes its connection.
+        tokio::select! {
+            biased;
+            () = self.closed() => Ended::Closed,
+            ended = run => match ended {
+                Ok(Ok(done)) => Ended::Done(done),
+                Ok(Err(_)) => Ended::Panicked,
+                Err(_) => Ended::Late,
+            },
+        }
+    }
+
+    async fn closed(&self) {
+        loop {
+            // Registered before the state is read, so that a change in between is not missed.
+            let mut closing = pin!(self.closing.notified());
+            closing.as_mut().enable();
+            if self.is_closed() {
+                return;
+            }
+            closing.await;
+        }
+    }
+
+    /// Takes in what a second control of a route differs in.
+    pub(super) fn learn(&self, route: &Arc<str>, found: &Comparison) {
+        let mut noise = self.noise.borrow_mut();
+        noise.entry(route.clone()).or_default().feed_noise(found);
+    }
+
+    /// Judges a comparison by what is known of its route, and keeps what counts. Gives the verdict and the places
+    /// that differ, as far as they are new to the keeper.
+    pub(super) fn judge(&self, route: &Arc<str>, called: &Called, found: &Comparison) -> Judged {
+        let mut noise = self.noise.borrow_mut();
+        let noise = noise.entry(route.clone()).or_default();
+        noise.feed_raw(found);
+        let judgement = noise.judge(found);
+        if judgement.verdict == Verdict::Mismatch {
+            let counted = judgement.counted.iter().copied();
+            self.mismatches.borrow_mut().keep(route, called, counted);
+        }
+        Judged {
+            verdict: judgement.verdict,
+            pointers: judgement
+                .counted
+                .iter()
+                .map(|difference| difference.pointer.clone())
+                .collect(),
+        }
+    }
+
+    /// The last mismatches.
+    pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
+        self.mismatches.borrow().clone()
+    }
+
+    /// What is known of the fields of each route.
+    pub(in crate::gateway) fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
+        self.noise.borrow().clone()
+    }
+}
+
+/// What a comparison came to.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
+    pub(super) pointers: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::rollout::Percent;
+    use crate::upstream::Tasks;
+
+    const LONG: Duration = Duration::from_secs(5);
+
+    fn bench(concurrency: usize) -> Rc<Bench> {
+        Rc::new(Bench::new(Candidates {
+            concurrency,
+            memory: 1024,
+            timeout: LONG,
+            sample: Percent::ALL,
+            per_request: 1,
+            noise: Percent::NONE,
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_panics_ends_alone_and_the_next_one_runs() {
+        let bench = bench(1);
+        let seat = bench.seat().unwrap();
+        assert!(bench.seat().is_none());
+        let panicking = async { panic!("on purpose") };
+        assert_eq!(bench.run::<()>(LONG, panicking).await, Ended::Panicked);
+        drop(seat);
+        let _seat = bench.seat().unwrap();
+        assert_eq!(bench.run(LONG, async { 7 }).await, Ended::Done(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_hangs_ends_at_its_limit() {
+        let hanging = std::future::pending::<()>();
+        assert_eq!(bench(1).run(LONG, hanging).await, Ended::Late);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_program_ends_every_run_at_once() {
+        let local = tokio::task::LocalSet::new();
+        local
+            .run_until(async {
+                let (bench, tasks) = (bench(2), Tasks::default());
+                for _ in 0..2 {
+                    let bench = bench.clone();
+                    tasks.start(async move {
+                        let _seat = bench.seat().unwrap();
+                        let ended = bench.run(LONG, std::future::pending::<()>()).await;
+                        assert_eq!(ended, Ended::Closed);
+                    });
+                }
+                while bench.running() < 2 {
+                    tokio::task::yield_now().await;
+                }
+                bench.close();
+                let none = Duration::ZERO;
+                timeout(none, tasks.idle())
+                    .await
+                    .expect("all runs have ended");
+                assert_eq!(bench.running(), 0);
+                assert_eq!(bench.run(LONG, async { 7 }).await, Ended::Closed);
+            })
+            .await;
+    }
+}

@@ -1,0 +1,190 @@
+//! Answers that are kept to be compared, as the client would see them.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::domain::compare::{Answer, Run, Skip};
+use crate::domain::failure::{Blame, Failure};
+use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::side::Side;
+use crate::gateway::coding::Coding;
+use crate::gateway::render::Whole;
+use crate::upstream::Tap;
+
+/// The code of an RPC error that says that the server itself has failed (JSON-RPC 2.0 §5.1).
+const INTERNAL_ERROR: i64 = -32603;
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(in crate::gateway) struct Told {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) source: Source,
+}
+
+/// Who gave an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The server, or the proxy in its words.
+    Server,
+    /// The proxy itself, because the call was wrong.
+    Refusal,
+    /// The proxy itself, because it or the server has failed.
+    Failure,
+}
+
+impl Told {
+    /// An answer that is there whole.
+    pub(in crate::gateway) fn whole(whole: &Whole) -> Told {
+        Told {
+            status: whole.status,
+            headers: whole.headers.clone(),
+            body: whole.body.clone().into_bytes(),
+            source: Source::Server,
+        }
+    }
+
+    /// What the proxy says of a failure.
+    pub(in crate::gateway) fn failure(whole: &Whole, failure: &Failure) -> Told {
+        let source = match failure.reason.row().blame {
+            Blame::Client => Source::Refusal,
+            Blame::Upstream | Blame::Proxy => Source::Failure,
+        };
+        Told {
+            source,
+            ..Told::whole(whole)
+        }
+    }
+
+    /// An answer that broke off.
+    pub(super) fn broken() -> Told {
+        Told {
+            status: StatusCode::BAD_GATEWAY,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            source: Source::Failure,
+        }
+    }
+
+    /// How many bytes are kept for it.
+    pub(super) fn size(&self) -> usize {
+        headers_size(&self.headers) + self.body.len()
+    }
+
+    /// The same without a content coding, within what `purse` allows, and without a body that the client does not
+    /// get.
+    pub(super) fn plain(mut self, method: &Method, purse: &Tap) -> Result<Told, Skip> {
+        if *method == Method::HEAD {
+            self.body = Bytes::new();
+            return Ok(self);
+        }
+        let coding = match self.headers.remove(CONTENT_ENCODING) {
+            None => Coding::Identity,
+            Some(name) => {
+                let name = name.to_str().map_err(|_| Skip::Coded)?;
+                Coding::parse(name).ok_or(Skip::Coded)?
+            }
+        };
+        if coding == Coding::Identity || self.body.is_empty() {
+            return Ok(self);
+        }
+        let limit = purse.left();
+        self.body = coding.decode(self.body, limit).map_err(|failure| {
+            use crate::domain::failure::Reason;
+            if failure.reason == Reason::BodyTooLarge {
+                Skip::Large
+            } else {
+                Skip::Coded
+            }
+        })?;
+        if purse.charge(self.body.len()) {
+            Ok(self)
+        } else {
+            Err(Skip::Large)
+        }
+    }
+
+    /// Reads the answer as one to a call of a side.
+    pub(super) fn read(self, side: Side, depth: u16) -> Heard {
+        if self.source == Source::Failure {
+            return Heard::Failure;
+        }
+        match side {
+            Side::Rest if self.status.is_server_error() => Heard::Failure,
+            Side::Rest => Heard::Rest(self),
+            Side::Rpc => match parse_response(&self.body, depth) {
+                Ok(response) => match response.reply {
+                    Reply::Error(error)
+                        if error.code == INTERNAL_ERROR && self.source == Source::Server =>
+                    {
+                        Heard::Failure
+                    }
+                    reply @ (Reply::Result(_) | Reply::Error(_)) => Heard::Rpc(reply),
+                },
+                Err(_) => Heard::Failure,
+            },
+        }
+    }
+}
+
+/// An answer that was read.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// To a REST call.
+    Rest(Told),
+    /// To an RPC call.
+    Rpc(Reply),
+    /// None: the server or the proxy has failed.
+    Failure,
+}
+
+impl Heard {
+    /// Whether there is an answer.
+    pub(super) fn run(&self) -> Run {
+        match self {
+            Heard::Rest(_) | Heard::Rpc(_) => Run::Answered,
+            Heard::Failure => Run::Failed,
+        }
+    }
+
+    /// The answer as it is compared.
+    pub(super) fn answer(&self) -> Option<Answer<'_>> {
+        match self {
+            Heard::Rest(told) => Some(Answer::Rest {
+                status: told.status.as_u16(),
+                headers: &told.headers,
+                body: &told.body,
+            }),
+            Heard::Rpc(Reply::Result(result)) => Some(Answer::Result(result)),
+            Heard::Rpc(Reply::Error(error)) => Some(Answer::Error {
+                code: error.code,
+                message: &error.message,
+                data: error.data.as_ref(),
+            }),
+            Heard::Failure => None,
+        }
+    }
+}
+
+/// About how many bytes headers take.
+pub(super) fn headers_size(headers: &HeaderMap) -> usize {
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| name.as_str().len() + value.len() + 32)
+        .sum()
+}
+
+/// Whether an answer has no end that could be waited for.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE);
+    kind.is_some_and(|kind| {
+        let essence = kind.as_bytes().split(|byte| *byte == b';').next();
+        essence.is_some_and(|essence| {
+            essence
+                .trim_ascii()
+                .eq_ignore_ascii_case(b"text/event-stream")
+        })
+    })
+}
