@@ -12,6 +12,7 @@ mod candidate;
 mod coding;
 mod cors;
 mod forward;
+mod guarded;
 mod headers;
 mod intake;
 mod local;

@@ -10,6 +10,7 @@ use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
+use super::guarded::Guarded;
 use super::worker::Patience;
 use super::{Installed, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
@@ -116,6 +117,7 @@ impl Record {
             rpc_method: self.rpc_method.clone(),
             route: self.route,
             client: self.client,
+            proof: self.proof,
             stage: self.stage,
             why: self.why,
             spared: self.spared.clone(),
@@ -192,6 +194,11 @@ impl Record {
     /// The stage, unless the proxy itself answers.
     pub(super) fn stage(&self) -> Option<Stage> {
         self.stage
+    }
+
+    /// Which rule chose the stage.
+    pub(super) fn why(&self) -> Why {
+        self.why
     }
 
     /// The HTTP method of the request.
@@ -393,7 +400,23 @@ impl Record {
     fn write_candidate(&mut self) {
         let route = self.installed.route_label(self.route);
         let dropped = self.dropped as u64;
-        self.worker.count(|shard| shard.dropped(route, dropped));
+        let way = self.stage.and_then(Stage::candidate);
+        let (ended, took) = (self.ended(), self.elapsed());
+        self.worker.count(|shard| {
+            shard.dropped(route, dropped);
+            if let Some(way) = way {
+                self.guarded(&[]).call(shard, way, ended, took);
+            }
+        });
+    }
+
+    /// The flags whose guards are told of the call.
+    fn guarded<'a>(&'a self, spared: &'a [usize]) -> Guarded<'a> {
+        Guarded {
+            installed: &self.installed,
+            why: self.why,
+            spared,
+        }
     }
 
     /// Tells of a call, in the metrics and in the log.
@@ -425,6 +448,11 @@ impl Record {
             );
             if self.dropped > 0 {
                 shard.dropped(labels.route, self.dropped as u64);
+            }
+            if let Some(way) = self.stage.and_then(Stage::control) {
+                let took = self.head.unwrap_or(total);
+                let guarded = self.guarded(&self.spared);
+                guarded.call(shard, way, (outcome, blame), took);
             }
         });
         if CallLine::is_wanted() {

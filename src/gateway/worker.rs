@@ -60,6 +60,8 @@ pub struct Installed {
 struct PlanLabels {
     routes: Vec<LabelId>,
     clients: Vec<LabelId>,
+    /// Of the flags, those that have a guard.
+    guards: Vec<Option<LabelId>>,
     unrouted: LabelId,
     other: LabelId,
 }
@@ -97,6 +99,12 @@ impl Installed {
                 .all()
                 .iter()
                 .map(|client| names.intern(&client.name))
+                .collect(),
+            guards: plan
+                .rollout
+                .flags
+                .iter()
+                .map(|flag| flag.guard.as_ref().map(|_| names.intern(&flag.name)))
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
@@ -151,6 +159,11 @@ impl Installed {
             .and_then(|index| self.labels.routes.get(index))
             .copied()
             .unwrap_or(self.labels.unrouted)
+    }
+
+    /// Under what the guard of a flag is told of calls, where it has one.
+    pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
+        self.labels.guards.get(flag).copied().flatten()
     }
 
     pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {

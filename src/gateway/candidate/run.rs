@@ -9,7 +9,7 @@ use super::told::{Heard, Told};
 use crate::domain::compare::{Called, Comparison, Run, Skip, Terms, Verdict, compare};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Stage, Way};
+use crate::domain::rollout::{Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::gateway::record::Record;
 use crate::gateway::{Installed, Worker};
@@ -40,6 +40,7 @@ struct Subject {
     client: Option<usize>,
     side: Side,
     stage: Stage,
+    why: Why,
 }
 
 impl Ready {
@@ -113,7 +114,16 @@ impl Subject {
             client: record.client(),
             side: record.side(),
             stage: record.stage()?,
+            why: record.why(),
         })
+    }
+
+    fn guarded(&self) -> Guarded<'_> {
+        Guarded {
+            installed: &self.installed,
+            why: self.why,
+            spared: &[],
+        }
     }
 
     fn plan(&self) -> &Plan {
@@ -207,7 +217,10 @@ impl Subject {
             stage: self.stage,
             verdict: verdict.as_str(),
         };
-        self.worker.count(|shard| shard.verdict(labels));
+        self.worker.count(|shard| {
+            shard.verdict(labels);
+            self.guarded().verdict(shard, verdict);
+        });
     }
 
     fn skipped(&self, skip: Skip) {

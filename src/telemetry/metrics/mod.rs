@@ -25,4 +25,4 @@ pub use labels::{CallLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use process::{FlagState, Process};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
-pub use shard::{Gauges, Shard, Snapshot, Timing};
+pub use shard::{Gauges, Shard, Snapshot, Timing, tallies};

@@ -6,10 +6,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, LabelId, VerdictLabels};
+use super::labels::{CallLabels, LabelId, Names, VerdictLabels};
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{Stage, Tallies, Tally};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -116,6 +116,11 @@ impl Shard {
             .observe(took);
     }
 
+    /// What the guard of a flag has been told.
+    pub fn tally(&mut self, flag: LabelId) -> &mut Tally {
+        self.counts.tallies.entry(flag).or_default()
+    }
+
     /// Counts a connection that was closed at once because as many as allowed were open.
     pub fn refused_connection(&mut self) {
         self.counts.refused_connections += 1;
@@ -160,6 +165,19 @@ impl Snapshot {
     }
 }
 
+/// What the guards of all workers have been told, by the names of their flags.
+#[must_use]
+pub fn tallies(names: &Names, snapshots: &[Snapshot]) -> Tallies {
+    let texts = names.texts();
+    let mut told = Tallies::new();
+    for (flag, tally) in snapshots.iter().flat_map(|snapshot| &snapshot.counts.tallies) {
+        if let Some(name) = texts.get(flag.index()) {
+            told.entry(name.to_string()).or_default().add(tally);
+        }
+    }
+    told
+}
+
 /// Everything that only rises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counts {
@@ -170,6 +188,8 @@ pub(super) struct Counts {
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
     pub(super) verdicts: HashMap<VerdictLabels, u64>,
+    /// By guarded flag.
+    pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
     pub(super) skipped: HashMap<(LabelId, Skip), u64, BuildHasherDefault<IdHasher>>,
     pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
@@ -187,6 +207,7 @@ impl Default for Counts {
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
             verdicts: HashMap::default(),
+            tallies: HashMap::default(),
             skipped: HashMap::default(),
             candidates: HashMap::default(),
             refused_connections: 0,
@@ -211,6 +232,9 @@ impl Counts {
         }
         for (route, members) in &other.dropped {
             *self.dropped.entry(*route).or_default() += members;
+        }
+        for (flag, tally) in &other.tallies {
+            self.tallies.entry(*flag).or_default().add(tally);
         }
         for (labels, count) in &other.verdicts {
             *self.verdicts.entry(*labels).or_default() += count;
