@@ -6,6 +6,7 @@ mod candidates;
 mod compare;
 mod cors;
 mod example;
+pub(super) mod guard;
 pub(super) mod identity;
 mod local;
 mod outcome;

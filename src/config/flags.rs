@@ -4,6 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::config::decode::guard;
 use crate::config::decode::identity::header_globs;
 use crate::config::decode::{SIDES, STAGES};
 use crate::config::kind::{name, percent, string, text, word};
@@ -48,7 +49,6 @@ fn decode(document: &Document) -> Result<Vec<RawFlag>, Problems> {
 }
 
 fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
-    table.later(&["guard", "ramp"]);
     let here = table.here();
     let name = table.require("name", name);
     let client = table.get_or("client", text, "*".to_owned());
@@ -58,6 +58,8 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
     let share = table.get_or("percent", percent, ALL);
     let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKeyWord::Out);
     let holdback = table.get_or("holdback", percent, 0);
+    let guard = table.table("guard", guard::guard);
+    let ramp = table.table("ramp", guard::ramp);
     let headers = match table.shape("header") {
         Shape::Absent => Some(Vec::new()),
         Shape::Table | Shape::Value => {
@@ -77,6 +79,8 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
         without_key: without_key?,
         holdback: holdback?,
         headers: headers?,
+        guard,
+        ramp,
         arming: Arming::Armed,
         text_hash: String::new(),
     };
@@ -104,6 +108,10 @@ fn text_hash(flag: &RawFlag) -> String {
         }));
         if flag.holdback.value > 0 {
             meaning.push(serde_json::json!({ "holdback": flag.holdback.value }));
+        }
+        if let Some(ramp) = &flag.ramp {
+            let steps: Vec<u32> = ramp.steps.iter().map(|step| step.value).collect();
+            meaning.push(serde_json::json!({ "ramp": steps }));
         }
     }
     let digest = Sha256::digest(meaning.to_string());

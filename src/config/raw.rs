@@ -5,6 +5,7 @@
 
 mod answers;
 mod compare;
+mod guard;
 mod identity;
 mod store;
 mod words;
@@ -27,6 +28,7 @@ use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
 pub use compare::RawCompare;
+pub use guard::{RawGuard, RawRamp};
 pub use identity::{
     RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
     RawTokenKeyFile, Secret,
@@ -333,6 +335,10 @@ pub struct RawFlag {
     pub without_key: Located<WithoutKeyWord>,
     /// `holdback`, in thousandths of a percent.
     pub holdback: Located<u32>,
+    /// `guard`
+    pub guard: Option<RawGuard>,
+    /// `ramp`
+    pub ramp: Option<RawRamp>,
     /// Whether its guard has taken it back. No file says so.
     pub arming: Arming,
     /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.

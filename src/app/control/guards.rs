@@ -6,9 +6,10 @@ use std::time::SystemTime;
 
 use super::changes::Made;
 use super::{Control, over};
-use crate::domain::rollout::guard::{Guard, Mode, Ruling, Watch};
 use crate::domain::rollout::standing::{Change, FlagStanding};
-use crate::domain::rollout::{Arming, At, Flag, RampState, Step, Summed, Tallies, Tally};
+use crate::domain::rollout::{
+    Arming, At, Flag, Guard, Mode, RampState, Ruling, Step, Summed, Tally, Watch,
+};
 use crate::server::admin::Asked;
 use crate::telemetry::clock::millis;
 

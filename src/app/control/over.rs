@@ -42,7 +42,7 @@ fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
         // A ramp that has not begun is at its first step.
         let step = stands.ramp.map_or(0, |ramp| ramp.step);
         let share = ramp.steps.get(step).or(ramp.steps.last());
-        flag.percent.value = share.copied().unwrap_or(flag.percent.value);
+        flag.percent.value = share.map_or(flag.percent.value, |share| share.value);
     }
 }
 

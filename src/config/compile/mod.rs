@@ -7,6 +7,7 @@
 mod candidates;
 mod compare;
 mod cors;
+pub(super) mod guard;
 mod identity;
 mod local;
 mod rollout;

@@ -2,7 +2,7 @@
 
 use http::HeaderName;
 
-use crate::config::compile::{identity, upstreams};
+use crate::config::compile::{guard, identity, upstreams};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawFlag, RawHeaderGlob};
 use crate::domain::rollout::{
@@ -63,6 +63,10 @@ struct Ground<'g> {
 
 impl Ground<'_> {
     fn flag(&self, raw: &RawFlag, problems: &mut Vec<Problem>) -> Flag {
+        let guard = raw
+            .guard
+            .as_ref()
+            .map(|guard| guard::guard(guard, problems));
         let flag = Flag {
             name: raw.name.value.clone(),
             client: Glob::new(&*raw.client.value),
@@ -73,6 +77,11 @@ impl Ground<'_> {
             percent: percent(&raw.percent, problems),
             without_key: raw.without_key.value.into(),
             holdback: percent(&raw.holdback, problems),
+            ramp: raw
+                .ramp
+                .as_ref()
+                .and_then(|ramp| guard::ramp(ramp, guard.as_ref(), problems)),
+            guard,
             arming: raw.arming,
         };
         for fault in flag.faults(self.clients, &self.routes, self.upstreams) {

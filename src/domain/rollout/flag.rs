@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::HeaderName;
 
-use super::{Bucket, Call, Glob, Stage};
+use super::{Bucket, Call, Glob, Guard, Ramp, Stage};
 use crate::domain::side::Side;
 
 /// A rule that gives (client, route, side) a stage.
@@ -28,6 +28,10 @@ pub struct Flag {
     pub without_key: WithoutKey,
     /// The share of callers that is left out whatever the percentage, for the guard to compare with.
     pub holdback: Percent,
+    /// What takes it back where the new way is worse.
+    pub guard: Option<Guard>,
+    /// What raises its percentage.
+    pub ramp: Option<Ramp>,
     /// Whether it is in force.
     pub arming: Arming,
 }

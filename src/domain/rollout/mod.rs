@@ -4,17 +4,23 @@
 //! made it. Laws: flags are tried in order and the first match wins; a bucket depends on nothing but the
 //! flag's name and the caller's key; raising a percentage never moves a caller out.
 
+mod at;
 mod bucket;
 mod client;
 mod decide;
 mod fault;
 mod flag;
 mod glob;
+mod guard;
 mod identify;
+mod ramp;
 pub mod standing;
+mod summed;
+mod tally;
 
 use super::side::Side;
 
+pub use at::At;
 pub use bucket::{Bucket, bucket};
 pub use client::{
     Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
@@ -23,7 +29,14 @@ pub use decide::{Call, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;
+pub use guard::{
+    Against, Breach, Fast, Guard, Limit, Limits, Mode, Pace, Quantile, Ratio, Ruling, Share, Trip,
+    Unclear, Watch,
+};
 pub use identify::{Clients, Evidence, Identity};
+pub use ramp::{Ramp, RampFault, RampState, Step};
+pub use summed::{Reporter, Summed, Tallies};
+pub use tally::{ArmTally, Fate, Latency, Tally};
 
 /// What happens to a call.
 #[derive(

@@ -19,6 +19,8 @@ fn flag(name: &str, stage: Stage) -> Flag {
         without_key: WithoutKey::Out,
         headers: Vec::new(),
         holdback: Percent::NONE,
+        guard: None,
+        ramp: None,
         arming: Arming::Armed,
     }
 }

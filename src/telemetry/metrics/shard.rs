@@ -170,7 +170,10 @@ impl Snapshot {
 pub fn tallies(names: &Names, snapshots: &[Snapshot]) -> Tallies {
     let texts = names.texts();
     let mut told = Tallies::new();
-    for (flag, tally) in snapshots.iter().flat_map(|snapshot| &snapshot.counts.tallies) {
+    for (flag, tally) in snapshots
+        .iter()
+        .flat_map(|snapshot| &snapshot.counts.tallies)
+    {
         if let Some(name) = texts.get(flag.index()) {
             told.entry(name.to_string()).or_default().add(tally);
         }

@@ -22,6 +22,8 @@ fn process() -> Process {
             without_key: WithoutKey::Out,
             headers: Vec::new(),
             holdback: Percent::NONE,
+            guard: None,
+            ramp: None,
             arming: Arming::Armed,
         })
     };

@@ -115,6 +115,8 @@ fn any_flag() -> impl Strategy<Value = RawFlag> {
             without_key: located(without_key, "flag[0].without_key"),
             headers: Vec::new(),
             holdback: located(0, "flag[0].holdback"),
+            guard: None,
+            ramp: None,
             arming: Arming::Armed,
             text_hash: String::new(),
         },
