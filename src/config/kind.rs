@@ -251,6 +251,22 @@ pub(super) fn percent(found: Found<'_>) -> Result<u32, Wrong> {
     })
 }
 
+/// A number of at most so many decimal places, times ten to the power of them. It is exact: what `f64` makes of 0.02
+/// never matters.
+pub(super) fn decimal(found: Found<'_>, places: usize) -> Option<u32> {
+    let text = match found.text() {
+        Some(_) => found.untyped().map(str::to_owned),
+        None => number_text(found.value),
+    }?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > places {
+        return None;
+    }
+    format!("{whole}{fraction:0<places$}").parse().ok()
+}
+
 /// One of a closed set of words; `later` are words of a later version.
 pub(super) fn word<T: Copy>(
     known: &'static [(&'static str, T)],

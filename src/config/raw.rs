@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod guard;
 mod words;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use guard::{RawGuard, RawRamp};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, StageWord, UnroutedWord,
     WithoutKeyWord,

@@ -5,6 +5,11 @@
 //! nothing that the raw half can say makes it panic.
 
 mod cors;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the flags file refuses these keys until they act")
+)]
+pub(super) mod guard;
 mod local;
 mod rollout;
 mod routes;

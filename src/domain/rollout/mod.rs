@@ -4,21 +4,32 @@
 //! made it. Laws: flags are tried in order and the first match wins; a bucket depends on nothing but the
 //! flag's name and the caller's key; raising a percentage never moves a caller out.
 
+mod at;
 mod bucket;
 mod client;
 mod decide;
 mod fault;
 mod flag;
 mod glob;
+mod guard;
+mod ramp;
+mod tally;
 
 use super::side::Side;
 
+pub use at::At;
 pub use bucket::{Bucket, bucket};
 pub use client::{Caller, Client, Clients, Digest, KeySource, Matcher, OTHER};
 pub use decide::{Decision, Defaults, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Flag, Percent, WithoutKey};
 pub use glob::Glob;
+pub use guard::{
+    Against, Breach, Fast, Guard, Limit, Limits, Mode, Pace, Quantile, Ratio, Ruling, Share, Trip,
+    Unclear, Watch,
+};
+pub use ramp::{Ramp, RampFault, RampState, Step};
+pub use tally::{Arm, ArmTally, Fate, Latency, Tally};
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,44 @@
+//! `guard` and `ramp` of a flag.
+
+use std::time::Duration;
+
+use crate::config::problem::{Located, Place};
+use crate::domain::rollout::{Fast, Mode, Ratio, Share};
+
+/// `guard` of a flag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawGuard {
+    /// Where the table begins.
+    pub place: Place,
+    /// `flag[3].guard`
+    pub key: String,
+    /// `window`: from ten seconds to a day.
+    pub window: Located<Duration>,
+    /// `min_calls`: at least ten.
+    pub min_calls: Located<u64>,
+    /// `failure_delta`; none where it is off.
+    pub failure_delta: Located<Option<Share>>,
+    /// `refused_delta`; none where it is off.
+    pub refused_delta: Located<Option<Share>>,
+    /// `latency_ratio`; none where it is off.
+    pub latency_ratio: Located<Option<Ratio>>,
+    /// `mismatch`; none where it is off.
+    pub mismatch: Located<Option<Share>>,
+    /// `fast`; none where it is off.
+    pub fast: Option<Fast>,
+    /// `dry_run`
+    pub mode: Located<Mode>,
+}
+
+/// `ramp` of a flag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawRamp {
+    /// Where the table begins.
+    pub place: Place,
+    /// `flag[3].ramp`
+    pub key: String,
+    /// `steps`, in thousandths of a percent: not yet compared with each other.
+    pub steps: Vec<Located<u32>>,
+    /// `every`: not zero.
+    pub every: Located<Duration>,
+}

@@ -1,0 +1,167 @@
+//! What the guard remembers of the last few calls, to see at once that the new way is broken.
+//!
+//! Marks are sums at past moments; between any of them and now lies a span of calls. A span shows a broken way where
+//! most of the new way's calls failed in it and those of the old way, over the same time, did not. If both fail, the
+//! server behind both is down, and going back would help nobody.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{Rate, excess};
+use super::looks::number;
+use super::{Fast, Share};
+use crate::domain::rollout::{ArmTally, At, Tally};
+
+/// Marks that are kept. When there are too many, every second one of the older half goes.
+const MOST: usize = 32;
+/// How far back a span may reach.
+const OLDEST: Duration = Duration::from_secs(3600);
+/// By how much the new way must be worse for sure. Where both fail, chance alone makes a difference of some points.
+const MARGIN: f64 = 0.25;
+/// See [`super::bounds`]; each of the two rates is off by chance in one of 3,000 spans at most.
+const EVIDENCE: f64 = 8.0;
+
+/// Calls of one way so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Calls {
+    pub(super) calls: u64,
+    pub(super) failed: u64,
+    pub(super) refused: u64,
+}
+
+impl Calls {
+    fn of(arm: &ArmTally) -> Calls {
+        Calls {
+            calls: arm.calls,
+            failed: arm.failed,
+            refused: arm.refused,
+        }
+    }
+
+    fn add(&mut self, arm: &ArmTally) {
+        self.calls = self.calls.saturating_add(arm.calls);
+        self.failed = self.failed.saturating_add(arm.failed);
+        self.refused = self.refused.saturating_add(arm.refused);
+    }
+
+    fn since(self, earlier: Calls) -> Calls {
+        Calls {
+            calls: self.calls.saturating_sub(earlier.calls),
+            failed: self.failed.saturating_sub(earlier.failed),
+            refused: self.refused.saturating_sub(earlier.refused),
+        }
+    }
+}
+
+/// The sums at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Mark {
+    at: At,
+    new: Calls,
+    old: Calls,
+}
+
+/// The marks, oldest first, and the sums as they are now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Marks {
+    past: VecDeque<Mark>,
+    now: Mark,
+}
+
+/// A span in which most calls of the new way failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) new: Calls,
+    pub(super) old: Calls,
+    pub(super) took: Duration,
+}
+
+/// What the last calls look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glimpse {
+    /// Most are served, or there are too few to tell.
+    Fine,
+    /// Most fail, and so do those of the old way.
+    Alike,
+    /// Most fail, and on the old way they do not.
+    Broken(Span),
+}
+
+impl Marks {
+    /// Adds what was counted since the last time.
+    pub(super) fn push(&mut self, at: At, delta: &Tally) {
+        if delta.new.calls > 0 || self.past.is_empty() {
+            self.past.push_back(self.now);
+        }
+        self.now.at = at;
+        self.now.new.add(&delta.new);
+        self.now.old.add(&delta.old);
+        if self.past.len() > MOST {
+            let mut place = 0;
+            self.past.retain(|_| {
+                place += 1;
+                place > MOST / 2 || place % 2 == 0
+            });
+        }
+        let old = |mark: &Mark| at.since(mark.at) > OLDEST;
+        while self.past.front().is_some_and(old) {
+            self.past.pop_front();
+        }
+    }
+
+    /// A beginning at a moment, without calls.
+    pub(super) fn begin(at: At) -> Marks {
+        Marks {
+            past: VecDeque::new(),
+            now: Mark {
+                at,
+                ..Mark::default()
+            },
+        }
+    }
+
+    /// No mark may lie in the future.
+    pub(super) fn step_back(&mut self, to: At) {
+        self.now.at = to;
+        for mark in &mut self.past {
+            mark.at = mark.at.min(to);
+        }
+    }
+
+    /// What the last calls look like by one kind of failure, the old way being what it was over the same spans, or
+    /// `reference` where that is given.
+    pub(super) fn glimpse(
+        &self,
+        fast: &Fast,
+        of: impl Fn(&Calls) -> u64,
+        reference: Option<&ArmTally>,
+    ) -> Glimpse {
+        let mut glimpse = Glimpse::Fine;
+        for mark in self.past.iter().rev() {
+            let new = self.now.new.since(mark.new);
+            if !mostly(&new, of(&new), fast) {
+                continue;
+            }
+            let old = reference.map_or_else(|| self.now.old.since(mark.old), Calls::of);
+            let rates = [&new, &old].map(|calls| Rate::of(number(of(calls)), number(calls.calls)));
+            if excess(rates[0], rates[1], EVIDENCE) > MARGIN {
+                let took = self.now.at.since(mark.at);
+                return Glimpse::Broken(Span { new, old, took });
+            }
+            if rates[1].share > MARGIN {
+                glimpse = Glimpse::Alike;
+            }
+        }
+        glimpse
+    }
+}
+
+/// Whether so many of the calls failed that nobody would wait for a window.
+fn mostly(new: &Calls, bad: u64, fast: &Fast) -> bool {
+    let all = bad == new.calls && bad >= fast.in_row;
+    let Share(share) = fast.share;
+    let most = u128::from(bad) * 1_000_000 >= u128::from(new.calls) * u128::from(share);
+    all || (new.calls >= fast.calls && most)
+}

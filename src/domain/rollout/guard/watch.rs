@@ -1,0 +1,498 @@
+//! The memory of one guard: what it saw, what it suspects, what it ruled.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{Rate, around, excess};
+use super::looks::{Compared, Counts, Look, Looks, PARTS, Slice, number};
+use super::ruling::{Against, Breach, Limit, Pace, Quantile, Ruling, Trip, Unclear};
+use super::sudden::{Calls, Glimpse, Marks, Span};
+use super::{Guard, Ratio, Share};
+use crate::domain::rollout::{ArmTally, At, Latency, Tally};
+
+/// How unlikely it must be that chance alone puts a rate beyond its bound: `exp(-8)`, one in 3,000, for each of the
+/// two rates, and the limit lies between them and what is observed.
+const EVIDENCE: f64 = 8.0;
+/// Slices in a row that must find the same fault: what is over within seconds is no reason to go back.
+const IN_A_ROW: u8 = 3;
+/// Observations in a row that must find the new way broken.
+const BROKEN_IN_A_ROW: u8 = 2;
+/// Windows of the old way that are kept for the time when it is no longer called.
+const KEPT: usize = 10;
+/// So many times the least calls of the new way, without one of the old: nobody is on the old way any more. Chance
+/// does that once in 20,000 times where 2 % are held back.
+const GONE: u64 = 5;
+/// A share of failures at which a way is down.
+const DOWN: f64 = 0.25;
+/// A difference of latencies that nobody feels, whatever its ratio: rewriting costs time as well.
+const UNFELT: Duration = Duration::from_millis(5);
+
+/// The memory of one guard. It is kept on disk, so that a restart forgets nothing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Watch {
+    seen: Option<Seen>,
+    slice: Slice,
+    looks: Looks,
+    marks: Marks,
+    earlier: VecDeque<ArmTally>,
+    /// New calls since the last one of the old way.
+    alone: u64,
+    /// For each limit, in how many slices in a row it was exceeded.
+    suspicion: [u8; Limit::ALL.len()],
+    broken: u8,
+    standing: Option<Ruling>,
+}
+
+/// The last observation, and the first since the watch began or lost sight.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Seen {
+    since: At,
+    at: At,
+    tally: Tally,
+}
+
+/// A breach, and the calls that show it.
+struct Found {
+    breach: Breach,
+    new_calls: f64,
+    old_calls: f64,
+    windows: u32,
+    against: Against,
+}
+
+impl Watch {
+    /// A watch that has seen nothing.
+    #[must_use]
+    pub fn new() -> Watch {
+        Watch::default()
+    }
+
+    /// The trip, if there was one.
+    #[must_use]
+    pub const fn trip(&self) -> Option<&Trip> {
+        match &self.standing {
+            Some(Ruling::Trip(trip)) => Some(trip),
+            Some(Ruling::Content | Ruling::Inconclusive(_)) | None => None,
+        }
+    }
+
+    /// What a person does after a trip: the watch begins anew. Only what it knows of the old way stays.
+    pub fn rearm(&mut self) {
+        let earlier = std::mem::take(&mut self.earlier);
+        *self = Watch {
+            earlier,
+            ..Watch::default()
+        };
+    }
+
+    /// Takes what the flag has counted so far, over all workers and replicas, and rules. To be called about each
+    /// second. A sum that falls, a clock that steps back and a gap of more than a window are survived: what is unclear
+    /// about the time between two observations is left out. After a trip it says the same until [`Watch::rearm`].
+    pub fn observe(&mut self, guard: &Guard, at: At, cumulative: &Tally) -> Ruling {
+        let glimpse = match self.take(guard, at, cumulative) {
+            Some(delta) => {
+                self.slice.tally.add(&delta);
+                self.marks.push(at, &delta);
+                self.alone = match delta.old.calls {
+                    0 => self.alone.saturating_add(delta.new.calls),
+                    _ => 0,
+                };
+                self.glimpse(guard)
+            }
+            None => None,
+        };
+        if at.since(self.slice.from) >= slice_of(guard) {
+            self.complete_slice(guard, at);
+        }
+        if let Some(trip) = self.trip() {
+            return Ruling::Trip(trip.clone());
+        }
+        match glimpse {
+            Some((limit, Glimpse::Broken(span))) => {
+                self.broken = self.broken.saturating_add(1);
+                if self.broken < BROKEN_IN_A_ROW {
+                    return Ruling::Inconclusive(Unclear::Suspect(limit));
+                }
+                let trip = self.fast_trip(guard, at, (limit, span));
+                return self.standing.insert(Ruling::Trip(trip)).clone();
+            }
+            Some((_, Glimpse::Alike)) => {
+                self.broken = 0;
+                return Ruling::Inconclusive(Unclear::BothFail);
+            }
+            Some((_, Glimpse::Fine)) | None => self.broken = 0,
+        }
+        let young = Ruling::Inconclusive(Unclear::Young);
+        self.standing.clone().unwrap_or(young)
+    }
+
+    /// What was counted since the last observation, if that can be told.
+    fn take(&mut self, guard: &Guard, at: At, cumulative: &Tally) -> Option<Tally> {
+        let seen = self.seen.get_or_insert_with(|| Seen {
+            since: at,
+            at,
+            tally: cumulative.clone(),
+        });
+        let lost_sight = at.since(seen.at) > guard.window;
+        if lost_sight || self.slice == Slice::default() {
+            seen.since = at;
+            self.slice = Slice {
+                from: at,
+                tally: Tally::default(),
+            };
+            self.looks = Looks::default();
+            self.marks = Marks::begin(at);
+            self.suspicion = [0; Limit::ALL.len()];
+            if self
+                .standing
+                .as_ref()
+                .is_some_and(|ruling| !matches!(ruling, Ruling::Trip(_)))
+            {
+                self.standing = None;
+            }
+        }
+        if at < seen.at {
+            seen.since = seen.since.min(at);
+            self.slice.from = self.slice.from.min(at);
+            self.looks.step_back(at);
+            self.marks.step_back(at);
+        }
+        seen.at = at;
+        let usable = !lost_sight && !cumulative.fell_below(&seen.tally);
+        let delta = usable.then(|| cumulative.since(&seen.tally));
+        seen.tally.clone_from(cumulative);
+        delta
+    }
+
+    /// The way's last calls, by the first limit that they seem to be beyond.
+    fn glimpse(&self, guard: &Guard) -> Option<(Limit, Glimpse)> {
+        let fast = guard.fast.as_ref()?;
+        let reference = self.reference(guard);
+        let failures = guard.limits.failure_delta.map(|_| {
+            let glimpse = self
+                .marks
+                .glimpse(fast, |calls| calls.failed, reference.as_ref());
+            (Limit::Failures, glimpse)
+        });
+        let refusals = guard.limits.refused_delta.map(|_| {
+            let glimpse = self
+                .marks
+                .glimpse(fast, |calls| calls.refused, reference.as_ref());
+            (Limit::Refusals, glimpse)
+        });
+        let told = failures.into_iter().chain(refusals);
+        let rank = |glimpse: &Glimpse| match glimpse {
+            Glimpse::Broken(_) => 0,
+            Glimpse::Alike => 1,
+            Glimpse::Fine => 2,
+        };
+        told.min_by_key(|(_, glimpse)| rank(glimpse))
+    }
+
+    /// The old way's earlier windows, where it is no longer called.
+    fn reference(&self, guard: &Guard) -> Option<ArmTally> {
+        let here = self.looks.old_calls() > 0 || self.slice.tally.old.calls > 0;
+        let gone = !here && self.alone >= guard.min_calls.saturating_mul(GONE);
+        if !gone || self.earlier.is_empty() {
+            return None;
+        }
+        let mut sum = ArmTally::default();
+        self.earlier.iter().for_each(|window| sum.add(window));
+        Some(sum)
+    }
+
+    fn complete_slice(&mut self, guard: &Guard, at: At) {
+        let next = Slice {
+            from: at,
+            tally: Tally::default(),
+        };
+        let slice = std::mem::replace(&mut self.slice, next);
+        // A slice is over a little late, for observations come each second only: one slice more or less is none.
+        let window = guard.window + slice_of(guard);
+        let oldest = at.millis().saturating_sub(millis(window));
+        if let Some(old) = self.looks.push(slice, At::from_millis(oldest)) {
+            self.keep(guard, old);
+        }
+        if self.trip().is_none() {
+            self.standing = Some(self.rule(guard, at));
+        }
+    }
+
+    /// Keeps a window of the old way for the time when it is no longer called.
+    fn keep(&mut self, guard: &Guard, window: ArmTally) {
+        if window.calls < guard.min_calls {
+            return;
+        }
+        if self.earlier.len() >= KEPT {
+            self.earlier.pop_front();
+        }
+        self.earlier.push_back(window);
+    }
+
+    /// Rules at the end of a slice.
+    fn rule(&mut self, guard: &Guard, at: At) -> Ruling {
+        let reference = self.reference(guard);
+        let window = self.looks.window();
+        let found = self.found(guard, &window, reference.as_ref());
+        for (times, found) in self.suspicion.iter_mut().zip(&found) {
+            *times = found.as_ref().map_or(0, |_| times.saturating_add(1));
+        }
+        let told = self.suspicion.iter().zip(&found);
+        let told = told.filter_map(|(times, found)| Some((*times, found.as_ref()?)));
+        // The one that was found for longest; the first among equals.
+        match told.rev().max_by_key(|(times, _)| *times) {
+            Some((IN_A_ROW.., found)) => Ruling::Trip(self.slow_trip(guard, at, found)),
+            Some((_, found)) => Ruling::Inconclusive(Unclear::Suspect(found.breach.limit())),
+            None => match self.unclear(guard, (at, &window), reference.as_ref()) {
+                Some(why) => Ruling::Inconclusive(why),
+                None => Ruling::Content,
+            },
+        }
+    }
+
+    /// Unclear a window without a breach says nothing.
+    fn unclear(
+        &self,
+        guard: &Guard,
+        (at, window): (At, &Tally),
+        reference: Option<&ArmTally>,
+    ) -> Option<Unclear> {
+        let of = guard.min_calls;
+        let since = self.seen.as_ref().map_or(at, |seen| seen.since);
+        let calls = window.new.calls;
+        if at.since(since) < guard.window {
+            return Some(Unclear::Young);
+        }
+        if calls < of {
+            return Some(Unclear::FewNew { calls, of });
+        }
+        let failed = |arm: &ArmTally| Rate::of(number(arm.failed), number(arm.calls)).share;
+        if failed(&window.new) >= DOWN && failed(&window.old) >= DOWN {
+            return Some(Unclear::BothFail);
+        }
+        match window.old.calls {
+            _ if reference.is_some() => None,
+            0 => Some(Unclear::NoOld),
+            calls if calls < of => Some(Unclear::FewOld { calls, of }),
+            _ => None,
+        }
+    }
+
+    /// For each limit, whether it is exceeded for sure.
+    fn found(
+        &self,
+        guard: &Guard,
+        window: &Tally,
+        reference: Option<&ArmTally>,
+    ) -> [Option<Found>; Limit::ALL.len()] {
+        let looks = self.looks.all();
+        let against = Comparison {
+            least: number(guard.min_calls),
+            looks: &looks,
+            reference,
+        };
+        let limits = &guard.limits;
+        Limit::ALL.map(|limit| match limit {
+            Limit::Failures => {
+                let limit = limits.failure_delta?;
+                let breach = |new, old| Breach::Failures { new, old, limit };
+                against.rates(limit, |calls| calls.failed, breach)
+            }
+            Limit::Refusals => {
+                let limit = limits.refused_delta?;
+                let breach = |new, old| Breach::Refusals { new, old, limit };
+                against.rates(limit, |calls| calls.refused, breach)
+            }
+            Limit::Latency => against.latency(limits.latency_ratio?, window),
+            Limit::Mismatches => against.mismatches(limits.mismatch?),
+        })
+    }
+
+    fn slow_trip(&self, guard: &Guard, at: At, found: &Found) -> Trip {
+        let since = self.seen.as_ref().map_or(at, |seen| seen.since);
+        let begun = match found.windows {
+            1 => self.looks.from().unwrap_or(since),
+            _ => since,
+        };
+        Trip {
+            at,
+            breach: found.breach,
+            pace: Pace::Slow,
+            new_calls: whole(found.new_calls),
+            old_calls: whole(found.old_calls),
+            span: at.since(begun).min(
+                guard
+                    .window
+                    .saturating_mul(found.windows + found.windows / 10),
+            ),
+            against: found.against,
+            mode: guard.mode,
+        }
+    }
+
+    fn fast_trip(&self, guard: &Guard, at: At, (limit, span): (Limit, Span)) -> Trip {
+        let share =
+            |bad: u64, calls: &Calls| Share::near(Rate::of(number(bad), number(calls.calls)).share);
+        let allowed = |limit: Option<Share>| limit.unwrap_or_default();
+        let (new, old) = (&span.new, &span.old);
+        let breach = if limit == Limit::Refusals {
+            Breach::Refusals {
+                new: share(new.refused, new),
+                old: share(old.refused, old),
+                limit: allowed(guard.limits.refused_delta),
+            }
+        } else {
+            Breach::Failures {
+                new: share(new.failed, new),
+                old: share(old.failed, old),
+                limit: allowed(guard.limits.failure_delta),
+            }
+        };
+        let against = match self.reference(guard) {
+            Some(_) => Against::Earlier,
+            None => Against::SameTime,
+        };
+        Trip {
+            at,
+            breach,
+            pace: Pace::Fast,
+            new_calls: new.calls,
+            old_calls: old.calls,
+            span: span.took,
+            against,
+            mode: guard.mode,
+        }
+    }
+}
+
+/// What the new way is compared with.
+struct Comparison<'c> {
+    least: f64,
+    looks: &'c [Look],
+    reference: Option<&'c ArmTally>,
+}
+
+impl Comparison<'_> {
+    /// The shortest look in which a share is too high.
+    fn rates(
+        &self,
+        limit: Share,
+        of: impl Fn(&Counts) -> f64,
+        breach: impl Fn(Share, Share) -> Breach,
+    ) -> Option<Found> {
+        let sides = |compared: &Compared| match self.reference {
+            None => (compared.rates(&of), compared.old_calls),
+            Some(earlier) => {
+                let counts = Counts {
+                    calls: number(earlier.calls),
+                    failed: number(earlier.failed),
+                    refused: number(earlier.refused),
+                };
+                let new = Rate::of(of(&compared.alone), compared.alone.calls);
+                ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
+            }
+        };
+        self.looks.iter().find_map(|look| {
+            let ((new, old), old_calls) = sides(&look.whole);
+            let enough = new.calls >= self.least && old_calls >= self.least;
+            let ((young, young_old), _) = sides(&look.young);
+            let lasts = young.share - young_old.share > limit.get() / 2.0;
+            let shown = enough && lasts && new.share - old.share > limit.get();
+            (shown && excess(new, old, EVIDENCE) > limit.get()).then(|| Found {
+                breach: breach(Share::near(new.share), Share::near(old.share)),
+                new_calls: new.calls,
+                old_calls,
+                windows: look.windows,
+                against: match self.reference {
+                    Some(_) => Against::Earlier,
+                    None => Against::SameTime,
+                },
+            })
+        })
+    }
+
+    /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer
+    /// times latency changes for everybody.
+    fn latency(&self, limit: Ratio, window: &Tally) -> Option<Found> {
+        let new = &window.new.latency;
+        let (old, against) = match self.reference {
+            Some(earlier) => (&earlier.latency, Against::Earlier),
+            None => (&window.old.latency, Against::SameTime),
+        };
+        let (new_calls, old_calls) = (number(new.count()), number(old.count()));
+        if new_calls < self.least || old_calls < self.least {
+            return None;
+        }
+        let mut quantiles = [Quantile::P95, Quantile::Median].into_iter();
+        let breach = quantiles.find_map(|quantile| slower(quantile, limit, (new, old)))?;
+        Some(Found {
+            breach,
+            new_calls,
+            old_calls,
+            windows: 1,
+            against,
+        })
+    }
+
+    /// The shortest look in which too many answers differ. There is no least number: the bound says all.
+    fn mismatches(&self, limit: Share) -> Option<Found> {
+        self.looks.iter().find_map(|look| {
+            let share = Rate::of(look.whole.mismatched, look.whole.answers);
+            let young = Rate::of(look.young.mismatched, look.young.answers);
+            let shown = young.share > limit.get() / 2.0 && share.share > limit.get();
+            (shown && share.lower(EVIDENCE) > limit.get()).then(|| Found {
+                breach: Breach::Mismatches {
+                    share: Share::near(share.share),
+                    limit,
+                },
+                new_calls: share.calls,
+                old_calls: 0.0,
+                windows: look.windows,
+                against: Against::SameTime,
+            })
+        })
+    }
+}
+
+/// A quantile that is for sure more than so many times as long. The bounds are joined as those of rates are, on a scale
+/// of ratios.
+fn slower(quantile: Quantile, limit: Ratio, (new, old): (&Latency, &Latency)) -> Option<Breach> {
+    let share = quantile.share();
+    let log = |time: Duration| time.max(Duration::from_micros(1)).as_secs_f64().ln();
+    let (long, usual) = (new.quantile(share)?, old.quantile(share)?);
+    let beyond = log(long) - log(usual) - limit.get().ln();
+    if beyond <= 0.0 || long.saturating_sub(usual) <= UNFELT {
+        return None;
+    }
+    let (lower, _) = around(share, number(new.count()), EVIDENCE);
+    let (_, upper) = around(share, number(old.count()), EVIDENCE);
+    let (least, most) = (new.quantile(lower)?, old.quantile(upper?)?);
+    let off = (log(long) - log(least)).hypot(log(most) - log(usual));
+    (beyond > off).then_some(Breach::Latency {
+        quantile,
+        new: long,
+        old: usual,
+        limit,
+    })
+}
+
+fn slice_of(guard: &Guard) -> Duration {
+    let parts = u32::try_from(PARTS).unwrap_or(1);
+    (guard.window / parts).max(Duration::from_millis(1))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A sum of counts as a count again.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of counts is whole and not negative"
+)]
+fn whole(calls: f64) -> u64 {
+    calls.round() as u64
+}

@@ -1,0 +1,61 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn calls() -> impl Strategy<Value = Vec<(Arm, Fate, u64)>> {
+    let arm = prop_oneof![Just(Arm::New), Just(Arm::Old)];
+    let fate = prop_oneof![Just(Fate::Served), Just(Fate::Refused), Just(Fate::Failed)];
+    prop::collection::vec((arm, fate, 0u64..100_000), 0..60)
+}
+
+fn tally(calls: &[(Arm, Fate, u64)]) -> Tally {
+    let mut tally = Tally::default();
+    for (arm, fate, millis) in calls {
+        tally.count(*arm, *fate, Duration::from_millis(*millis));
+    }
+    tally
+}
+
+#[test]
+fn the_text_of_a_tally_is_a_format_between_replicas() {
+    let mut tally = tally(&[
+        (Arm::New, Fate::Served, 12),
+        (Arm::New, Fate::Failed, 30_000),
+        (Arm::Old, Fate::Refused, 1),
+    ]);
+    tally.count_match();
+    tally.count_mismatch();
+    assert_eq!(
+        serde_json::to_string(&tally).unwrap(),
+        r#"{"new":{"calls":2,"refused":0,"failed":1,"latency":[[18,1]]},"old":{"calls":1,"refused":1,"failed":0,"latency":[]},"compared":2,"mismatched":1}"#
+    );
+}
+
+#[test]
+fn a_bucket_that_there_is_not_is_refused() {
+    let text = r#"{"calls":1,"refused":0,"failed":0,"latency":[[200,1]]}"#;
+    let error = serde_json::from_str::<ArmTally>(text).unwrap_err();
+    assert!(error.to_string().starts_with("there is no bucket 200"));
+}
+
+proptest! {
+    #[test]
+    fn it_does_not_matter_which_worker_counted(calls in calls(), split in 0usize..60) {
+        let (first, second) = calls.split_at(split.min(calls.len()));
+        let mut sum = tally(second);
+        sum.add(&tally(first));
+        prop_assert_eq!(sum, tally(&calls));
+    }
+
+    #[test]
+    fn what_came_since_is_what_was_counted_since(before in calls(), after in calls()) {
+        let earlier = tally(&before);
+        let mut later = earlier.clone();
+        later.add(&tally(&after));
+        prop_assert_eq!(later.since(&earlier), tally(&after));
+        prop_assert!(!later.fell_below(&earlier));
+        prop_assert_eq!(earlier.since(&later), Tally::default());
+    }
+}
