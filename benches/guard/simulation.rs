@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dualgauge::domain::rollout::{
-    At, Fate, Guard, Limits, Percent, Ramp, RampState, Ratio, Ruling, Share, Step, Tally, Trip,
-    Watch, Way,
+    Way, At, Fate, Guard, Limits, Percent, Ramp, RampState, Ratio, Ruling, Share, Step, Tally,
+    Trip, Watch,
 };
 
 /// Seconds of a minute, an hour and a day.
@@ -63,7 +63,7 @@ pub struct Manner {
 }
 
 /// What both ways are like when nothing is wrong: the new one is a little slower, for it rewrites.
-pub fn healthy(arm: Way, second: u64) -> Manner {
+pub fn healthy(way: Way, second: u64) -> Manner {
     let busy = tide(second);
     Manner {
         failed: 0.003,
@@ -265,7 +265,7 @@ fn strict() -> Guard {
 /// The healthy manner, with a change of the new way from the moment on at which faults begin.
 const ONSET: u64 = 20 * MINUTE;
 
-fn changed(arm: Way, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
+fn changed(way: Way, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
     let mut manner = healthy(arm, second);
     if arm == Way::New && second >= from {
         change(&mut manner);
