@@ -1,8 +1,8 @@
 //! Who calls: every source of identity over real sockets, what is proved before what is said.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use dualgauge::telemetry::clock::whole_unix_seconds as now;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -98,11 +98,14 @@ impl Scene {
         };
         format!("{} {}", word("client="), word("proof="))
     }
-}
 
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap().as_secs()
+    /// How many tokens proved nothing, by what was wrong with them.
+    fn unverified(&self) -> BTreeMap<String, f64> {
+        let metrics = self.proxy.metrics();
+        let mut all = metrics.table("dualgauge_unverified_tokens_total", &["reason"]);
+        all.retain(|_, count| *count > 0.0);
+        all
+    }
 }
 
 fn token(secret: &str, change: Value) -> String {
@@ -201,14 +204,6 @@ fn a_token_that_proves_nothing_is_counted_and_refuses_nobody() {
         call("agents/get", r#"{"id":"2"}"#)
     );
     scene.proxy.rest("POST", "/rpc", &credential, &batch);
-    let counted = || {
-        let mut all = scene
-            .proxy
-            .metrics()
-            .table("dualgauge_unverified_tokens_total", &["reason"]);
-        all.retain(|_, count| *count > 0.0);
-        all
-    };
     let expected = [
         ("signature", 3.0),
         ("expired", 2.0),
@@ -218,7 +213,7 @@ fn a_token_that_proves_nothing_is_counted_and_refuses_nobody() {
     let expected: BTreeMap<String, f64> = expected
         .map(|(reason, count)| (reason.to_owned(), count))
         .into();
-    becomes(counted, &expected);
+    becomes(|| scene.unverified(), &expected);
     let stopped = scene.proxy.stop();
     for (_, credential, _) in &rows {
         assert!(!stopped.log.contains(credential.split(' ').nth(1).unwrap()));

@@ -122,7 +122,7 @@ fn a_verified_certificate_names_its_client() {
     assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 2, "{answer}");
     let line = scene.proxy.log_line(&["path=/b "]);
     assert!(line.contains("client=phones proof=authenticated"), "{line}");
-    let request = scene.rest.request();
+    let request = scene.rest.requests().remove(0);
     let mut fields = request.head.fields.iter();
     let forwarded = fields.find(|(name, _)| name.eq_ignore_ascii_case("forwarded"));
     let expected = "for=127.0.0.1;host=\"proxy.example\";proto=https";

@@ -45,11 +45,14 @@ fn a_network_is_written_with_its_own_address() {
     );
 }
 
+/// The peer, what it sends, and the caller.
+type Row<'r> = (&'r str, &'r [(&'static str, &'r str)], &'r str);
+
 #[test]
 fn the_caller_is_the_right_most_address_that_is_not_trusted() {
     let hops = hops(&["10.0.0.0/8", "2001:db8::/32"]);
     let xff = "x-forwarded-for";
-    let rows: [(&str, &[(&'static str, &str)], &str); 17] = [
+    let rows: [Row<'_>; 17] = [
         ("10.0.0.1", &[], "10.0.0.1"),
         ("10.0.0.1", &[(xff, "192.0.2.1")], "192.0.2.1"),
         (

@@ -156,7 +156,29 @@ fn what_is_proved_comes_before_what_is_said() {
         (address(), "by-address", Some("192.0.2.7"), Proof::Declared),
         (agent(), "by-agent", None, Proof::Declared),
         (none(), OTHER, None, Proof::None),
-        // What proves nothing is not there.
+    ];
+    are_named(&rows);
+}
+
+type Row<'r> = (Shown, &'r str, Option<&'r str>, Proof);
+
+fn are_named(rows: &[Row<'_>]) {
+    let clients = clients();
+    for (shown, name, key, proof) in rows {
+        let expected = ((*name).to_owned(), key.map(str::to_owned), *proof);
+        assert_eq!(shown.named(&clients), expected, "{shown:?}");
+    }
+}
+
+#[test]
+fn what_proves_nothing_is_not_there() {
+    let none = Shown::default;
+    let said = || {
+        none()
+            .with("x-client-id", "ios-9")
+            .with("x-device-id", "d1")
+    };
+    let rows = [
         (
             said().with("x-api-key", "guess"),
             "by-header",
@@ -197,11 +219,7 @@ fn what_is_proved_comes_before_what_is_said() {
             Proof::Declared,
         ),
     ];
-    let clients = clients();
-    for (shown, name, key, proof) in rows {
-        let expected = (name.to_owned(), key.map(str::to_owned), proof);
-        assert_eq!(shown.named(&clients), expected, "{shown:?}");
-    }
+    are_named(&rows);
 }
 
 #[test]
