@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dualgauge::domain::rollout::{
-    Way, At, Fate, Guard, Limits, Percent, Ramp, RampState, Ratio, Ruling, Share, Step, Tally,
-    Trip, Watch,
+    At, Fate, Guard, Limits, Percent, Ramp, RampState, Ratio, Ruling, Share, Step, Tally, Trip,
+    Watch, Way,
 };
 
 /// Seconds of a minute, an hour and a day.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::rollout::{Way, ArmTally, At, Fate, Tally};
+use crate::domain::rollout::{ArmTally, At, Fate, Tally, Way};
 
 mod laws;
 
