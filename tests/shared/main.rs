@@ -14,6 +14,7 @@ mod server;
 
 use std::cell::Cell;
 use std::error::Error;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -347,13 +348,13 @@ async fn reports_of_all_processes_are_told_and_folded_in_one_step() {
     let (mut one, mut other) = (server.store().await, server.store().await);
     let (gone, here) = (report("a", "gone", 5), report("a", "here", 7));
     let own = report("b/\"é", "here", 6);
-    assert_eq!(one.exchange(&gone).await.unwrap().reports, [gone.clone()]);
+    assert_eq!(one.exchange(&gone).await.unwrap().reports, from_ref(&gone));
     one.exchange(&here).await.unwrap();
     let told = other.exchange(&own).await.unwrap();
     assert_eq!(told.archive, Versioned::default());
     assert_eq!(told.reports, [own.clone(), gone.clone(), here.clone()]);
 
-    other.fold(0, "[5]", &[gone.clone()]).await.unwrap();
+    other.fold(0, "[5]", from_ref(&gone)).await.unwrap();
     let Err(CommitError::Conflict(archive)) = one.fold(0, "[5]", &[gone]).await else {
         panic!("somebody was first");
     };
