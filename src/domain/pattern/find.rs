@@ -29,7 +29,7 @@ impl Found {
     pub(super) fn of(pattern: &ObjectPattern, object: &Json) -> Option<Found> {
         /// Few patterns have more members, and growing a list costs more than some room that stays empty.
         const USUAL: usize = 16;
-        if pattern.rest.is_some() {
+        if !pattern.is_walkable() {
             return None;
         }
         let mut found = Found {
@@ -52,7 +52,7 @@ impl Found {
         while let Some(index) = pattern.next_known(next, walk)? {
             next = index + 1;
             let place = match &pattern.members[index].1 {
-                Pattern::Object(inner) if inner.rest.is_none() => {
+                Pattern::Object(inner) if inner.is_walkable() => {
                     let inside = self.places.len();
                     let mut inner_walk = walk.inside()?;
                     self.walk(inner, &mut inner_walk)?;
@@ -82,6 +82,11 @@ impl Found {
 }
 
 impl ObjectPattern {
+    /// Whether a value that has only names of the pattern, each once, can be read without another look at its names.
+    fn is_walkable(&self) -> bool {
+        self.rest.is_none() && !self.has_twins
+    }
+
     /// Goes to the value of the next member and tells which it is, if there is one: mostly it is this.
     #[inline]
     fn next_known(&self, mostly: usize, walk: &mut Walk<'_>) -> Option<Option<usize>> {

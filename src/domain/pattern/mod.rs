@@ -30,7 +30,7 @@ pub use text::{Texts, Words};
 pub use tree::Tree;
 pub use value::Presence;
 
-use crate::domain::json::{Json, encode};
+use crate::domain::json::{Json, encode, same_ignoring_case};
 
 /// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct ObjectPattern<H = Slot> {
     pub foreign: Vec<String>,
     /// The names in turn as JSON spells them, each between a comma and its colon.
     keys: Vec<Box<[u8]>>,
+    /// Whether two of the names differ only in letter case, so that no value may have both.
+    has_twins: bool,
 }
 
 impl<H> ObjectPattern<H> {
@@ -73,8 +75,13 @@ impl<H> ObjectPattern<H> {
             key.push(b':');
             key.into()
         });
+        let twins = members.iter().enumerate().any(|(index, (name, _))| {
+            let mut before = members[..index].iter();
+            before.any(|(known, _)| same_ignoring_case(known, name))
+        });
         ObjectPattern {
             keys: keys.collect(),
+            has_twins: twins,
             members,
             rest,
             foreign: Vec::new(),
