@@ -135,6 +135,7 @@ impl PiecesWriter {
     }
 
     /// Where writing has come to.
+    #[inline]
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.open.len())
@@ -146,6 +147,7 @@ impl PiecesWriter {
     }
 
     /// Carries a part of a text that its owner keeps.
+    #[inline]
     pub fn share(&mut self, text: &Bytes, part: Range<usize>) {
         if part.len() < COPY_BELOW {
             self.copy(&text[part]);

@@ -199,7 +199,7 @@ pub fn rest_to_rpc(
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
-            let texts = method.write(&writing)?.pop();
+            let texts = method.write(&writing)?.last();
             texts.unwrap_or_default().into_owned()
         }
     };

@@ -240,7 +240,7 @@ impl<'t> Subject<'t> {
             Side::Rpc => {
                 let call = &self.route.rpc_call;
                 let method = words(twist, &call.method);
-                let method = method.write(&writing)?.pop();
+                let method = method.write(&writing)?.last();
                 let params = pattern(twist, &call.params);
                 let mut out = PiecesWriter::with_capacity(64);
                 let written = params.write(&writing, &mut out)?;

@@ -74,20 +74,17 @@ impl Twist<'_> {
             return self.instead();
         }
         let members = object.members.iter();
-        let mut changed = ObjectPattern {
-            members: members
-                .map(|(name, member)| (name.clone(), self.pattern(member)))
-                .collect(),
-            rest: object.rest.clone(),
-            foreign: object.foreign.clone(),
-        };
-        if let (Some(rest), Raw::Value(value)) = (&object.rest, &self.raw)
-            && self.hits(rest)
+        let members = members.map(|(name, member)| (name.clone(), self.pattern(member)));
+        let mut members: Vec<_> = members.collect();
+        let mut rest = object.rest.clone();
+        if let (Some(hole), Raw::Value(value)) = (&object.rest, &self.raw)
+            && self.hits(hole)
         {
-            changed.rest = None;
-            let member = (STRANGER.to_owned(), Pattern::Literal(value.clone()));
-            changed.members.push(member);
+            rest = None;
+            members.push((STRANGER.to_owned(), Pattern::Literal(value.clone())));
         }
+        let mut changed = ObjectPattern::new(members, rest);
+        changed.foreign.clone_from(&object.foreign);
         Pattern::Object(changed)
     }
 

@@ -49,7 +49,7 @@ fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
 
 /// Whether there is no quote, backslash or control character.
 #[inline]
-pub(super) fn all_plain(text: &[u8]) -> bool {
+pub(in crate::domain) fn all_plain(text: &[u8]) -> bool {
     // What is left behind the last whole step is looked at together with what comes before it.
     if let Some(last) = text.last_chunk::<8>() {
         let words = text.as_chunks::<8>().0.iter().chain([last]);

@@ -23,10 +23,12 @@ use bytes::Bytes;
 
 use crate::domain::pieces::Pieces;
 
+pub(in crate::domain) use blocks::all_plain;
 pub use fault::{Fault, FaultKind};
 pub use open::{Member, OpenFault};
 pub use scan::{Found, is_integer, is_number, scan_array, scan_object, scan_value};
 pub use skip::{Elements, elements};
+pub(in crate::domain) use skip::{Spelling, Walk};
 pub use string::{LoneSurrogate, decode, encode};
 pub(in crate::domain) use tree::{Branch, Spelled, Tree};
 pub use twins::same_ignoring_case;

@@ -66,7 +66,11 @@ pub fn is_number(text: &[u8]) -> bool {
 /// Whether `text` is a JSON number without fraction and exponent, whole.
 #[must_use]
 pub fn is_integer(text: &[u8]) -> bool {
-    is_number(text) && !text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+    match text.strip_prefix(b"-").unwrap_or(text) {
+        b"0" => true,
+        [b'1'..=b'9', digits @ ..] => digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 fn scan<'a>(

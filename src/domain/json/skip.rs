@@ -12,55 +12,114 @@ use super::blocks::{Block, Bracket, bracket, plain_length};
 
 /// A member of a valid object, as places in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::domain) struct Place {
     /// The name, without its quotes, escapes untouched.
-    pub(super) name: Range<usize>,
+    pub(in crate::domain) name: Range<usize>,
     /// Whether the name is spelled with escapes.
-    pub(super) spelling: Spelling,
+    pub(in crate::domain) spelling: Spelling,
     /// The value, without white space around it.
-    pub(super) value: Range<usize>,
+    pub(in crate::domain) value: Range<usize>,
 }
 
 /// How the inside of a string is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(in crate::domain) enum Spelling {
     /// As the text that it is.
     Plain,
     /// With escapes.
     Escaped,
 }
 
-/// The members of a valid object, in order; none where the text is no object.
+/// A walk through the members of a valid object, in order; there are none where the text is no object.
 #[derive(Debug, Clone)]
-pub(super) struct Places<'a> {
+pub(in crate::domain) struct Walk<'a> {
     text: &'a [u8],
-    /// Behind the opening bracket, or behind a value.
+    /// Behind the opening bracket, at a value, or behind one.
     at: usize,
 }
 
 /// The members of a valid object.
 #[inline]
-pub(super) fn members(text: &[u8]) -> Places<'_> {
-    Places {
+pub(super) fn members(text: &[u8]) -> Walk<'_> {
+    Walk {
         text,
         at: inside(text, b'{'),
     }
 }
 
-impl Iterator for Places<'_> {
+impl<'a> Walk<'a> {
+    /// A walk through the object that begins at `at`, if one does.
+    #[inline]
+    pub(in crate::domain) fn of(text: &'a [u8], at: usize) -> Option<Walk<'a>> {
+        (text.get(at) == Some(&b'{')).then_some(Walk { text, at: at + 1 })
+    }
+
+    /// A walk through the object that is the value which this walk is at, if it is one.
+    #[inline]
+    pub(in crate::domain) fn inside(&self) -> Option<Walk<'a>> {
+        Walk::of(self.text, self.at)
+    }
+
+    /// Goes to the value of the next member if that begins with these bytes: a name and its colon, as JSON spells them.
+    #[inline(always)]
+    pub(in crate::domain) fn takes(&mut self, key: &[u8]) -> bool {
+        let Some(open) = next_item(self.text, self.at) else {
+            return false;
+        };
+        let takes = self.text[open..].starts_with(key);
+        if takes {
+            self.at = skip_white(self.text, open + key.len());
+        }
+        takes
+    }
+
+    /// Goes to the value of the next member, and tells the inside of its name.
+    #[inline(always)]
+    pub(in crate::domain) fn name(&mut self) -> Option<(&'a [u8], Spelling)> {
+        let (name, spelling) = self.step()?;
+        Some((&self.text[name], spelling))
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Option<(Range<usize>, Spelling)> {
+        let open = next_item(self.text, self.at)?;
+        let (end, spelling) = skip_string(self.text, open);
+        let colon = skip_white(self.text, end);
+        self.at = skip_white(self.text, colon + 1);
+        Some((open + 1..end.saturating_sub(1).max(open + 1), spelling))
+    }
+
+    /// Goes behind the value, and tells its place.
+    #[inline(always)]
+    pub(in crate::domain) fn value(&mut self) -> Range<usize> {
+        self.value_to(skip_value(self.text, self.at))
+    }
+
+    /// Goes behind the value, an object that another walk has come through.
+    #[inline]
+    pub(in crate::domain) fn value_of(&mut self, through: &Walk<'a>) -> Range<usize> {
+        let bracket = skip_white(self.text, through.at);
+        self.value_to((bracket + 1).min(self.text.len()))
+    }
+
+    #[inline(always)]
+    fn value_to(&mut self, end: usize) -> Range<usize> {
+        let start = self.at.min(end);
+        self.at = end;
+        start..end
+    }
+}
+
+impl Iterator for Walk<'_> {
     type Item = Place;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Place> {
-        let open = next_item(self.text, self.at)?;
-        let (end, spelling) = skip_string(self.text, open);
-        let colon = skip_white(self.text, end);
-        let start = skip_white(self.text, colon + 1);
-        self.at = skip_value(self.text, start);
+        let (name, spelling) = self.step()?;
         Some(Place {
-            name: open + 1..end.saturating_sub(1).max(open + 1),
+            name,
             spelling,
-            value: start.min(self.at)..self.at,
+            value: self.value(),
         })
     }
 }
@@ -184,7 +243,7 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
 /// The end of the object or array that starts at `at`.
 fn skip_nested(text: &[u8], mut at: usize) -> usize {
     /// Many values are this small; a larger one is worth the setting up of blocks.
-    const NEAR: usize = 64;
+    const NEAR: usize = 24;
     let near = at.saturating_add(NEAR);
     let mut depth = 0_usize;
     while at < near

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
-
 use super::blocks::{all_plain, plain_length};
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
@@ -23,7 +21,7 @@ pub struct LoneSurrogate;
 /// ```
 pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
     let text = std::str::from_utf8(inner).map_err(|_| LoneSurrogate)?;
-    if memchr(b'\\', inner).is_none() {
+    if all_plain(inner) {
         return Ok(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());

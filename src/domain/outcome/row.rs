@@ -182,13 +182,15 @@ impl Row {
         let mut reading = self.reading(depth);
         match (&self.rpc, reply) {
             (RpcReplyPattern::Result(pattern), Reply::Result(result)) => {
-                if self.tool == ToolResult::Succeeded && says_failure(result) {
+                let read = pattern.read(Some(result), &mut reading);
+                // A result whose members are all named has no such member.
+                let names_all = read.is_ok() && reading.dropped == 0 && has_no_rest(pattern);
+                if self.tool == ToolResult::Succeeded && !names_all && says_failure(result) {
                     return Err(Misfit::new(
                         "result/isError",
                         "the row says nothing of failure",
                     ));
                 }
-                let read = pattern.read(Some(result), &mut reading);
                 read.map_err(|misfit| misfit.within("result"))?;
             }
             (
@@ -287,7 +289,7 @@ impl Row {
                 None => (None, Pieces::default()),
             },
             BodyPattern::Text(words) => {
-                let text = words.write(&writing)?.pop().unwrap_or_default();
+                let text = words.write(&writing)?.last().unwrap_or_default();
                 let body = bytes::Bytes::from(text.into_owned()).into();
                 (Some("text/plain; charset=utf-8"), body)
             }
@@ -377,6 +379,10 @@ pub(super) fn says_failure(result: &Json) -> bool {
     result
         .member(IS_ERROR)
         .is_some_and(|says| says.as_bytes() == b"true")
+}
+
+fn has_no_rest(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::Object(object) if object.rest.is_none())
 }
 
 /// Whether an answer with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).

@@ -196,9 +196,8 @@ fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
         _ => Vec::new(),
     };
     ObjectPattern {
-        members,
-        rest,
         foreign,
+        ..ObjectPattern::new(members, rest)
     }
 }
 
@@ -322,15 +321,19 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
         }
         Pattern::Text(text) => Pattern::Text(loosened_text(text, dice)),
         Pattern::Object(object) => {
-            let mut near = object.clone();
-            near.members.retain(|_| dice.below(5) > 0);
-            for (_, member) in &mut near.members {
+            let mut members = object.members.clone();
+            members.retain(|_| dice.below(5) > 0);
+            for (_, member) in &mut members {
                 *member = loosened(member, dice);
             }
-            if dice.below(4) == 0 {
-                near.rest = Some(rest(dice, Shape::Object));
-            }
-            Pattern::Object(near)
+            let others = match dice.below(4) {
+                0 => Some(rest(dice, Shape::Object)),
+                _ => object.rest.clone(),
+            };
+            Pattern::Object(ObjectPattern {
+                foreign: object.foreign.clone(),
+                ..ObjectPattern::new(members, others)
+            })
         }
         Pattern::List(list) => {
             let mut near = list.clone();

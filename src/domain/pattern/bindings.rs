@@ -156,6 +156,7 @@ impl Reading {
     }
 
     /// Binds a hole; one that is bound already must have the same value.
+    #[inline(always)]
     pub(in crate::domain) fn bind(&mut self, slot: &Slot, value: Bound) -> Result<(), Misfit> {
         let Some(hole) = slot.binds() else {
             return Ok(());
@@ -166,13 +167,17 @@ impl Reading {
         })
     }
 
+    #[inline(always)]
     pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
-        let before = self.bindings.get(hole);
-        if matches!(before, Bound::Unbound) {
-            self.bindings.set(hole, value);
-            return Ok(());
+        match self.bindings.values.get_mut(hole) {
+            Some(unbound @ Bound::Unbound) => {
+                *unbound = value;
+                Ok(())
+            }
+            Some(before) if before.same(&value) => Ok(()),
+            Some(_) => Err(()),
+            None => Ok(()),
         }
-        if before.same(&value) { Ok(()) } else { Err(()) }
     }
 }
 
@@ -255,6 +260,7 @@ impl<'s> Writing<'s> {
     }
 
     /// The value of a hole: of this element, or of what is around it.
+    #[inline]
     pub(super) fn hole(&self, hole: usize) -> &'s Bound {
         match (self.scope.bindings.get(hole), self.outer) {
             (Bound::Unbound, Some(outer)) => outer.hole(hole),

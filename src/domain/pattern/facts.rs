@@ -123,11 +123,7 @@ impl Facts {
         }
         let rest = object.rest.as_ref();
         let rest = rest.map(|rest| self.slot(side, rest, (Place::Rest, depth)));
-        Ok(ObjectPattern {
-            members,
-            rest: rest.transpose()?,
-            foreign: Vec::new(),
-        })
+        Ok(ObjectPattern::new(members, rest.transpose()?))
     }
 
     fn list(

@@ -8,6 +8,7 @@
 mod bindings;
 mod compare;
 mod facts;
+mod find;
 mod mention;
 mod read;
 mod resolve;
@@ -25,11 +26,11 @@ pub use compare::{
 pub use mention::{Codec, Mention, PatternError, Said, Token, Way, as_key, parse_mention, tokens};
 pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
 pub use resolve::{Fact, Facts, Place, Resolver};
-pub use text::Words;
+pub use text::{Texts, Words};
 pub use tree::Tree;
 pub use value::Presence;
 
-use crate::domain::json::Json;
+use crate::domain::json::{Json, encode, same_ignoring_case};
 
 /// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +58,36 @@ pub struct ObjectPattern<H = Slot> {
     pub rest: Option<H>,
     /// Names that only siblings of this pattern know: a value that bears one is not its.
     pub foreign: Vec<String>,
+    /// The names in turn as JSON spells them, each between a comma and its colon.
+    keys: Vec<Box<[u8]>>,
+    /// Whether two of the names differ only in letter case, so that no value may have both.
+    has_twins: bool,
 }
 
 impl<H> ObjectPattern<H> {
+    /// An object with these members, and others that the hole takes.
+    #[must_use]
+    pub fn new(members: Vec<(String, Pattern<H>)>, rest: Option<H>) -> ObjectPattern<H> {
+        let keys = members.iter().map(|(name, _)| {
+            let mut key = Vec::with_capacity(name.len() + 4);
+            key.push(b',');
+            encode(name, &mut key);
+            key.push(b':');
+            key.into()
+        });
+        let twins = members.iter().enumerate().any(|(index, (name, _))| {
+            let mut before = members[..index].iter();
+            before.any(|(known, _)| same_ignoring_case(known, name))
+        });
+        ObjectPattern {
+            keys: keys.collect(),
+            has_twins: twins,
+            members,
+            rest,
+            foreign: Vec::new(),
+        }
+    }
+
     /// `{}`, which fits the empty object only.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Reading: a value against a pattern, into bindings.
 
+use super::find::Found;
 use super::{
     Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Reading,
     Strangers,
@@ -12,27 +13,32 @@ impl Pattern {
     /// # Errors
     /// [`Misfit`] names the place below the value, what is wrong there and what is allowed.
     pub fn read(&self, value: Option<&Json>, reading: &mut Reading) -> Result<(), Misfit> {
-        let Some(value) = value else {
-            return self.read_absent(reading);
-        };
+        match value {
+            Some(value) => self.take(value.clone(), reading),
+            None => self.read_absent(reading),
+        }
+    }
+
+    /// Reads a value that is given away.
+    fn take(&self, value: Json, reading: &mut Reading) -> Result<(), Misfit> {
         match self {
-            Pattern::Literal(literal) if literal.same(value) => Ok(()),
+            Pattern::Literal(literal) if literal.same(&value) => Ok(()),
             Pattern::Literal(literal) => Err(Misfit::here(format!(
                 "it must be `{}`",
                 String::from_utf8_lossy(literal.as_bytes())
             ))),
             Pattern::Hole(slot) => {
-                let bound = slot.read_json(Some(value), reading.depth);
+                let bound = slot.take_json(value, reading.depth);
                 reading.bind(slot, bound.map_err(Misfit::here)?)
             }
             Pattern::Text(text) => match value.text() {
                 Some(Ok(decoded)) => text.read(&decoded, reading),
                 Some(Err(fault)) => Err(Misfit::here(fault)),
-                None => Err(kind_is(value, "a string")),
+                None => Err(kind_is(&value, "a string")),
             },
-            Pattern::Object(object) => object.read(value, reading),
-            Pattern::List(list) => list.read(value, reading),
-            Pattern::Each(each) => each.read(value, reading),
+            Pattern::Object(object) => object.read(&value, reading),
+            Pattern::List(list) => list.read(&value, reading),
+            Pattern::Each(each) => each.read(&value, reading),
         }
     }
 
@@ -71,6 +77,34 @@ impl ObjectPattern {
             let object = value.clone();
             return reading.bind(rest, members(object, None));
         }
+        match Found::of(self, value) {
+            Some(found) => self.read_found(value, (&found, 0), reading),
+            None => self.read_opened(value, reading),
+        }
+    }
+
+    /// Reads the members of an object that have been found, from a place on.
+    fn read_found(
+        &self,
+        whole: &Json,
+        (found, first): (&Found, usize),
+        reading: &mut Reading,
+    ) -> Result<(), Misfit> {
+        for ((name, pattern), place) in self.members.iter().zip(found.from(first)) {
+            let read = match (pattern, place.inside) {
+                _ if place.value.is_empty() => pattern.read_absent(reading),
+                (Pattern::Object(object), Some(inside)) => {
+                    object.read_found(whole, (found, inside), reading)
+                }
+                _ => pattern.take(whole.piece(place.value.clone()), reading),
+            };
+            read.map_err(|misfit| misfit.within(name))?;
+        }
+        Ok(())
+    }
+
+    /// Reads an object whose names have to be looked at.
+    fn read_opened(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
         let found = value.open()?;
         let mut picked = Vec::new();
         // Members mostly come in the order of the pattern, so the search goes on where it stopped.
@@ -110,8 +144,10 @@ impl ObjectPattern {
             if next.len() == 0 {
                 next = found.iter();
             }
-            let inner = member.map(|member| value.piece(member.value.clone()));
-            let read = pattern.read(inner.as_ref(), reading);
+            let read = match member {
+                Some(member) => pattern.take(value.piece(member.value.clone()), reading),
+                None => pattern.read_absent(reading),
+            };
             read.map_err(|misfit| misfit.within(name))?;
         }
         match &self.rest {

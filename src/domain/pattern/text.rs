@@ -20,6 +20,60 @@ pub enum Words<H = Slot> {
     Mixed(TextPattern<H>),
 }
 
+/// The texts that are written: none, one, or one for each element of a list.
+#[derive(Debug)]
+pub enum Texts<'t> {
+    /// None.
+    None,
+    /// One, which needs no list.
+    One(Cow<'t, str>),
+    /// Any number.
+    Many(Vec<Cow<'t, str>>),
+}
+
+impl<'t> Texts<'t> {
+    /// The last one.
+    #[must_use]
+    pub fn last(self) -> Option<Cow<'t, str>> {
+        match self {
+            Texts::None => None,
+            Texts::One(text) => Some(text),
+            Texts::Many(mut texts) => texts.pop(),
+        }
+    }
+
+    /// The same, kept by nobody else.
+    pub(super) fn into_owned<'o>(self) -> Texts<'o> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Texts::None => Texts::None,
+            Texts::One(text) => Texts::One(owned(text)),
+            Texts::Many(texts) => Texts::Many(texts.into_iter().map(owned).collect()),
+        }
+    }
+}
+
+impl<'t> From<Option<Cow<'t, str>>> for Texts<'t> {
+    fn from(text: Option<Cow<'t, str>>) -> Self {
+        text.map_or(Texts::None, Texts::One)
+    }
+}
+
+impl<'t> IntoIterator for Texts<'t> {
+    type Item = Cow<'t, str>;
+    type IntoIter =
+        std::iter::Chain<std::option::IntoIter<Cow<'t, str>>, std::vec::IntoIter<Cow<'t, str>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (one, many) = match self {
+            Texts::None => (None, Vec::new()),
+            Texts::One(text) => (Some(text), Vec::new()),
+            Texts::Many(texts) => (None, texts),
+        };
+        one.into_iter().chain(many)
+    }
+}
+
 impl Words<Mention> {
     /// The pattern that a text spells.
     ///
@@ -101,13 +155,13 @@ impl Words {
     ///
     /// # Errors
     /// [`Misfit`] tells which value has no text here.
-    pub fn write<'w>(&'w self, writing: &Writing<'w>) -> Result<Vec<Cow<'w, str>>, Misfit> {
+    pub fn write<'w>(&'w self, writing: &Writing<'w>) -> Result<Texts<'w>, Misfit> {
         match self {
-            Words::Literal(literal) => Ok(vec![Cow::Borrowed(literal)]),
+            Words::Literal(literal) => Ok(Texts::One(Cow::Borrowed(literal))),
             Words::Hole(slot) => slot
-                .texts(slot.bound(writing))
+                .texts(writing)
                 .map_err(|what| Misfit::new(&slot.name, what)),
-            Words::Mixed(text) => Ok(text.write(writing)?.map(Cow::Owned).into_iter().collect()),
+            Words::Mixed(text) => Ok(text.write(writing)?.map(Cow::Owned).into()),
         }
     }
 }

@@ -120,17 +120,13 @@ pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<Mentio
 }
 
 fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, PatternError> {
-    let mut object = ObjectPattern {
-        members: Vec::with_capacity(members.len()),
-        rest: None,
-        foreign: Vec::new(),
-    };
+    let mut known: Vec<(String, Pattern<Mention>)> = Vec::with_capacity(members.len());
+    let mut others = None;
     for (name, member) in members {
         let under = |error: PatternError| error.under_member(name);
         if name == REST {
-            object.rest = Some(rest(member).map_err(under)?);
-        } else if let Some((twin, _)) = object
-            .members
+            others = Some(rest(member).map_err(under)?);
+        } else if let Some((twin, _)) = known
             .iter()
             .find(|(known, _)| same_ignoring_case(known, name))
         {
@@ -138,12 +134,10 @@ fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, Pa
                 format!("`{twin}` differs from it only in letter case, so no value could be read");
             return Err(PatternError::new(what).under_member(name));
         } else {
-            object
-                .members
-                .push((name.clone(), member.pattern().map_err(under)?));
+            known.push((name.clone(), member.pattern().map_err(under)?));
         }
     }
-    Ok(object)
+    Ok(ObjectPattern::new(known, others))
 }
 
 /// The hole of the members that are not named.

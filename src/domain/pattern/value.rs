@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot};
-use crate::domain::json::{Json, Kind, decode, encode, is_integer, is_number, kind_of};
+use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot, Texts};
+use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
 use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
@@ -21,6 +21,7 @@ impl Scalar {
 
     /// Whether a text is a value of this type.
     #[must_use]
+    #[inline]
     pub fn accepts(&self, text: &str) -> bool {
         match self {
             Scalar::String => true,
@@ -48,10 +49,27 @@ impl Scalar {
         Ok(())
     }
 
+    /// Reads the array of values that texts stand for.
+    fn read_list<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<Bound, String> {
+        /// Most lists are this short.
+        const USUAL: usize = 32;
+        let mut out = Vec::with_capacity(USUAL);
+        out.push(b'[');
+        for text in texts {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            self.read(text, &mut out)?;
+        }
+        out.push(b']');
+        Ok(Bound::Value(Json::written(out)))
+    }
+
     /// The text that a JSON value stands for.
     ///
     /// # Errors
     /// What the value should have been.
+    #[inline]
     pub fn write<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, str>, String> {
         let kind = kind_of(value);
         let right = match self {
@@ -85,13 +103,19 @@ impl Scalar {
     pub fn check(&self, value: &[u8]) -> Result<(), String> {
         // Most values are strings, any text of which will do; one that is no text cannot be written anew.
         match (self, kind_of(value)) {
-            (Scalar::String, Kind::String) if !value.contains(&b'\\') => Ok(()),
+            (Scalar::String, Kind::String) if is_plain(value) => Ok(()),
             (Scalar::Integer, Kind::Number) if is_integer(value) => Ok(()),
             (Scalar::Number, Kind::Number) => Ok(()),
             (Scalar::Boolean, Kind::Boolean) => Ok(()),
             _ => self.write(value).map(drop),
         }
     }
+}
+
+/// Whether a string of JSON is spelled without escapes.
+#[inline]
+fn is_plain(quoted: &[u8]) -> bool {
+    all_plain(quoted.get(1..quoted.len() - 1).unwrap_or_default())
 }
 
 /// The start of a caller's text, for messages.
@@ -124,16 +148,24 @@ impl Slot {
     /// # Errors
     /// What the value should have been.
     pub fn read_json(&self, value: Option<&Json>, depth: u16) -> Result<Bound, String> {
+        match value {
+            Some(value) => self.take_json(value.clone(), depth),
+            None => self.read_absent(),
+        }
+    }
+
+    /// Reads a value of JSON that is given away.
+    #[inline(always)]
+    pub(super) fn take_json(&self, value: Json, depth: u16) -> Result<Bound, String> {
         if self.binds().is_none() {
             return Ok(Bound::Absent);
         }
-        let nothing = self.null == Null::Absent;
-        let Some(value) = value.filter(|value| !(nothing && value.kind() == Kind::Null)) else {
+        if self.null == Null::Absent && value.kind() == Kind::Null {
             return self.read_absent();
-        };
+        }
         let value = match self.codec {
-            Codec::Plain | Codec::Percent => value.clone(),
-            Codec::Json => inside(value, depth)?,
+            Codec::Plain | Codec::Percent => value,
+            Codec::Json => inside(&value, depth)?,
         };
         self.shape.check(&value)?;
         Ok(Bound::Value(value))
@@ -188,10 +220,12 @@ impl Slot {
 
     fn plain_text(&self, text: &str) -> Result<Bound, String> {
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
-        // A buffer that is just full is shared as it is.
-        let quotes = match scalar {
-            Scalar::String | Scalar::Enum(_) => 2,
-            Scalar::Integer | Scalar::Number | Scalar::Boolean => 0,
+        // A buffer that is just full is shared as it is, and these need none.
+        let quotes = match (scalar, text) {
+            (Scalar::Boolean, "true") => return Ok(Bound::Value(Json::literal("true"))),
+            (Scalar::Boolean, "false") => return Ok(Bound::Value(Json::literal("false"))),
+            (Scalar::String | Scalar::Enum(_), _) => 2,
+            (Scalar::Integer | Scalar::Number | Scalar::Boolean, _) => 0,
         };
         let mut out = Vec::with_capacity(text.len() + quotes);
         scalar.read(text, &mut out)?;
@@ -207,46 +241,32 @@ impl Slot {
         if self.binds().is_none() {
             return Ok(Bound::Absent);
         }
-        let (scalar, list) = match (&self.shape, texts) {
-            (_, []) => return self.read_absent(),
+        match (&self.shape, texts) {
+            (_, []) => self.read_absent(),
             (Shape::Repeated(scalar), texts) if self.codec == Codec::Plain => {
-                (scalar, texts.to_vec())
+                scalar.read_list(texts.iter().copied())
             }
-            (_, [_, _, ..]) => return Err("it is given more than once".into()),
-            (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => {
-                if text.is_empty() && self.is_required() {
-                    return Err("it must not be empty".into());
-                }
-                let list = if text.is_empty() {
-                    Vec::new()
-                } else {
-                    text.split(',').collect()
-                };
-                (scalar, list)
-            }
+            (_, [_, _, ..]) => Err("it is given more than once".into()),
+            (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => match text.len() {
+                0 if self.is_required() => Err("it must not be empty".into()),
+                0 => scalar.read_list(std::iter::empty()),
+                _ => scalar.read_list(text.split(',')),
+            },
             (shape, [text]) => {
-                let is_text = *shape == Shape::One(Scalar::String);
-                if text.is_empty() && (self.is_required() || !is_text) {
+                let may_be_empty = || !self.is_required() && *shape == Shape::One(Scalar::String);
+                if text.is_empty() && !may_be_empty() {
                     return Err("it must not be empty".into());
                 }
-                return self.read_text(text, depth);
+                self.read_text(text, depth)
             }
-        };
-        let mut out = vec![b'['];
-        for (index, text) in list.into_iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            scalar.read(text, &mut out)?;
         }
-        out.push(b']');
-        Ok(Bound::Value(Json::written(out)))
     }
 
     /// The text of a value, if there is one.
     ///
     /// # Errors
     /// What the value should have been.
+    #[inline]
     pub fn write_text<'b>(&self, bound: &'b Bound) -> Result<Option<Cow<'b, str>>, String> {
         let value = match bound {
             Bound::Unbound | Bound::Absent => return Ok(None),
@@ -269,6 +289,7 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
+    #[inline]
     pub(super) fn as_text<'b>(&self, value: &'b Json) -> Result<Cow<'b, str>, String> {
         if self.codec == Codec::Json {
             return Ok(Cow::Owned(text_of(&value.compact())));
@@ -295,18 +316,18 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_texts<'b>(&self, bound: &'b Bound) -> Result<Vec<Cow<'b, str>>, String> {
+    pub fn write_texts<'b>(&self, bound: &'b Bound) -> Result<Texts<'b>, String> {
         let text = match (&self.shape, bound) {
             (Shape::Repeated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
                 return if self.leaves_out(value) {
-                    Ok(Vec::new())
+                    Ok(Texts::None)
                 } else {
-                    self.elements(scalar, value)
+                    self.elements(scalar, value).map(Texts::Many)
                 };
             }
             (Shape::Separated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
                 if self.leaves_out(value) {
-                    return Ok(Vec::new());
+                    return Ok(Texts::None);
                 }
                 self.separated(scalar, value)?.map(Cow::Owned)
             }
@@ -317,7 +338,7 @@ impl Slot {
                 Err("it must not be empty".into())
             }
             None if self.is_required() => Err("it is required".into()),
-            text => Ok(text.into_iter().collect()),
+            text => Ok(text.into()),
         }
     }
 

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use super::{
-    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Presence,
-    Role, Slot, Writing,
+    Absence, Bindings, Bound, Codec, EachPattern, ListPattern, Members, Misfit, ObjectPattern,
+    Pattern, Presence, Role, Slot, Texts, Writing,
 };
 use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
 use crate::domain::pieces::PiecesWriter;
 
 impl Slot {
     /// What is to be written here.
+    #[inline]
     pub(in crate::domain) fn bound<'w>(&self, writing: &Writing<'w>) -> Cow<'w, Bound> {
         match &self.role {
             Role::Shared(hole) => Cow::Borrowed(writing.hole(*hole)),
@@ -23,16 +24,32 @@ impl Slot {
 
 impl Slot {
     /// The texts to write of what is bound here.
-    pub(in crate::domain) fn texts<'w>(
-        &self,
-        bound: Cow<'w, Bound>,
-    ) -> Result<Vec<Cow<'w, str>>, String> {
-        match bound {
+    pub(in crate::domain) fn texts<'w>(&self, writing: &Writing<'w>) -> Result<Texts<'w>, String> {
+        match self.bound(writing) {
             Cow::Borrowed(bound) => self.write_texts(bound),
-            Cow::Owned(bound) => {
-                let texts = self.write_texts(&bound)?.into_iter();
-                Ok(texts.map(|text| Cow::Owned(text.into_owned())).collect())
+            Cow::Owned(bound) => Ok(self.write_texts(&bound)?.into_owned()),
+        }
+    }
+
+    /// Writes the value of JSON, if there is one.
+    fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
+        // Mostly what is bound is written as it is.
+        if let Role::Shared(hole) = self.role
+            && let Bound::Value(value) = writing.hole(hole)
+            && self.codec != Codec::Json
+            && !matches!(self.absence, Absence::Implied(_))
+        {
+            out.share(value.shared(), 0..value.as_bytes().len());
+            return Ok(Presence::Present);
+        }
+        let bound = self.bound(writing);
+        let value = self.write_json(&bound);
+        match value.map_err(|what| Misfit::new(&self.name, what))? {
+            Some(value) => {
+                out.carry(value.into_owned().into_bytes());
+                Ok(Presence::Present)
             }
+            None => Ok(Presence::Absent),
         }
     }
 }
@@ -45,14 +62,7 @@ impl Pattern {
     pub fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
         match self {
             Pattern::Literal(literal) => out.copy(literal.as_bytes()),
-            Pattern::Hole(slot) => {
-                let bound = slot.bound(writing);
-                let value = slot.write_json(&bound);
-                let Some(value) = value.map_err(|what| Misfit::new(&slot.name, what))? else {
-                    return Ok(Presence::Absent);
-                };
-                out.share(value.shared(), 0..value.as_bytes().len());
-            }
+            Pattern::Hole(slot) => return slot.write(writing, out),
             Pattern::Text(text) => {
                 let Some(text) = text.write(writing)? else {
                     return Ok(Presence::Absent);
@@ -79,11 +89,15 @@ impl ObjectPattern {
             return Ok(());
         }
         let mut first = First::Yes;
-        for (name, pattern) in &self.members {
+        for ((_, pattern), key) in self.members.iter().zip(&self.keys) {
             let mark = out.mark();
-            out.push(first.lead());
-            out.string(name);
-            out.push(b':');
+            match first {
+                First::Yes => {
+                    out.push(b'{');
+                    out.copy(&key[1..]);
+                }
+                First::No => out.copy(key),
+            }
             match pattern.write(writing, out)? {
                 Presence::Present => first = First::No,
                 Presence::Absent => out.undo(mark),

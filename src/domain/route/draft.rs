@@ -86,7 +86,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let extra = source.extra.unwrap_or(default_extra(form, &rest, effect));
     let mut draft = Draft {
         body,
-        params: params.unwrap_or(Pattern::Object(nothing())),
+        params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
         headers,
         method,
@@ -200,14 +200,6 @@ pub(in crate::domain) fn words(tree: &Tree) -> Result<Words<Mention>, PatternErr
     }
 }
 
-fn nothing() -> ObjectPattern<Mention> {
-    ObjectPattern {
-        members: Vec::new(),
-        rest: None,
-        foreign: Vec::new(),
-    }
-}
-
 impl Draft {
     /// Spells out what the short form means.
     fn spell_out(&mut self, extra: Extra) {
@@ -222,24 +214,22 @@ impl Draft {
                 && mention.name != "_"
                 && !in_method.iter().any(|method| method.name == mention.name)
         };
-        let mut params = nothing();
+        let mut members: Vec<(String, Pattern<Mention>)> = Vec::new();
         for mention in mentions.into_iter().filter(is_member) {
-            if params.members.iter().all(|(name, _)| *name != mention.name) {
+            if members.iter().all(|(name, _)| *name != mention.name) {
                 let hole = mention_named(&mention.name, Way::Both, None);
-                params
-                    .members
-                    .push((mention.name.clone(), Pattern::Hole(hole)));
+                members.push((mention.name.clone(), Pattern::Hole(hole)));
             }
         }
+        let mut rest = None;
         if has_content(&self.rest.method) == Carries::Body {
-            let mut body = nothing();
             if extra == Extra::Carry {
-                body.rest = Some(mention_named(CARRIED, Way::Both, None));
-                params.rest.clone_from(&body.rest);
+                rest = Some(mention_named(CARRIED, Way::Both, None));
             }
+            let body = ObjectPattern::new(Vec::new(), rest.clone());
             self.body = Some(Pattern::Object(body));
         }
-        self.params = Pattern::Object(params);
+        self.params = Pattern::Object(ObjectPattern::new(members, rest));
     }
 
     /// Pairs the unknown members of the body with those of params.

@@ -252,8 +252,8 @@ fn write_path(
         target.push('/');
         if let Some(placed) = path.holes.iter().find(|placed| placed.start == at) {
             let told = |what: String| BindError::new(&placed.slot.name, what);
-            let texts = placed.slot.texts(placed.slot.bound(writing));
-            let text = texts.map_err(told)?.pop().unwrap_or_default();
+            let texts = placed.slot.texts(writing);
+            let text = texts.map_err(told)?.last().unwrap_or_default();
             let checked = safe_in_path(&text).and_then(|()| spans(path, placed, &text));
             checked.map_err(told)?;
             let single = path.segments[placed.start..placed.end] == [SegmentPattern::One];

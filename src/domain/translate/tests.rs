@@ -49,6 +49,38 @@ fn to_rest(rest: &str, params: Option<&str>) -> Result<(String, Option<String>, 
 }
 
 #[test]
+fn names_that_differ_in_letter_case_do_not_stand_together_even_where_the_route_knows_both() {
+    let read = |params: &str| to_rest("GET /a?id={id?}&ID={ID?}", Some(params));
+    assert_eq!(read(r#"{"id":"1"}"#).unwrap().0, "/a?id=1");
+    assert_eq!(
+        read(r#"{"id":"1","ID":"2"}"#).unwrap_err(),
+        "params: member `id`: it differs from `ID` only in letter case"
+    );
+}
+
+#[test]
+fn members_are_read_alike_in_any_order_and_spelling_but_once() {
+    let read = |params: &str| to_rest("GET /a/{id}/{n:integer}", Some(params));
+    for params in [
+        r#"{"id":"x","n":7}"#,
+        r#"{"n":7,"id":"x"}"#,
+        r#" { "n" : 7 , "id" : "x" } "#,
+        r#"{"\u0069d":"x","n":7}"#,
+        r#"{"id":"\u0078","n":7}"#,
+    ] {
+        assert_eq!(read(params).unwrap().0, "/a/x/7", "{params}");
+    }
+    for params in [
+        r#"{"id":"x","n":7,"id":"x"}"#,
+        r#"{"n":7,"n":7,"id":"x"}"#,
+        r#"{"id":"x","\u0069d":"x","n":7}"#,
+    ] {
+        let fault = read(params).unwrap_err();
+        assert!(fault.ends_with("it is given twice"), "{params}: {fault}");
+    }
+}
+
+#[test]
 fn a_body_that_nothing_opens_is_carried_as_it_is() {
     let body =
         r#"{ "b":1.10,"a":123456789012345678901234567890,"a":"\u0041" ,"n":1e400, "s":"\ud800"}"#;

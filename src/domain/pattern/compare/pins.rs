@@ -274,22 +274,24 @@ impl Pin {
     fn object(self, object: &ObjectPattern, value: &Bound) -> ObjectPattern {
         let members = object.members.iter();
         let members = members.map(|(name, member)| (name.clone(), self.pinned(member, value)));
-        let mut pinned = ObjectPattern {
-            members: members.collect(),
-            rest: object.rest.clone(),
-            foreign: object.foreign.clone(),
-        };
-        let behind = pinned.rest.take_if(|rest| rest.binds() == Some(self.0));
+        let mut members: Vec<_> = members.collect();
+        let mut rest = object.rest.clone();
+        let behind = rest.take_if(|rest| rest.binds() == Some(self.0));
         let whole = match (behind, value) {
-            (Some(_), Bound::Value(value)) => value.clone(),
-            (Some(_), Bound::Members(members)) => members.whole(),
-            (Some(_) | None, _) => return pinned,
+            (Some(_), Bound::Value(value)) => Some(value.clone()),
+            (Some(_), Bound::Members(members)) => Some(members.whole()),
+            (Some(_) | None, _) => None,
         };
-        for member in whole.open().into_iter().flatten() {
-            let value = Pattern::Literal(whole.piece(member.value));
-            pinned.members.push((member.name.into_owned(), value));
+        if let Some(whole) = whole {
+            for member in whole.open().into_iter().flatten() {
+                let value = Pattern::Literal(whole.piece(member.value));
+                members.push((member.name.into_owned(), value));
+            }
         }
-        pinned
+        ObjectPattern {
+            foreign: object.foreign.clone(),
+            ..ObjectPattern::new(members, rest)
+        }
     }
 }
 
