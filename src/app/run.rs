@@ -14,9 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::control::{Control, Hooks, Reloads, StartError, own};
+use super::tally::Tally;
 use super::workers::{Remote, Workers};
 use crate::config::load::Sources;
 use crate::config::raw::LogFormatWord;
+use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::server::admin::{self, Command};
 use crate::telemetry::clock;
@@ -96,7 +98,10 @@ pub fn run(
         listen: workers.address(),
         admin: admin.local_addr()?,
     })?;
+    let began = clock::moment(clock::wall());
+    let tally = Tally::begin(workers.remote(), names.clone(), &control.plan(), began);
     let page = Page {
+        tally,
         remote: workers.remote(),
         names,
         lines: log.dropped_lines(),
@@ -114,6 +119,7 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 
 /// What the page of metrics is made of.
 struct Page {
+    tally: Tally,
     remote: Remote,
     names: Arc<Names>,
     lines: DroppedLines,
@@ -143,7 +149,11 @@ async fn operate(
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
-        install: async |plan: Arc<Plan>| page.remote.install(plan).await,
+        install: async |plan: Arc<Plan>| {
+            page.tally.follow(&plan, clock::moment(clock::wall()));
+            page.remote.install(plan).await;
+        },
+        usage: async |plan: Arc<Plan>, at: Moment| page.tally.usage(&plan, at).await,
         metrics: async |plan: Arc<Plan>, reloads: Reloads| page.render(&plan, reloads).await,
     };
     let owner = own(control, inbox, hooks);

@@ -1,9 +1,10 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `import`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `import`, `usage`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
 //! standard error.
 
+mod admin;
 mod check;
 #[cfg(feature = "demo")]
 mod demo;
@@ -11,6 +12,7 @@ mod explain;
 mod import;
 mod routes;
 mod run;
+mod usage;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -83,6 +85,15 @@ enum Command {
     /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Tell who still calls which route, and which routes may be deleted
+    ///
+    /// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
+    /// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
+    /// call of no route has come under its prefix. What that stands on is told as well.
+    ///
+    /// The token of the admin API is read from `DUALGAUGE_TOKEN`.
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -120,6 +131,12 @@ Examples:
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
 
 How many operations were read, paired and left over is told on standard error.";
+
+const USAGE_EXAMPLES: &str = "\
+Examples:
+  dualgauge usage
+  dualgauge usage --idle 14d --route 'agent.*' --format json
+  dualgauge usage --admin http://127.0.0.1:9090";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -254,6 +271,22 @@ struct ImportArguments {
     force: bool,
 }
 
+#[derive(Debug, Args)]
+struct UsageArguments {
+    /// How long nobody may have called a route that may be deleted: `30d`, `12h`, `90m`, `45s`
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    idle: String,
+    /// Only routes whose names fit; `*` stands for any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Where the admin listener of the proxy is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    admin: String,
+}
+
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct DemoArguments {
@@ -272,6 +305,8 @@ enum CommandError {
     Output(#[from] io::Error),
     #[error(transparent)]
     Import(#[from] import::ImportFault),
+    #[error(transparent)]
+    Admin(#[from] admin::AdminFault),
     #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
@@ -292,6 +327,7 @@ pub fn main() -> ExitCode {
         Command::Routes(arguments) => routes::routes(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Usage(arguments) => usage::usage(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

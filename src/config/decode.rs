@@ -4,6 +4,7 @@
 
 mod cors;
 mod example;
+mod lifecycle;
 mod local;
 mod outcome;
 mod route;
@@ -89,6 +90,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let sets = table.named_lists("outcomes", outcome::row);
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
+    let deprecated = table.table("deprecated", lifecycle::deprecated);
     let log = table.require_table("log", log);
     Some(RawConfig {
         file: None,
@@ -108,6 +110,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .collect(),
         locals,
         cors,
+        deprecated,
         places: Places::default(),
         log: log?,
     })

@@ -4,6 +4,7 @@
 //! here has been compared with another one, except that names are not given twice.
 
 mod answers;
+mod lifecycle;
 mod words;
 
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -57,6 +59,8 @@ pub struct RawConfig {
     pub locals: Vec<RawLocal>,
     /// `[cors]`
     pub cors: Option<RawCors>,
+    /// `[deprecated]`: of the routes that say nothing of their own end.
+    pub deprecated: Option<RawDeprecated>,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -253,6 +257,8 @@ pub struct RawRoute {
     pub timeout: Option<Located<Duration>>,
     /// `successor`: what to call instead once the route is retired.
     pub successor: Option<Located<String>>,
+    /// `deprecated`
+    pub deprecated: Option<RawEnd>,
     /// `lossy`: why the route may lose something.
     pub lossy: Option<Located<String>>,
     /// `upstream`: a name for the side that it is of, or one for each side.

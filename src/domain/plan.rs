@@ -8,6 +8,7 @@ use http::{HeaderName, StatusCode};
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
+use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
@@ -33,6 +34,8 @@ pub struct Plan {
     pub hosts: Vec<HostName>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
+    /// The end of routes: what is announced, and where calls of no route are counted.
+    pub lifecycle: Lifecycle,
     /// What bounds a call.
     pub limits: Limits,
 }

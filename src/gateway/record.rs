@@ -11,13 +11,16 @@ use tokio::time::Instant;
 
 use super::worker::Patience;
 use super::{Installed, Worker};
+use crate::domain::calendar::Moment;
+use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::plan::Plan;
 use crate::domain::rollout::{Decision, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
-use crate::telemetry::metrics::{CallLabels, Outcome, Timing};
+use crate::telemetry::metrics::{CallLabels, Outcome, Shard, Timing};
 
 /// What is known of a call so far.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     started: Instant,
+    /// The same moment, by the time of day.
+    at: Moment,
     side: Side,
     method: Method,
     uri: Uri,
@@ -72,6 +77,7 @@ impl Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
+            at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
             uri: request.uri().clone(),
@@ -108,6 +114,21 @@ impl Record {
 
     pub(super) fn side(&self) -> Side {
         self.side
+    }
+
+    /// When the call began.
+    pub(super) fn at(&self) -> Moment {
+        self.at
+    }
+
+    /// The route that the call has taken.
+    pub(super) fn route(&self) -> Option<usize> {
+        self.route
+    }
+
+    /// What the call is refused with where its decision leads nowhere.
+    pub(super) fn refused(&self, plan: &Plan, route: usize) -> Failure {
+        claim::refused(plan, self.why, (route, self.side), self.at)
     }
 
     /// The RPC method of the call, for the log.
@@ -284,6 +305,7 @@ impl Drop for Record {
             if self.dropped > 0 {
                 shard.dropped(labels.route, self.dropped as u64);
             }
+            self.count_usage(shard, labels);
         });
         if CallLine::is_wanted() {
             self.log(labels, total);
@@ -292,6 +314,22 @@ impl Drop for Record {
 }
 
 impl Record {
+    /// Who has called what, for whoever wants to delete it.
+    fn count_usage(&self, shard: &mut Shard, labels: CallLabels) {
+        let Some(stage) = labels.stage else {
+            // The proxy itself has answered.
+            return;
+        };
+        if self.route.is_some() {
+            shard.seen(labels, stage.control(), self.at);
+        } else if self.side == Side::Rest
+            && self.ending.reason != Some(Reason::MalformedHttp)
+            && let Some(prefix) = self.installed.prefix_label(self.uri.path())
+        {
+            shard.unrouted(prefix, self.at);
+        }
+    }
+
     fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
         CallLine {

@@ -48,6 +48,7 @@ pub struct Installed {
 struct PlanLabels {
     routes: Vec<LabelId>,
     clients: Vec<LabelId>,
+    prefixes: Vec<LabelId>,
     unrouted: LabelId,
     other: LabelId,
 }
@@ -73,6 +74,13 @@ impl Installed {
                 .all()
                 .iter()
                 .map(|client| names.intern(&client.name))
+                .collect(),
+            prefixes: plan
+                .lifecycle
+                .prefixes
+                .all()
+                .iter()
+                .map(|prefix| names.intern(prefix))
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
@@ -104,6 +112,12 @@ impl Installed {
             .and_then(|index| self.labels.routes.get(index))
             .copied()
             .unwrap_or(self.labels.unrouted)
+    }
+
+    /// The prefix of routes that a path of no route lies under.
+    pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
+        let prefix = self.plan.lifecycle.prefixes.find(path)?;
+        self.labels.prefixes.get(prefix).copied()
     }
 
     pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {

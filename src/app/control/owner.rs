@@ -7,9 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
 use super::{Control, Polled, Reloads};
+use crate::domain::calendar::Moment;
+use crate::domain::lifecycle::{Question, Report, Usage, report};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Glob;
 use crate::server::admin::{Command, FlagView, Readiness, Refusal, Reloaded, StillMissing};
-use crate::telemetry::clock::{now, wall};
+use crate::telemetry::clock::{moment, now, wall};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -20,11 +23,13 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M> {
+pub struct Hooks<I, M, U> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
     pub metrics: M,
+    /// Tells who has called what, until a moment.
+    pub usage: U,
 }
 
 /// Whether every worker has the plan in force.
@@ -41,9 +46,9 @@ enum Phase {
     Draining,
 }
 
-struct Owner<I, M> {
+struct Owner<I, M, U> {
     control: Control,
-    hooks: Hooks<I, M>,
+    hooks: Hooks<I, M, U>,
     installed: Installed,
     phase: Phase,
 }
@@ -52,10 +57,14 @@ struct Owner<I, M> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M>(control: Control, mut commands: mpsc::Receiver<Command>, hooks: Hooks<I, M>)
-where
+pub async fn own<I, M, U>(
+    control: Control,
+    mut commands: mpsc::Receiver<Command>,
+    hooks: Hooks<I, M, U>,
+) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    U: AsyncFn(Arc<Plan>, Moment) -> Usage,
 {
     let mut owner = Owner {
         control,
@@ -81,10 +90,11 @@ where
     }
 }
 
-impl<I, M> Owner<I, M>
+impl<I, M, U> Owner<I, M, U>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    U: AsyncFn(Arc<Plan>, Moment) -> Usage,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -102,6 +112,7 @@ where
                     .await;
             }
             Command::Metrics(reply) => self.metrics(reply).await,
+            Command::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
             Command::Reload(reply) => {
                 let reloaded = self.control.reload(wall());
                 self.follow(reloaded).await;
@@ -164,6 +175,16 @@ where
         let page = (self.hooks.metrics)(self.control.plan(), self.control.reloads());
         match time::timeout(WORKERS_TIMEOUT, page).await {
             Ok(page) => tell(reply, page),
+            // The asker learns it from the reply that is dropped.
+            Err(_) => tracing::error!("not every worker has told its counts"),
+        }
+    }
+
+    async fn usage(&self, (route, idle): (Glob, u64), reply: oneshot::Sender<Report>) {
+        let (plan, at) = (self.control.plan(), moment(wall()));
+        let usage = (self.hooks.usage)(Arc::clone(&plan), at);
+        match time::timeout(WORKERS_TIMEOUT, usage).await {
+            Ok(usage) => tell(reply, report(&plan, &usage, &Question { route, idle, at })),
             // The asker learns it from the reply that is dropped.
             Err(_) => tracing::error!("not every worker has told its counts"),
         }

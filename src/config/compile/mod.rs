@@ -5,6 +5,7 @@
 //! nothing that the raw half can say makes it panic.
 
 mod cors;
+mod lifecycle;
 mod local;
 mod rollout;
 mod routes;
@@ -41,7 +42,9 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
+    let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
     let plan = Plan {
+        lifecycle,
         locals,
         cors,
         hosts: hosts.collect(),

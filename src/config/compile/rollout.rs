@@ -5,6 +5,7 @@ use http::HeaderName;
 use crate::config::compile::upstreams;
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawClient, RawConfig, RawFlag, RawHeaderGlob, RawMatch};
+use crate::domain::lifecycle::Brownouts;
 use crate::domain::rollout::{
     Client, Clients, Defaults, Flag, FlagFault, Glob, Kill, Matcher, OTHER, Percent, Rollout,
     RouteEntry, Stage, StageFault,
@@ -43,6 +44,7 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         defaults: Defaults { rest, rpc },
         clients,
         kill: Kill::Off,
+        brownouts: Brownouts::default(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::domain::side::Side;
 mod any_words;
 mod face;
 mod flags;
+mod lifecycle;
 mod routes;
 
 /// One upstream for each side.

@@ -164,22 +164,28 @@ impl Letter {
     }
 
     async fn alone(&self, item: Item) -> Response<AnswerBody> {
-        match self.item(item, Company::Alone).await {
+        let (said, route) = self.item(item, Company::Alone).await;
+        let mut response = match said {
             Said::Message(whole) => render::respond(*whole),
             Said::Forwarded(response) => response,
             Said::Nothing => self.silence(),
-        }
+        };
+        let lifecycle = &self.installed.plan.lifecycle;
+        lifecycle.announce(route, Side::Rpc, response.headers_mut());
+        response
     }
 
-    /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6).
+    /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6). Its HTTP headers
+    /// are of no single call, so that nothing is announced there.
     async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
         let plan = &self.installed.plan;
         let room = Cell::new(plan.limits.answer);
         let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
-        let said: Vec<Said> = calls.buffered(plan.face.batch_concurrency).collect().await;
+        let said: Vec<(Said, Option<usize>)> =
+            calls.buffered(plan.face.batch_concurrency).collect().await;
         let messages: Vec<Pieces> = said
             .into_iter()
-            .filter_map(|said| match said {
+            .filter_map(|(said, _)| match said {
                 Said::Message(whole) => Some(whole.body),
                 Said::Forwarded(_) | Said::Nothing => None,
             })
@@ -190,8 +196,8 @@ impl Letter {
         render::respond(render::rpc_message(jsonrpc::batch(messages)))
     }
 
-    /// One message, from its record to its answer.
-    async fn item(&self, item: Item, company: Company<'_>) -> Said {
+    /// One message, from its record to its answer, and the route that it has taken.
+    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Option<usize>) {
         let mut record = self.record();
         let caller = identify(&mut record, &self.installed.plan, &self.head.headers);
         let (id, spoken) = match item {
@@ -208,7 +214,8 @@ impl Letter {
                 (call.id, spoken)
             }
         };
-        match (spoken, id) {
+        let route = record.route();
+        let said = match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
                 Said::Message(whole)
             }
@@ -221,7 +228,8 @@ impl Letter {
             }
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
             (Err(failure), id) => self.fail(record, failure, id.as_ref()),
-        }
+        };
+        (said, route)
     }
 
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
@@ -275,7 +283,7 @@ impl Letter {
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let stage = decide(record, plan, (caller, &self.head.headers), selected);
         match (stage.control(), selected) {
-            (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
+            (None, Some(index)) => Err(record.refused(plan, index)),
             (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
             (Some(Way::Old), _) | (_, None) => {
                 let upstream = self

@@ -17,7 +17,7 @@ use tokio::time;
 use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
-use crate::server::admin::{Command, Flipping, Readiness, decode};
+use crate::server::admin::{Command, Flipping, Readiness, decode, question};
 
 /// What a write may hold.
 const MAX_BODY: usize = 64 * 1024;
@@ -68,6 +68,11 @@ impl Admin {
             }
             Target::Flags => Ok(ok(&self.ask(Command::Flags).await?)),
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
+            Target::Usage => {
+                let (route, idle) = question::usage(head.uri.query())?;
+                let ask = |reply| Command::Usage { route, idle, reply };
+                Ok(ok(&self.ask(ask).await?))
+            }
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;
                 Ok(response(StatusCode::OK, JSON, document.into_bytes()))

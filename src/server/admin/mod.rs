@@ -7,6 +7,7 @@
 //! GET               /api/v1/flags          all flags in order, and the revision of the flips
 //! GET, PUT, DELETE  /api/v1/flags/{name}   one flag; flip it; back to the flags file
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
+//! GET               /api/v1/usage          who still calls which route, and which may be deleted
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
@@ -20,6 +21,7 @@ mod command;
 mod decode;
 mod gate;
 mod problem;
+mod question;
 mod serve;
 mod target;
 #[cfg(test)]

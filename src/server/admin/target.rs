@@ -16,6 +16,7 @@ pub(super) enum Target {
     Flip(String),
     Unflip(String),
     Plan,
+    Usage,
     /// The document of a side of the routes.
     Document(Side),
 }
@@ -49,6 +50,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/metrics" => Target::Metrics,
         "/api/v1/flags" => Target::Flags,
         "/api/v1/plan" => Target::Plan,
+        "/api/v1/usage" => Target::Usage,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return flag(method, path),
@@ -95,6 +97,7 @@ mod tests {
             (Method::HEAD, "/metrics", Ok(Target::Metrics)),
             (Method::GET, "/readyz", Ok(Target::Readiness)),
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
+            (Method::GET, "/api/v1/usage", Ok(Target::Usage)),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
             (
                 Method::GET,

@@ -58,6 +58,21 @@ pub(super) const DROPPED_MEMBERS: Family = Family {
     help: "Members of translated calls and answers for which the route has no place on the other side.",
 };
 
+pub(super) const LAST_SEEN: Family = Family {
+    name: "dualgauge_last_seen_timestamp_seconds",
+    kind: MetricType::GAUGE,
+    labels: &["route", "client", "side"],
+    help: "When the last call of a client on a side of a route began, in seconds since 1970, as far as this \
+           process has seen.",
+};
+
+pub(super) const UNROUTED_CALLS: Family = Family {
+    name: "dualgauge_unrouted_calls_total",
+    kind: MetricType::COUNTER,
+    labels: &["prefix"],
+    help: "REST calls of no route whose path begins like that of a route, by the longest such beginning.",
+};
+
 pub(super) const CLIENT_CONNECTIONS: Family = Family {
     name: "dualgauge_client_connections",
     kind: MetricType::GAUGE,
@@ -123,13 +138,15 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 15] = [
+pub(super) const ALL: [&Family; 17] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
     &OVERHEAD,
     &FAILURES,
     &DROPPED_MEMBERS,
+    &LAST_SEEN,
+    &UNROUTED_CALLS,
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
     &CALLS_IN_FLIGHT,

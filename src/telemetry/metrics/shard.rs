@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{CallLabels, LabelId};
+use crate::domain::calendar::Moment;
 use crate::domain::failure::Reason;
-use crate::domain::rollout::Stage;
+use crate::domain::lifecycle::{Count, Seen};
+use crate::domain::rollout::{Stage, Way};
 use crate::domain::side::Side;
 
 /// How long a call took.
@@ -93,6 +95,17 @@ impl Shard {
         }
     }
 
+    /// Counts a call of a route for those who ask who still calls it, by the way on which it was served.
+    pub fn seen(&mut self, labels: CallLabels, way: Option<Way>, at: Moment) {
+        let caller = (labels.route, labels.client, labels.side);
+        self.counts.seen.entry(caller).or_default().add(way, at);
+    }
+
+    /// Counts a REST call of no route under a prefix of routes.
+    pub fn unrouted(&mut self, prefix: LabelId, at: Moment) {
+        self.counts.unrouted.entry(prefix).or_default().add(at);
+    }
+
     /// Counts a connection that was closed at once because as many as allowed were open.
     pub fn refused_connection(&mut self) {
         self.counts.refused_connections += 1;
@@ -136,6 +149,10 @@ pub(super) struct Counts {
     /// By side and reason.
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
+    /// By route, client and side.
+    pub(super) seen: HashMap<(LabelId, LabelId, Side), Seen, BuildHasherDefault<IdHasher>>,
+    /// By prefix.
+    pub(super) unrouted: HashMap<LabelId, Count, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
 }
 
@@ -147,6 +164,8 @@ impl Default for Counts {
                 Side::ALL.len()],
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
+            seen: HashMap::default(),
+            unrouted: HashMap::default(),
             refused_connections: 0,
         }
     }
@@ -167,6 +186,12 @@ impl Counts {
         }
         for (route, members) in &other.dropped {
             *self.dropped.entry(*route).or_default() += members;
+        }
+        for (caller, seen) in &other.seen {
+            self.seen.entry(*caller).or_default().merge(seen);
+        }
+        for (prefix, count) in &other.unrouted {
+            self.unrouted.entry(*prefix).or_default().merge(count);
         }
         self.refused_connections += other.refused_connections;
     }
