@@ -113,7 +113,7 @@ fn help_says_what_there_is() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!("help", without_demo(&help.stdout));
-    for command in ["run", "check", "routes", "explain", "import"] {
+    for command in ["run", "check", "routes", "explain", "import", "usage"] {
         let help = run(&[command, "--help"]);
         assert_eq!(help.code, Some(0));
         insta::assert_snapshot!(format!("help_{command}"), help.stdout);

@@ -68,7 +68,7 @@ pub fn healthy(way: Way, second: u64) -> Manner {
     Manner {
         failed: 0.003,
         refused: 0.02,
-        median_ms: 40.0 * (1.0 + 0.2 * busy) * if arm == Way::New { 1.05 } else { 1.0 },
+        median_ms: 40.0 * (1.0 + 0.2 * busy) * if way == Way::New { 1.05 } else { 1.0 },
         mismatched: 0.000_1,
     }
 }
@@ -266,8 +266,8 @@ fn strict() -> Guard {
 const ONSET: u64 = 20 * MINUTE;
 
 fn changed(way: Way, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
-    let mut manner = healthy(arm, second);
-    if arm == Way::New && second >= from {
+    let mut manner = healthy(way, second);
+    if way == Way::New && second >= from {
         change(&mut manner);
     }
     manner
@@ -305,14 +305,14 @@ pub fn quiet() -> Vec<Scenario> {
         ..base.clone()
     };
     let both_flap: fn(Way, u64) -> Manner = |arm, second| {
-        let mut manner = healthy(arm, second);
+        let mut manner = healthy(way, second);
         if flaps(second) {
             outage(&mut manner);
         }
         manner
     };
     let both_fail: fn(Way, u64) -> Manner = |arm, second| {
-        let mut manner = healthy(arm, second);
+        let mut manner = healthy(way, second);
         if second % DAY > HOUR {
             manner.failed = 0.15;
             manner.refused = 0.1;

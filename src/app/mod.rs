@@ -2,4 +2,5 @@
 
 pub mod control;
 pub mod run;
+mod tally;
 pub mod workers;

@@ -13,12 +13,14 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control::{Control, Counts, Facts, Hooks, StartError, own};
+use super::control::{Control, Facts, Hooks, StartError, own};
+use super::tally::Tally;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls;
 use crate::config::load::Sources;
 use crate::config::problem::Problems;
 use crate::config::raw::LogFormatWord;
+use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::server::admin::{self, Command, Tokens};
 use crate::telemetry::clock;
@@ -103,7 +105,15 @@ pub fn run(
         listen: workers.address(),
         admin: admin.local_addr()?,
     })?;
+    let began = clock::moment(clock::wall());
+    let tally = Tally::begin(
+        (workers.remote(), names.clone()),
+        control.replica().to_owned(),
+        &control.plan(),
+        began,
+    );
     let page = Page {
+        tally,
         remote: workers.remote(),
         names,
         lines: log.dropped_lines(),
@@ -121,20 +131,13 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 
 /// What the page of metrics is made of.
 struct Page {
+    tally: Tally,
     remote: Remote,
     names: Arc<Names>,
     lines: DroppedLines,
 }
 
 impl Page {
-    async fn counts(&self) -> Counts {
-        let snapshots = self.remote.snapshots().await;
-        Counts {
-            tallies: tallies(&self.names, &snapshots),
-            usage: usage(&self.names, &snapshots),
-        }
-    }
-
     async fn render(&self, plan: &Plan, facts: Facts) -> String {
         let process = Process {
             reloads_ok: facts.reloads.succeeded,
@@ -158,9 +161,12 @@ async fn operate(
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
-        install: async |plan: Arc<Plan>| page.remote.install(plan).await,
+        install: async |plan: Arc<Plan>| {
+            page.tally.follow(&plan, clock::moment(clock::wall()));
+            page.remote.install(plan).await;
+        },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
-        counts: async || page.counts().await,
+        counts: async |plan: Arc<Plan>, at: Moment| page.tally.counts(&plan, at).await,
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, (commands.clone(), tokens), async {

@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `import`, `flags`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `import`, `flags`, `usage`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -13,6 +13,7 @@ mod flags;
 mod import;
 mod routes;
 mod run;
+mod usage;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -95,6 +96,13 @@ enum Command {
     /// The exit code is 1 when the API refuses, with its words on standard error.
     #[command(after_help = FLAGS_EXAMPLES)]
     Flags(flags::FlagsArguments),
+    /// Tell who still calls which route, and which routes may be deleted
+    ///
+    /// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
+    /// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
+    /// call of no route has come under its prefix. What that stands on is told as well.
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -142,6 +150,11 @@ Examples:
   dualgauge flags kill --why 'the new server is down'
   dualgauge flags history ios-first
   dualgauge flags list --format json";
+const USAGE_EXAMPLES: &str = "\
+Examples:
+  dualgauge usage
+  dualgauge usage --idle 14d --route 'agent.*' --format json
+  dualgauge usage --admin http://127.0.0.1:9090";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -279,6 +292,21 @@ struct ImportArguments {
     force: bool,
 }
 
+#[derive(Debug, Args)]
+struct UsageArguments {
+    /// How long nobody may have called a route that may be deleted: `30d`, `12h`, `90m`, `45s`
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    idle: String,
+    /// Only routes whose names fit; `*` stands for any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    #[command(flatten)]
+    admin: admin::AdminArguments,
+}
+
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct DemoArguments {
@@ -322,6 +350,7 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Flags(arguments) => flags::flags(&arguments),
+        Command::Usage(arguments) => usage::usage(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

@@ -8,6 +8,7 @@ mod cors;
 mod example;
 pub(super) mod guard;
 pub(super) mod identity;
+mod lifecycle;
 mod local;
 mod outcome;
 mod route;
@@ -80,7 +81,9 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let admin = table.require_table("admin", |admin| {
         let tokens = match admin.shape("tokens") {
             Shape::Absent => Some(Vec::new()),
-            Shape::Table | Shape::Value => admin.named_values("tokens", key_hash),
+            Shape::Table | Shape::Value => {
+                admin.named_values("tokens", crate::config::kind::key_hash)
+            }
         };
         Some((admin.require("address", address)?, tokens?))
     });
@@ -97,6 +100,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
     let compare = table.table("compare", compare::compare);
+    let deprecated = table.table("deprecated", lifecycle::deprecated);
     let log = table.require_table("log", log);
     let (admin, tokens) = admin?;
     Some(RawConfig {
@@ -122,6 +126,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         locals,
         cors,
         compare: compare.unwrap_or_default(),
+        deprecated,
         places: Places::default(),
         log: log?,
     })

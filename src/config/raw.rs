@@ -7,6 +7,7 @@ mod answers;
 mod compare;
 mod guard;
 mod identity;
+mod lifecycle;
 mod store;
 mod words;
 
@@ -33,6 +34,7 @@ pub use identity::{
     RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
     RawTokenKeyFile, Secret,
 };
+pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
@@ -73,6 +75,8 @@ pub struct RawConfig {
     pub cors: Option<RawCors>,
     /// `[compare]`
     pub compare: RawCompare,
+    /// `[deprecated]`: of the routes that say nothing of their own end.
+    pub deprecated: Option<RawDeprecated>,
     /// Where the keys of routes and of sets were said.
     pub places: Places,
     /// `[log]`
@@ -258,6 +262,8 @@ pub struct RawRoute {
     pub timeout: Option<Located<Duration>>,
     /// `successor`: what to call instead once the route is retired.
     pub successor: Option<Located<String>>,
+    /// `deprecated`
+    pub deprecated: Option<RawEnd>,
     /// `lossy`: why the route may lose something.
     pub lossy: Option<Located<String>>,
     /// `upstream`: a name for the side that it is of, or one for each side.

@@ -6,9 +6,11 @@
 
 use http::{HeaderMap, Method, Uri};
 
+use super::calendar::Moment;
 use super::cors;
 use super::failure::{Failure, Reason};
 use super::json::Json;
+use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
 use super::plan::{Irregular, Plan, Unrouted};
 use super::refusal;
@@ -121,10 +123,14 @@ pub fn guard(plan: &Plan, head: Head<'_>) -> Result<(), Failure> {
 /// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass
 /// through. A preflight says neither the headers nor the body of that call, nor who will send it.
 #[must_use]
-pub fn preflight(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> Option<HeaderMap> {
+pub fn preflight(
+    plan: &Plan,
+    (caller, at): (Caller<'_>, Moment),
+    head: Head<'_>,
+) -> Option<HeaderMap> {
     let cors = plan.cors.as_ref()?;
     let wanted = cors::asked_method(head.method, head.headers)?;
-    let is_ours = |method: &Method| is_ours(plan, caller, Head { method, ..head });
+    let is_ours = |method: &Method| is_ours(plan, (caller, at), Head { method, ..head });
     if !is_ours(&wanted) {
         return None;
     }
@@ -140,7 +146,7 @@ pub fn preflight(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> Option<Head
 }
 
 /// Whether the proxy serves a REST call in another way than by passing it through.
-fn is_ours(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> bool {
+fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> bool {
     let facing = facing(plan, head);
     if facing.side != Side::Rest || facing.refused.is_some() {
         return false;
@@ -149,7 +155,7 @@ fn is_ours(plan: &Plan, caller: Caller<'_>, head: Head<'_>) -> bool {
         return true;
     }
     let serves = |route: usize| {
-        let decision = decide(plan, (caller, head.headers), (Some(route), Side::Rest));
+        let decision = decide(plan, (caller, head.headers), (Some(route), Side::Rest), at);
         decision.stage.control() != Some(Way::Old)
     };
     match claim(plan, head) {
@@ -234,12 +240,13 @@ fn may_pass(plan: &Plan) -> bool {
     plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
 }
 
-/// Decides for a call of a side. What belongs to no route passes through.
+/// Decides for a call of a side that begins now. What belongs to no route passes through.
 #[must_use]
 pub fn decide(
     plan: &Plan,
     (caller, headers): (Caller<'_>, &HeaderMap),
     (route, side): (Option<usize>, Side),
+    at: Moment,
 ) -> Decision {
     let Some(index) = route else {
         return Decision::plain(Stage::Passthrough, Why::Unrouted);
@@ -252,10 +259,45 @@ pub fn decide(
         };
         return Decision::plain(stage, Why::Killed);
     }
+    if browned_out(plan, (route, side), at).is_some() {
+        return Decision::plain(Stage::Retired, Why::Brownout);
+    }
     plan.rollout.decide(&rollout::Call {
         caller,
         route: &plan.routes.route(index).name,
         side,
         headers,
     })
+}
+
+/// The window in which calls of a side of a route are refused now, if they are.
+#[must_use]
+pub fn browned_out(
+    plan: &Plan,
+    (route, side): (Option<usize>, Side),
+    at: Moment,
+) -> Option<Window> {
+    let window = plan.lifecycle.of(route, side)?.browned_out(at)?;
+    let name = &plan.routes.route(route?).name;
+    plan.rollout.brownouts.hold(name).then_some(window)
+}
+
+/// What a call of a route is refused with whose decision leads nowhere.
+#[must_use]
+pub fn refused(plan: &Plan, why: Why, (route, side): (usize, Side), at: Moment) -> Failure {
+    let window = match why {
+        Why::Brownout => browned_out(plan, (Some(route), side), at),
+        Why::Flag(_)
+        | Why::Share(..)
+        | Why::Keyless(_)
+        | Why::Default
+        | Why::Killed
+        | Why::Unrouted
+        | Why::Local
+        | Why::Preflight => None,
+    };
+    match window {
+        Some(window) => refusal::browned_out(plan, (route, side), (window, at)),
+        None => refusal::retired(plan, plan.routes.route(route), side),
+    }
 }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::calendar::Moment;
 use super::json::Json;
 
 /// Whose fault a failure is.
@@ -120,6 +121,8 @@ pub enum Reason {
     MethodNotAllowed,
     /// A route whose old way is closed.
     Retired,
+    /// A route whose old way is closed for a while, which was announced.
+    Brownout,
     /// A page of another origin, or another host's name, asks for what the proxy itself answers.
     OriginRefused,
     /// No connection to the upstream.
@@ -201,7 +204,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 33] = [
+    pub const ALL: [Reason; 34] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -219,6 +222,7 @@ impl Reason {
         Reason::RouteNotFound,
         Reason::MethodNotAllowed,
         Reason::Retired,
+        Reason::Brownout,
         Reason::OriginRefused,
         Reason::UpstreamUnreachable,
         Reason::UpstreamTimeout,
@@ -258,6 +262,7 @@ impl Reason {
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
             Reason::MethodNotAllowed => client(405, -32010, "method_not_allowed"),
             Reason::Retired => client(410, -32009, "retired"),
+            Reason::Brownout => client(410, -32014, "brownout"),
             Reason::OriginRefused => client(403, -32013, "origin_refused"),
             Reason::UpstreamUnreachable => Row {
                 retry: Retry::NotSent,
@@ -307,7 +312,20 @@ pub enum Advice {
         name: String,
         /// Its address.
         link: Option<String>,
+        /// Where the refusal is for a while only: when it ends.
+        pause: Option<Pause>,
     },
+}
+
+/// A refusal for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// When the call is served again.
+    pub until: Moment,
+    /// In how many seconds that is, for `Retry-After`.
+    pub seconds: u32,
+    /// When it is expected to end for good.
+    pub sunset: Option<Moment>,
 }
 
 /// One failure: the reason, and the two texts of it.

@@ -10,6 +10,7 @@ use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;
+use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::outcome::ReplyLimits;
 use super::rollout::Rollout;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub comparing: Vec<Rules>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
+    /// The end of routes: what is announced, and where calls of no route are counted.
+    pub lifecycle: Lifecycle,
     /// What bounds a call.
     pub limits: Limits,
 }

@@ -6,11 +6,13 @@
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};
 
+use super::calendar::Moment;
 use super::cors::Foreign;
 use super::envelope;
-use super::failure::{Advice, Failure, Reason};
+use super::failure::{Advice, Failure, Pause, Reason};
 use super::json::{Fault, Json};
 use super::jsonrpc::{Call, MessageError, ResponseFault};
+use super::lifecycle::Window;
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::Plan;
 use super::route::{BindError, PathError, Route};
@@ -108,36 +110,100 @@ pub fn irregular_local_path(why: PathError) -> Failure {
     Failure::new(Reason::MalformedTarget, message)
 }
 
-/// The caller's way of a route is retired.
+/// What to call in place of a side of a route.
+struct Successor {
+    name: String,
+    /// With its article, for a sentence.
+    what: String,
+    link: Option<String>,
+}
+
+impl Successor {
+    fn of(route: &Route, side: Side, rpc_paths: &[String]) -> Successor {
+        let other = match side {
+            Side::Rest => &route.rpc,
+            Side::Rpc => &route.rest,
+        };
+        let name = route.successor.as_ref().unwrap_or(other).clone();
+        let what = match (&route.successor, side) {
+            (Some(successor), _) => successor.clone(),
+            (None, Side::Rest) => format!("the JSON-RPC method `{name}`"),
+            (None, Side::Rpc) => format!("`{name}` over REST"),
+        };
+        Successor {
+            link: successor_link(route, side, rpc_paths),
+            name,
+            what,
+        }
+    }
+
+    fn advice(self, pause: Option<Pause>) -> Advice {
+        Advice::Successor {
+            name: self.name,
+            link: self.link,
+            pause,
+        }
+    }
+}
+
+/// The address of what to call in place of a side of a route, if that has one.
 #[must_use]
-pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
-    let other = match side {
-        Side::Rest => &route.rpc,
-        Side::Rpc => &route.rest,
-    };
-    let name = route.successor.as_ref().unwrap_or(other).clone();
-    let what = match (&route.successor, side) {
-        (Some(successor), _) => successor.clone(),
-        (None, Side::Rest) => format!("the JSON-RPC method `{name}`"),
-        (None, Side::Rpc) => format!("`{name}` over REST"),
-    };
-    let way = match side {
-        Side::Rest => "REST",
-        Side::Rpc => "JSON-RPC",
-    };
-    let message = format!(
-        "the {way} way of the route `{}` is retired; use {what}",
-        route.name
-    );
+pub fn successor_link(route: &Route, side: Side, rpc_paths: &[String]) -> Option<String> {
     let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
     let link = match (&route.successor, side) {
         (Some(successor), _) => Some(successor).filter(is_address),
         // The other side is at an RPC path.
-        (None, Side::Rest) => plan.face.paths.first(),
+        (None, Side::Rest) => rpc_paths.first(),
         (None, Side::Rpc) => None,
     };
-    let link = link.cloned();
-    Failure::new(Reason::Retired, message).advise(Advice::Successor { name, link })
+    link.cloned()
+}
+
+const fn way(side: Side) -> &'static str {
+    match side {
+        Side::Rest => "REST",
+        Side::Rpc => "JSON-RPC",
+    }
+}
+
+/// The caller's way of a route is retired.
+#[must_use]
+pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
+    let successor = Successor::of(route, side, &plan.face.paths);
+    let message = format!(
+        "the {} way of the route `{}` is retired; use {}",
+        way(side),
+        route.name,
+        successor.what
+    );
+    Failure::new(Reason::Retired, message).advise(successor.advice(None))
+}
+
+/// The caller's way of a route is refused for a while.
+#[must_use]
+pub fn browned_out(
+    plan: &Plan,
+    (route, side): (usize, Side),
+    (window, at): (Window, Moment),
+) -> Failure {
+    let deprecated = plan.lifecycle.of(Some(route), side);
+    let sunset = deprecated.and_then(|deprecated| deprecated.said().sunset);
+    let route = plan.routes.route(route);
+    let successor = Successor::of(route, side, &plan.face.paths);
+    let end = sunset.map_or(String::new(), |sunset| format!(" and ends on {sunset}"));
+    let message = format!(
+        "the {} way of the route `{}` is deprecated{end}; it is refused until {} so that nobody overlooks it; use {}",
+        way(side),
+        route.name,
+        window.until,
+        successor.what
+    );
+    let pause = Pause {
+        until: window.until,
+        seconds: u32::try_from(window.until.since(at)).unwrap_or(u32::MAX),
+        sunset,
+    };
+    Failure::new(Reason::Brownout, message).advise(successor.advice(Some(pause)))
 }
 
 /// A call does not fit its route.

@@ -23,7 +23,7 @@ pub(super) fn preflight(
     plan: &Plan,
     (caller, head): (Caller<'_>, Head<'_>),
 ) -> Option<Answer> {
-    let headers = claim::preflight(plan, caller, head)?;
+    let headers = claim::preflight(plan, (caller, record.at()), head)?;
     record.stays_here(Why::Preflight);
     record.answered_here(StatusCode::NO_CONTENT.as_u16(), None);
     let mut answer = render::acknowledged(StatusCode::NO_CONTENT);

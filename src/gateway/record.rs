@@ -2,6 +2,8 @@
 //!
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
+mod ended;
+
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,16 +12,16 @@ use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
-use super::guarded::Guarded;
-use super::worker::Patience;
 use super::{Installed, Worker};
+use crate::domain::calendar::Moment;
+use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::plan::Plan;
 use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
-use crate::telemetry::log::CallLine;
-use crate::telemetry::metrics::{CallLabels, Outcome, Timing};
+use crate::telemetry::metrics::Outcome;
 use crate::upstream::{HttpUpstream, Tap};
 
 /// What is known of a call so far.
@@ -28,6 +30,8 @@ pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     started: Instant,
+    /// The same moment, by the time of day.
+    at: Moment,
     side: Side,
     method: Method,
     uri: Uri,
@@ -86,6 +90,7 @@ impl Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
+            at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
             uri: request.uri().clone(),
@@ -111,6 +116,7 @@ impl Record {
             worker: self.worker.clone(),
             installed: self.installed.clone(),
             started: self.started,
+            at: self.at,
             side: self.side,
             method: self.method.clone(),
             uri: self.uri.clone(),
@@ -230,6 +236,16 @@ impl Record {
 
     pub(super) fn side(&self) -> Side {
         self.side
+    }
+
+    /// When the call began.
+    pub(super) fn at(&self) -> Moment {
+        self.at
+    }
+
+    /// What the call is refused with where its decision leads nowhere.
+    pub(super) fn refused(&self, plan: &Plan, route: usize) -> Failure {
+        claim::refused(plan, self.why, (route, self.side), self.at)
     }
 
     /// The RPC method of the call, for the log.
@@ -369,121 +385,5 @@ impl Record {
     /// The client went away before the answer was complete.
     pub(super) fn cancelled(&mut self) {
         self.ending.outcome = None;
-    }
-}
-
-impl Drop for Record {
-    fn drop(&mut self) {
-        match self.role {
-            Role::Call => {
-                self.worker.ended();
-                self.write();
-            }
-            Role::Reading => self.worker.ended(),
-            Role::Candidate(_) => self.write_candidate(),
-            Role::Waiting | Role::Noise(_) => {}
-        }
-    }
-}
-
-impl Record {
-    /// How the call ended, and whose fault it was.
-    fn ended(&self) -> (Outcome, Option<Blame>) {
-        let unsettled = match self.worker.patience() {
-            Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
-            Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
-        };
-        self.ending.outcome.unwrap_or(unsettled)
-    }
-
-    /// Tells of a candidate: what its route had no place for, as of every translated call.
-    fn write_candidate(&mut self) {
-        let route = self.installed.route_label(self.route);
-        let dropped = self.dropped as u64;
-        let way = self.stage.and_then(Stage::candidate);
-        let (ended, took) = (self.ended(), self.elapsed());
-        self.worker.count(|shard| {
-            shard.dropped(route, dropped);
-            if let Some(way) = way {
-                self.guarded(&[]).call(shard, way, ended, took);
-            }
-        });
-    }
-
-    /// The flags whose guards are told of the call.
-    fn guarded<'a>(&'a self, spared: &'a [usize]) -> Guarded<'a> {
-        Guarded {
-            installed: &self.installed,
-            why: self.why,
-            spared,
-        }
-    }
-
-    /// Tells of a call, in the metrics and in the log.
-    fn write(&mut self) {
-        let total = self.elapsed();
-        if std::thread::panicking() {
-            // A fault of this program, which has cost the client its answer.
-            self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
-            self.ending.reason = Some(Reason::Internal);
-        }
-        let (outcome, blame) = self.ended();
-        let labels = CallLabels {
-            route: self.installed.route_label(self.route),
-            client: self.installed.client_label(self.client),
-            side: self.side,
-            stage: self.stage,
-            outcome,
-            blame,
-        };
-        self.worker.count(|shard| {
-            shard.record(
-                labels,
-                Timing {
-                    total,
-                    upstream: self.upstream,
-                    head: self.head.unwrap_or(total),
-                },
-                self.ending.reason,
-            );
-            if self.dropped > 0 {
-                shard.dropped(labels.route, self.dropped as u64);
-            }
-            if let Some(way) = self.stage.and_then(Stage::control) {
-                let took = self.head.unwrap_or(total);
-                let guarded = self.guarded(&self.spared);
-                guarded.call(shard, way, (outcome, blame), took);
-            }
-        });
-        if CallLine::is_wanted() {
-            self.log(labels, total);
-        }
-    }
-
-    fn log(&self, labels: CallLabels, duration: Duration) {
-        let plan = &self.installed.plan;
-        CallLine {
-            side: self.side,
-            method: self.method.as_str(),
-            path: self.uri.path(),
-            rpc_method: self.rpc_method.as_deref(),
-            route: self
-                .route
-                .map(|route| plan.routes.route(route).name.as_str()),
-            client: plan.rollout.clients.name(self.client),
-            proof: self.proof,
-            stage: labels.stage,
-            decision: &plan.rollout.describe(self.why),
-            outcome: labels.outcome,
-            blame: labels.blame,
-            status: self.ending.status,
-            code: self.ending.code,
-            reason: self.ending.reason,
-            cause: self.ending.cause.as_deref(),
-            duration,
-            upstream: self.upstream,
-            dropped: (self.dropped > 0).then_some(self.dropped as u64),
-        }
-        .emit();
     }
 }

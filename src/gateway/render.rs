@@ -2,7 +2,7 @@
 //! settle the call's record.
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, response};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
@@ -195,17 +195,23 @@ pub(super) fn acknowledged(status: StatusCode) -> Whole {
 
 fn advice(failure: &Failure) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let named = match failure.advice.as_deref() {
-        None => return headers,
-        Some(Advice::Allow(methods)) => (ALLOW, methods.clone()),
-        Some(Advice::RetryAfter(seconds)) => (RETRY_AFTER, seconds.to_string()),
-        Some(Advice::Successor {
-            link: Some(link), ..
-        }) => (LINK, format!("<{link}>; rel=\"successor-version\"")),
-        Some(Advice::Successor { link: None, .. }) => return headers,
+    let mut add = |name: HeaderName, value: String| {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
     };
-    if let Ok(value) = HeaderValue::try_from(named.1) {
-        headers.insert(named.0, value);
+    match failure.advice.as_deref() {
+        None => {}
+        Some(Advice::Allow(methods)) => add(ALLOW, methods.clone()),
+        Some(Advice::RetryAfter(seconds)) => add(RETRY_AFTER, seconds.to_string()),
+        Some(Advice::Successor { link, pause, .. }) => {
+            if let Some(link) = link {
+                add(LINK, format!("<{link}>; rel=\"successor-version\""));
+            }
+            if let Some(pause) = pause {
+                add(RETRY_AFTER, pause.seconds.to_string());
+            }
+        }
     }
     headers
 }

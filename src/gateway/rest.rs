@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 
 use super::caller::identify;
@@ -28,8 +28,10 @@ pub(super) async fn serve(
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = call(&mut record, request, &arrival).await;
-    let ours = record.is_ours();
+    let (ours, route) = (record.is_ours(), record.route());
     let mut response = render::settled(record, answer);
+    let lifecycle = &installed.plan.lifecycle;
+    lifecycle.announce(route, Side::Rest, response.headers_mut());
     if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
         cors.mark(origin.as_ref(), response.headers_mut());
     }
@@ -73,7 +75,7 @@ async fn call(
     let tap = candidate::behind_rest(record, stage, (&head, &content), arrival);
     let content = content.copied(tap);
     match (stage.control(), selected) {
-        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rest)),
+        (None, Some(index)) => Err(record.refused(plan, index)),
         (Some(Way::New), Some(index)) => {
             translated::rest_call(record, index, (head, content), arrival).await
         }
@@ -98,7 +100,7 @@ pub(super) fn decide(
     call: (Caller<'_>, &HeaderMap),
     selected: Option<usize>,
 ) -> Stage {
-    let decision = claim::decide(plan, call, (selected, record.side()));
+    let decision = claim::decide(plan, call, (selected, record.side()), record.at());
     let stage = decision.stage;
     record.decided(selected, decision);
     stage

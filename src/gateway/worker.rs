@@ -62,6 +62,7 @@ struct PlanLabels {
     clients: Vec<LabelId>,
     /// Of the flags, those that have a guard.
     guards: Vec<Option<LabelId>>,
+    prefixes: Vec<LabelId>,
     unrouted: LabelId,
     other: LabelId,
 }
@@ -105,6 +106,13 @@ impl Installed {
                 .flags
                 .iter()
                 .map(|flag| flag.guard.as_ref().map(|_| names.intern(&flag.name)))
+                .collect(),
+            prefixes: plan
+                .lifecycle
+                .prefixes
+                .all()
+                .iter()
+                .map(|prefix| names.intern(prefix))
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
@@ -164,6 +172,12 @@ impl Installed {
     /// Under what the guard of a flag is told of calls, where it has one.
     pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
         self.labels.guards.get(flag).copied().flatten()
+    }
+
+    /// The prefix of routes that a path of no route lies under.
+    pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
+        let prefix = self.plan.lifecycle.prefixes.find(path)?;
+        self.labels.prefixes.get(prefix).copied()
     }
 
     pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+use crate::domain::calendar::{Moment, civil_from_days};
+
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// The monotonic time, which stands still where a test has paused it.
@@ -85,6 +87,12 @@ pub fn millis(at: SystemTime) -> u64 {
     u64::try_from(unix_milliseconds(at)).unwrap_or(0)
 }
 
+/// The whole second that a time lies in.
+#[must_use]
+pub fn moment(at: SystemTime) -> Moment {
+    Moment::from_unix(unix_milliseconds(at).div_euclid(1000))
+}
+
 /// Whole milliseconds since 1970, rounded down. Times that an `i64` cannot hold are the last one that it can.
 fn unix_milliseconds(at: SystemTime) -> i64 {
     let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
@@ -92,28 +100,6 @@ fn unix_milliseconds(at: SystemTime) -> i64 {
         Ok(since) => whole(since),
         Err(before) => -whole(before.duration() + Duration::from_nanos(999_999)),
     }
-}
-
-/// The date of a number of days since 1970-01-01 in the proleptic Gregorian calendar.
-///
-/// Years begin in March here, so that the leap day is the last of its year, and 400 of them are an era of
-/// 146,097 days that lie the same way in every era.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468; // from 0000-03-01
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]
@@ -153,30 +139,6 @@ mod tests {
     fn part_of_a_millisecond_before_1970_belongs_to_the_one_before() {
         let time = UNIX_EPOCH - Duration::from_nanos(1);
         assert_eq!(Rfc3339(time).to_string(), "1969-12-31T23:59:59.999Z");
-    }
-
-    /// Counts every day of eight centuries by the rule of leap years.
-    #[test]
-    fn every_day_follows_the_one_before() {
-        let (mut year, mut month, mut day) = (1600, 1, 1);
-        for days in -135_140..157_057 {
-            assert_eq!(civil_from_days(days), (year, month, day));
-            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-            let length = match month {
-                2 if leap => 29,
-                2 => 28,
-                4 | 6 | 9 | 11 => 30,
-                _ => 31,
-            };
-            day += 1;
-            if day > length {
-                (month, day) = (month + 1, 1);
-            }
-            if month > 12 {
-                (year, month) = (year + 1, 1);
-            }
-        }
-        assert_eq!((year, month), (2400, 1));
     }
 
     #[tokio::test(start_paused = true)]

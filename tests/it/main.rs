@@ -17,6 +17,7 @@ mod connections;
 mod cors;
 #[cfg(feature = "demo")]
 mod demo;
+mod deprecated;
 mod envelope;
 mod every_kind;
 mod expect;

@@ -150,7 +150,7 @@ impl Control {
                 let key = (
                     flag.name.clone(),
                     trip.breach.limit().as_str(),
-                    guard.mode.as_str(),
+                    mode_word(guard.mode),
                 );
                 *guards.trips.entry(key).or_default() += 1;
             }
@@ -162,6 +162,13 @@ impl Control {
             watched.ruling = Some(ruling);
         }
         due
+    }
+}
+
+const fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Act => "act",
+        Mode::DryRun => "dry_run",
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::compile::compile;
 use crate::config::problem::{Place, Problems};
 use crate::config::raw::{RawConfig, RawFlag};
+use crate::domain::lifecycle::Brownouts;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::standing::{FlagStanding, Standing};
 use crate::domain::rollout::{Arming, Kill, Percent};
@@ -53,6 +54,9 @@ pub(super) fn plan(
     standing: &Standing,
 ) -> Result<Plan, Problems> {
     let mut plan = compile(config, flags)?;
+    if !standing.called_off.is_empty() {
+        plan.rollout.brownouts = Brownouts::OffFor(standing.called_off.clone());
+    }
     plan.rollout.kill = match standing.kill {
         Some(_) => Kill::On,
         None => Kill::Off,

@@ -10,9 +10,12 @@ use super::changes::Made;
 use super::reports::Counts;
 use super::sharing::Synced;
 use super::{Control, Facts, Polled};
+use crate::domain::calendar::Moment;
+use crate::domain::lifecycle::{Question, Report, report};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Glob;
 use crate::server::admin::{Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing};
-use crate::telemetry::clock::{millis, now, wall};
+use crate::telemetry::clock::{millis, moment, now, wall};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -71,7 +74,7 @@ pub async fn own<I, M, C>(
 ) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
-    C: AsyncFn() -> Counts,
+    C: AsyncFn(Arc<Plan>, Moment) -> Counts,
 {
     let mut owner = Owner {
         offered: control.plan(),
@@ -108,7 +111,7 @@ impl<I, M, C> Owner<I, M, C>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
-    C: AsyncFn() -> Counts,
+    C: AsyncFn(Arc<Plan>, Moment) -> Counts,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -120,6 +123,7 @@ where
             Command::Change { asked, reply } => self.change(&asked, reply).await,
             Command::History(reply) => tell(reply, self.control.history()),
             Command::Metrics(reply) => self.metrics(reply).await,
+            Command::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
             Command::Reload(reply) => {
                 let reloaded = self.control.reload(wall()).await;
                 self.follow(reloaded).await;
@@ -159,16 +163,19 @@ where
         }
     }
 
+    /// Takes what the workers have counted; what is not told now is told the next time.
+    async fn take_counts(&mut self) {
+        let at = wall();
+        let counts = (self.hooks.counts)(self.control.plan(), moment(at));
+        if let Ok(counts) = time::timeout(WORKERS_TIMEOUT, counts).await {
+            self.control.report(counts, at).await;
+        }
+    }
+
     /// Takes what was counted, and does what the guards say.
     async fn observe(&mut self) {
-        let counts = (self.hooks.counts)();
-        // What is not told now is told the next time.
-        let Ok(counts) = time::timeout(WORKERS_TIMEOUT, counts).await else {
-            return;
-        };
-        let at = wall();
-        self.control.report(counts, at).await;
-        match self.control.observe(at).await {
+        self.take_counts().await;
+        match self.control.observe(wall()).await {
             Made::Swapped => self.install_if_new().await,
             Made::Already => {}
         }
@@ -217,6 +224,15 @@ where
             // The asker learns it from the reply that is dropped.
             Err(_) => tracing::error!("not every worker has told its counts"),
         }
+    }
+
+    /// Who still calls what, on all replicas, with what was counted until now.
+    async fn usage(&mut self, (route, idle): (Glob, u64), reply: oneshot::Sender<Report>) {
+        self.take_counts().await;
+        let (plan, at) = (self.control.plan(), moment(wall()));
+        let mut usage = self.control.usage();
+        usage.keep(&plan);
+        tell(reply, report(&plan, &usage, &Question { route, idle, at }));
     }
 
     fn readiness(&self) -> Readiness {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Control;
 use super::guards::Watched;
@@ -46,7 +47,22 @@ pub(super) struct Reporting {
 struct Counted {
     tallies: Tallies,
     guards: BTreeMap<String, Watched>,
-    usage: Usage,
+    usage: Value,
+}
+
+impl Counted {
+    fn of(usage: &Usage) -> Counted {
+        Counted {
+            // What a usage writes is JSON.
+            usage: serde_json::from_str(&usage.to_json()).unwrap_or_default(),
+            ..Counted::default()
+        }
+    }
+
+    /// What a version of another form has left counts as nothing.
+    fn usage(&self) -> Usage {
+        Usage::from_json(&self.usage.to_string()).unwrap_or_default()
+    }
 }
 
 impl Reporting {
@@ -82,7 +98,7 @@ impl Control {
         let counted = Counted {
             tallies: self.reporting.counts.tallies.clone(),
             guards: self.guards.watched.clone(),
-            usage: self.reporting.counts.usage.clone(),
+            ..Counted::of(&self.reporting.counts.usage)
         };
         let Ok(text) = serde_json::to_string(&counted) else {
             return;
@@ -104,7 +120,7 @@ impl Control {
         let Reports { archive, reports } = reports;
         let first = self.reporting.left.is_none();
         self.reporting.left = Some(now);
-        let archived = read(&archive.text).usage;
+        let archived = read(&archive.text).usage();
         let read: Vec<(Report, Counted)> = reports
             .into_iter()
             .map(|report| (read(&report.text), report))
@@ -121,7 +137,7 @@ impl Control {
         let others = read.iter().filter(|(report, _)| !self.is_own(report));
         let mut usage = archived.clone();
         for (_, counted) in others {
-            usage.merge(&counted.usage);
+            usage.merge(&counted.usage());
         }
         self.reporting.others = usage;
         self.fold((archive.revision, archived), read, now).await;
@@ -160,13 +176,9 @@ impl Control {
             return;
         }
         for (_, counted) in &gone {
-            usage.merge(&counted.usage);
+            usage.merge(&counted.usage());
         }
-        let archive = Counted {
-            usage,
-            ..Counted::default()
-        };
-        let Ok(text) = serde_json::to_string(&archive) else {
+        let Ok(text) = serde_json::to_string(&Counted::of(&usage)) else {
             return;
         };
         let reports: Vec<Report> = gone.into_iter().map(|(report, _)| report).collect();
@@ -175,6 +187,12 @@ impl Control {
             Ok(()) | Err(CommitError::Conflict(_)) => {}
             Err(CommitError::Store(error)) => tracing::warn!(%error, "reports could not be folded"),
         }
+    }
+
+    /// What this process is called among those that share the store.
+    #[must_use]
+    pub fn replica(&self) -> &str {
+        &self.reporting.own.0
     }
 
     /// Who called what, on all replicas, since anybody watched.

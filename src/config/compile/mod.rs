@@ -9,6 +9,7 @@ mod compare;
 mod cors;
 pub(super) mod guard;
 mod identity;
+mod lifecycle;
 mod local;
 mod rollout;
 mod routes;
@@ -52,8 +53,10 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
+    let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
     let plan = Plan {
         comparing: compare::compile(raw, &mut problems),
+        lifecycle,
         locals,
         cors,
         hosts: hosts.collect(),

@@ -5,6 +5,7 @@ use http::HeaderName;
 use crate::config::compile::{guard, identity, upstreams};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawFlag, RawHeaderGlob};
+use crate::domain::lifecycle::Brownouts;
 use crate::domain::rollout::{
     Clients, Defaults, Flag, FlagFault, Glob, Kill, OTHER, Percent, Rollout, RouteEntry, Stage,
     StageFault,
@@ -43,6 +44,7 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         defaults: Defaults { rest, rpc },
         clients,
         kill: Kill::Off,
+        brownouts: Brownouts::default(),
     }
 }
 

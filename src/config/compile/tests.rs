@@ -17,6 +17,7 @@ mod compare;
 mod face;
 mod flags;
 mod identity;
+mod lifecycle;
 mod routes;
 
 /// One upstream for each side.

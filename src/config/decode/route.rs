@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{SIDES, compare, example, outcome};
+use super::{SIDES, compare, example, lifecycle, outcome};
 use crate::config::kind::{Wrong, boolean, name, text, timeout, word};
 use crate::config::problem::Located;
 use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
@@ -25,7 +25,7 @@ const EXTRAS: &[(&str, Extra)] = &[
 ];
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&["frame", "deprecated", "affinity", "silence"]);
+    table.later(&["frame", "affinity", "silence"]);
     let here = table.here();
     let name = table.require("name", name);
     let rest = table.require("rest", text);
@@ -40,6 +40,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let effect = table.get("effect", word(EFFECTS, &[]));
     let timeout = table.get("timeout", timeout);
     let successor = table.get("successor", text);
+    let deprecated = lifecycle::end(table);
     let lossy = table.get("lossy", text);
     let upstreams = upstreams(table);
     let rows = table.tables("outcome", outcome::row);
@@ -68,6 +69,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         effect,
         timeout,
         successor,
+        deprecated,
         lossy,
         upstreams,
         rows,

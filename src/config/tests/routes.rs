@@ -301,7 +301,7 @@ const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON 
 17: route[0].silence: `silence` is not supported in this version
 18: route[0].event: unknown key
 19: route[0].affinity: `affinity` is not supported in this version
-20: route[0].deprecated: `deprecated` is not supported in this version
+20: route[0].deprecated: `since` is missing
 21: route[0].bodi: unknown key
   hint: did you mean `body`?
 23: route[0].outcome[0].rest: `status` is missing

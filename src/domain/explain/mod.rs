@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, Method};
 
+use super::calendar::Moment;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
 use super::headers::is_credential;
@@ -145,12 +146,18 @@ impl<'a> Case<'a> {
             || paired.any(|paired| paired.header() == name)
     }
 
+    /// What time it is.
+    fn at(&self) -> Moment {
+        Moment::parse(&(self.terms.now)()).unwrap_or_default()
+    }
+
     /// Notes the route and the decision.
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
         let decision = claim::decide(
             self.plan,
             (self.caller, self.asked.head.headers),
             (route, self.side),
+            self.at(),
         );
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {

@@ -35,7 +35,7 @@ pub(super) fn rest(case: &Case<'_>, explanation: &mut Explanation) -> Result<Own
         ));
         return Ok(Own::Told);
     }
-    let Some(headers) = claim::preflight(plan, case.caller, head) else {
+    let Some(headers) = claim::preflight(plan, (case.caller, case.at()), head) else {
         return Ok(Own::No);
     };
     decided(case, Why::Preflight, explanation);

@@ -4,7 +4,7 @@ use super::own::{self, Own};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
-use crate::domain::claim::{Claim, by_body, claim};
+use crate::domain::claim::{Claim, by_body, claim, refused};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
@@ -40,7 +40,10 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     };
     let decision = case.decide(explanation, route);
     match (decision.stage.control(), route) {
-        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rest)),
+        (None, Some(index)) => {
+            let called = (index, Side::Rest);
+            Err(refused(plan, decision.why, called, case.at()))
+        }
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || refusal::no_route(head.method, head.uri.path());

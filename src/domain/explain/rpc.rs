@@ -7,6 +7,7 @@ use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, strangers};
+use crate::domain::claim::refused;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
@@ -130,7 +131,10 @@ fn tell(
     let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
     match (decision.stage.control(), selected) {
-        (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
+        (None, Some(index)) => {
+            let called = (index, Side::Rpc);
+            Err(refused(plan, decision.why, called, case.at()))
+        }
         (Some(Way::New), Some(index)) => translate(case, (index, call), explanation),
         (Some(Way::Old), _) | (_, None) => {
             let unknown = || refusal::unknown_method(plan, &call.method);

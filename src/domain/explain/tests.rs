@@ -7,6 +7,7 @@ use super::*;
 use crate::domain::candidates::Candidates;
 use crate::domain::cors::{Cors, Origin, Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
+use crate::domain::lifecycle::{Brownouts, Lifecycle};
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
@@ -130,6 +131,7 @@ fn plan() -> Plan {
                 rpc: Stage::Translate,
             },
             kill: Kill::Off,
+            brownouts: Brownouts::default(),
         },
         upstreams: Upstreams {
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
@@ -143,6 +145,7 @@ fn plan() -> Plan {
             envelope: Vec::new(),
         },
         unrouted: Unrouted::Reject,
+        lifecycle: Lifecycle::default(),
         limits: LIMITS,
     }
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::RestAnswer;
-use crate::domain::failure::{Advice, Failure};
+use crate::domain::failure::{Advice, Failure, Pause};
 use crate::domain::json::{Json, Kind, is_integer};
 use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::pieces::PiecesWriter;
@@ -20,9 +20,15 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
         row.label,
         row.blame.as_str()
     );
-    if let Some(Advice::Successor { name, .. }) = failure.advice.as_deref() {
+    if let Some(Advice::Successor { name, pause, .. }) = failure.advice.as_deref() {
         data.push_str(r#","successor":"#);
         data.push_str(&String::from_utf8_lossy(Json::string(name).as_bytes()));
+        if let Some(Pause { until, sunset, .. }) = pause {
+            data.push_str(&format!(r#","until":"{until}""#));
+            if let Some(sunset) = sunset {
+                data.push_str(&format!(r#","sunset":"{sunset}""#));
+            }
+        }
     }
     if let Some(detail) = &failure.detail {
         data.push_str(r#","upstream":"#);

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 
 use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
+use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
 /// Everything that decides.
@@ -16,6 +17,8 @@ pub struct Rollout {
     pub defaults: Defaults,
     /// Whether all of that is suspended.
     pub kill: Kill,
+    /// Which of the announced brownouts hold.
+    pub brownouts: Brownouts,
 }
 
 /// The kill switch.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 
 use super::bucket::murmur3;
 use super::*;
+use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
 mod identity;
@@ -47,6 +48,7 @@ fn rollout(flags: Vec<Flag>) -> Rollout {
             rpc: Stage::Translate,
         },
         kill: Kill::Off,
+        brownouts: Brownouts::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{Stage, Way, Why};
 use crate::domain::side::Side;
+use crate::gateway::guarded::Guarded;
 use crate::gateway::record::Record;
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;

@@ -175,24 +175,30 @@ impl Letter {
     }
 
     async fn alone(&self, item: Item) -> Response<AnswerBody> {
-        match self.item(item, Company::Alone).await {
+        let (said, route) = self.item(item, Company::Alone).await;
+        let mut response = match said {
             Said::Message(whole, candidate) => {
                 render::respond_before(*whole, candidate.into_iter().collect())
             }
             Said::Forwarded(response) => response,
             Said::Nothing => self.silence(),
-        }
+        };
+        let lifecycle = &self.installed.plan.lifecycle;
+        lifecycle.announce(route, Side::Rpc, response.headers_mut());
+        response
     }
 
-    /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6).
+    /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6). Its HTTP headers
+    /// are of no single call, so that nothing is announced there.
     async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
         let plan = &self.installed.plan;
         let room = Cell::new(plan.limits.answer);
         let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
-        let said: Vec<Said> = calls.buffered(plan.face.batch_concurrency).collect().await;
+        let said: Vec<(Said, Option<usize>)> =
+            calls.buffered(plan.face.batch_concurrency).collect().await;
         let mut followed_by = Vec::new();
         let mut messages: Vec<Pieces> = Vec::with_capacity(said.len());
-        for said in said {
+        for (said, _) in said {
             if let Said::Message(whole, candidate) = said {
                 messages.push(whole.body);
                 followed_by.extend(candidate);
@@ -205,8 +211,8 @@ impl Letter {
         render::respond_before(whole, followed_by)
     }
 
-    /// One message, from its record to its answer.
-    async fn item(&self, item: Item, company: Company<'_>) -> Said {
+    /// One message, from its record to its answer, and the route that it has taken.
+    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Option<usize>) {
         let mut record = self.record();
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
@@ -224,7 +230,8 @@ impl Letter {
                 (call.id, spoken)
             }
         };
-        match (spoken, id) {
+        let route = record.route();
+        let said = match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
                 let candidate = render::beside(&mut record, || Told::whole(&whole));
                 Said::Message(whole, candidate)
@@ -241,7 +248,8 @@ impl Letter {
             }
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
             (Err(failure), id) => self.fail(record, failure, id.as_ref()),
-        }
+        };
+        (said, route)
     }
 
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
@@ -298,7 +306,7 @@ impl Letter {
         let repeated = || self.repeated(call, company);
         candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);
         match (stage.control(), selected) {
-            (None, Some(index)) => Err(refusal::retired(plan, plan.routes.route(index), Side::Rpc)),
+            (None, Some(index)) => Err(record.refused(plan, index)),
             (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
             (Some(Way::Old), _) | (_, None) => {
                 let upstream = self

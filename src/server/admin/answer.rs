@@ -19,7 +19,7 @@ use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::token::{Barred, Tokens};
-use crate::server::admin::{Asked, Command, Readiness, decode};
+use crate::server::admin::{Asked, Command, Readiness, decode, question};
 
 /// What a write may hold.
 const MAX_BODY: usize = 64 * 1024;
@@ -75,6 +75,11 @@ impl Admin {
                 Ok(tagged(ok(&flags), &flags.revision.to_string()))
             }
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
+            Target::Usage => {
+                let (route, idle) = question::usage(head.uri.query())?;
+                let ask = |reply| Command::Usage { route, idle, reply };
+                Ok(ok(&self.ask(ask).await?))
+            }
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;
                 Ok(response(StatusCode::OK, JSON, document.into_bytes()))

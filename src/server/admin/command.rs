@@ -4,6 +4,8 @@ use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
 use crate::domain::json::Json;
+use crate::domain::lifecycle::Report;
+use crate::domain::rollout::Glob;
 use crate::domain::rollout::standing::{Change, ChangeFault, Entry};
 use crate::domain::side::Side;
 use crate::server::admin::{FlagView, FlagsView, PlanView};
@@ -39,6 +41,15 @@ pub enum Command {
         side: Side,
         /// The document.
         reply: Sender<Json>,
+    },
+    /// Who still calls which route.
+    Usage {
+        /// Which routes.
+        route: Glob,
+        /// How long nobody may have called one that may be deleted, in seconds.
+        idle: u64,
+        /// What the counts say.
+        reply: Sender<Report>,
     },
     /// The page of metrics.
     Metrics(Sender<String>),

@@ -14,6 +14,7 @@
 //! POST              /api/v1/undo           take the last change of anything back
 //! GET               /api/v1/history        what was changed, by whom, the newest first
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
+//! GET               /api/v1/usage          who still calls which route, and which may be deleted
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
@@ -27,6 +28,7 @@ mod command;
 mod decode;
 mod gate;
 mod problem;
+mod question;
 mod serve;
 mod target;
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(super) enum Target {
     Change(Change),
     History,
     Plan,
+    Usage,
     /// The document of a side of the routes.
     Document(Side),
 }
@@ -58,6 +59,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/kill" => return switch(method, Change::Kill, Change::Revive),
         "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
         "/api/v1/plan" => Target::Plan,
+        "/api/v1/usage" => Target::Usage,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return named(method, path),
@@ -140,6 +142,7 @@ mod tests {
             (Method::HEAD, "/metrics", Ok(Target::Metrics)),
             (Method::GET, "/readyz", Ok(Target::Readiness)),
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
+            (Method::GET, "/api/v1/usage", Ok(Target::Usage)),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
             (
                 Method::GET,
@@ -154,7 +157,7 @@ mod tests {
             (
                 Method::DELETE,
                 "/api/v1/flags/ios-first",
-                Ok(Target::Unflip(name())),
+                Ok(Target::Change(Change::Unflip { flag: name() })),
             ),
             (
                 Method::GET,

@@ -134,6 +134,7 @@ fn obey(command: Command) {
             reply.send(answer).unwrap();
         }
         Command::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
+        Command::Usage { reply, .. } => drop(reply),
         Command::History(reply) => reply.send(Vec::new()).unwrap(),
         Command::Plan(reply) => reply.send(plan()).unwrap(),
         Command::Document { side, reply } => {

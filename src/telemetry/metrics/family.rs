@@ -88,6 +88,21 @@ pub(super) const CANDIDATES_IN_FLIGHT: Family = Family {
     help: "Candidates that have begun and not ended.",
 };
 
+pub(super) const LAST_SEEN: Family = Family {
+    name: "dualgauge_last_seen_timestamp_seconds",
+    kind: MetricType::GAUGE,
+    labels: &["route", "client", "side"],
+    help: "When the last call of a client on a side of a route began, in seconds since 1970, as far as this \
+           process has seen.",
+};
+
+pub(super) const UNROUTED_CALLS: Family = Family {
+    name: "dualgauge_unrouted_calls_total",
+    kind: MetricType::COUNTER,
+    labels: &["prefix"],
+    help: "REST calls of no route whose path begins like that of a route, by the longest such beginning.",
+};
+
 pub(super) const CLIENT_CONNECTIONS: Family = Family {
     name: "dualgauge_client_connections",
     kind: MetricType::GAUGE,
@@ -168,7 +183,7 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 21] = [
+pub(super) const ALL: [&Family; 23] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
@@ -179,6 +194,8 @@ pub(super) const ALL: [&Family; 21] = [
     &CANDIDATES_SKIPPED,
     &CANDIDATE_DURATION,
     &CANDIDATES_IN_FLIGHT,
+    &LAST_SEEN,
+    &UNROUTED_CALLS,
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,

@@ -7,6 +7,7 @@
 //! shard       the counts of one worker, which only its own thread touches
 //! process     what is known once for the whole process
 //! render      shards summed → the page
+//! usage       shards summed → who has called what, by name
 //! ```
 //!
 //! Laws: no lock and no atomic on the way of a call; text that a caller sent is never a label; the page of
@@ -20,9 +21,11 @@ mod render;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use labels::{CallLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use process::{FlagState, Process};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use shard::{Gauges, Shard, Snapshot, Timing, tallies};
+pub use usage::usage;

@@ -76,6 +76,7 @@ impl Collector for Described {
         } = &self.page;
         let mut families = call_families(texts, &sum.counts);
         families.extend(candidate_families(texts, &sum.counts));
+        families.extend(usage_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
         families.extend(process_families(process));
@@ -173,6 +174,23 @@ fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
         labels.side.as_str(),
         labels.stage.map_or(NONE, Stage::as_str),
         labels.outcome.as_str(),
+    ]
+}
+
+fn usage_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
+    let seen = counts.seen.iter().filter_map(|(caller, seen)| {
+        let (route, client, side) = *caller;
+        let labels = [texts.of(route), texts.of(client), side.as_str()];
+        let last = seen.all().last?.unix();
+        Some(gauge(&family::LAST_SEEN, &labels, last as f64))
+    });
+    let unrouted = counts.unrouted.iter().map(|(prefix, count)| {
+        let labels = [texts.of(*prefix)];
+        counter(&family::UNROUTED_CALLS, &labels, count.calls)
+    });
+    vec![
+        of(&family::LAST_SEEN, seen.collect()),
+        of(&family::UNROUTED_CALLS, unrouted.collect()),
     ]
 }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{CallLabels, LabelId, Names, VerdictLabels};
+use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
-use crate::domain::rollout::{Stage, Tallies, Tally};
+use crate::domain::lifecycle::{Count, Seen};
+use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -121,6 +123,17 @@ impl Shard {
         self.counts.tallies.entry(flag).or_default()
     }
 
+    /// Counts a call of a route for those who ask who still calls it, by the way on which it was served.
+    pub fn seen(&mut self, labels: CallLabels, way: Option<Way>, at: Moment) {
+        let caller = (labels.route, labels.client, labels.side);
+        self.counts.seen.entry(caller).or_default().add(way, at);
+    }
+
+    /// Counts a REST call of no route under a prefix of routes.
+    pub fn unrouted(&mut self, prefix: LabelId, at: Moment) {
+        self.counts.unrouted.entry(prefix).or_default().add(at);
+    }
+
     /// Counts a connection that was closed at once because as many as allowed were open.
     pub fn refused_connection(&mut self) {
         self.counts.refused_connections += 1;
@@ -195,6 +208,10 @@ pub(super) struct Counts {
     pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
     pub(super) skipped: HashMap<(LabelId, Skip), u64, BuildHasherDefault<IdHasher>>,
     pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
+    /// By route, client and side.
+    pub(super) seen: HashMap<(LabelId, LabelId, Side), Seen, BuildHasherDefault<IdHasher>>,
+    /// By prefix.
+    pub(super) unrouted: HashMap<LabelId, Count, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
     /// By fault.
@@ -213,6 +230,8 @@ impl Default for Counts {
             tallies: HashMap::default(),
             skipped: HashMap::default(),
             candidates: HashMap::default(),
+            seen: HashMap::default(),
+            unrouted: HashMap::default(),
             refused_connections: 0,
             failed_handshakes: 0,
             unverified_tokens: [0; TokenFault::ALL.len()],
@@ -248,6 +267,12 @@ impl Counts {
         for (labels, taken) in &other.candidates {
             let own = self.candidates.entry(*labels);
             own.or_insert(const { Histogram::new(&LATENCY) }).add(taken);
+        }
+        for (caller, seen) in &other.seen {
+            self.seen.entry(*caller).or_default().merge(seen);
+        }
+        for (prefix, count) in &other.unrouted {
+            self.unrouted.entry(*prefix).or_default().merge(count);
         }
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;

@@ -77,9 +77,9 @@ async fn a_file_that_is_still_written_is_not_read() {
     let folder = Folder::new();
     let mut control = watching(&folder).await;
     folder.write("routes/tools.toml", MORE_ROUTES);
-    assert_eq!(control.poll(at(60)), Polled::Settling);
+    assert_eq!(control.poll(at(60)).await, Polled::Settling);
     folder.write("routes/tools.toml", &format!("{MORE_ROUTES}{ROUTES}"));
-    assert_eq!(control.poll(at(60)), Polled::Settling);
+    assert_eq!(control.poll(at(60)).await, Polled::Settling);
     assert_eq!(routes(&control), ["tools.call"]);
     assert_eq!(
         poll(&mut control).await,
@@ -230,7 +230,7 @@ async fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
 
     // A start says how to go on without the flip.
     drop(control);
-    let error = Control::open(folder.sources(), at(2)).unwrap_err();
+    let error = Control::open(folder.sources(), at(2)).await.unwrap_err();
     let said = chain(&error);
     assert!(
         said.contains("move `rollout.json` out of the state folder"),
@@ -248,7 +248,7 @@ async fn the_problems_of_both_files_are_said_at_once() {
     let folder = Folder::new();
     folder.write("flags.toml", "[[flag]]\nname = 'f'\n");
     folder.write("routes/tools.toml", &ROUTES.replace("POST ", ""));
-    let said = chain(&Control::open(folder.sources(), at(0)).unwrap_err());
+    let said = chain(&Control::open(folder.sources(), at(0)).await.unwrap_err());
     assert!(
         said.contains("flags.toml:1: flag[0]: `stage` is missing"),
         "{said}"

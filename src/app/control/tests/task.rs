@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{FLAGS, Folder, flip, unflip};
 use crate::app::control::{Counts, Facts, Hooks, own};
+use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Stage;
 use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
@@ -74,7 +75,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         metrics: async |plan: Arc<Plan>, facts: Facts| {
             format!("{} {}", plan.rollout.flags.len(), facts.reloads.failed)
         },
-        counts: async || Counts::default(),
+        counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
     };
     let owner = own(folder.open().await, received, hooks);
     within(async { tokio::join!(owner, test(commands)) }).await;

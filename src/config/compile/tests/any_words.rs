@@ -77,6 +77,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         effect: None,
         timeout: None,
         successor: None,
+        deprecated: None,
         lossy: None,
         rows: Vec::new(),
         sets: Vec::new(),

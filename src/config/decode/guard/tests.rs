@@ -149,7 +149,7 @@ fn every_flag_in_the_documentation_is_taken() {
     let blocks: Vec<&str> = blocks
         .filter_map(|rest| Some(rest.split_once("\n```")?.0))
         .collect();
-    assert!(blocks.len() >= 2, "only {} blocks were found", blocks.len());
+    assert!(!blocks.is_empty());
     for block in blocks {
         let read = flags(block).unwrap_or_else(|problems| panic!("{block}\n{problems}"));
         assert!(read.iter().any(|(guard, _)| guard.is_some()), "{block}");

@@ -1,0 +1,136 @@
+//! `dualgauge usage`: who still calls which route, and which routes may be deleted.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use crate::cli::admin::{Admin, AdminFault};
+use crate::cli::{CommandError, Format, UsageArguments};
+use crate::domain::lifecycle::{CountReport, Report, RouteReport, parse_idle, span};
+use crate::domain::percent::{Keep, encode};
+
+pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError> {
+    if parse_idle(&arguments.idle).is_none() {
+        let wrong = "error: `--idle` is no time; write one such as `30d`, `12h` or `90m`\n";
+        io::stderr().lock().write_all(wrong.as_bytes())?;
+        return Ok(ExitCode::from(2));
+    }
+    let admin = Admin::of(&arguments.admin)?;
+    let mut path = format!("/api/v1/usage?idle={}&route=", arguments.idle);
+    encode(&arguments.route, Keep::Nothing, &mut path);
+    let document = admin.get(&path)?.value;
+    let mut out = io::stdout().lock();
+    match arguments.format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+        Format::Human => {
+            let report: Report =
+                serde_json::from_value(document).map_err(|_| AdminFault::NoJson)?;
+            out.write_all(human(&report).as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The report as people read it: a paragraph for each route.
+fn human(report: &Report) -> String {
+    let mut text = String::new();
+    for route in &report.routes {
+        paragraph(&mut text, route);
+    }
+    let idle = span(report.idle_seconds);
+    let count = report.routes.len();
+    line(
+        &mut text,
+        &format!(
+            "{count} routes, at {}; nobody may have called for {idle}",
+            report.at
+        ),
+    );
+    text
+}
+
+fn paragraph(text: &mut String, route: &RouteReport) {
+    line(
+        text,
+        &format!("{}: {}", route.route, route.verdict.as_str()),
+    );
+    labelled(text, "rest", &route.rest);
+    labelled(text, "rpc", &route.rpc);
+    if let Some(said) = &route.deprecated {
+        let sunset = said
+            .sunset
+            .as_ref()
+            .map_or(String::new(), |at| format!(", sunset {at}"));
+        labelled(
+            text,
+            "deprecated",
+            &format!("{} since {}{sunset}", said.side, said.since),
+        );
+    }
+    for reason in &route.reasons {
+        labelled(text, "because", reason);
+    }
+    for caller in &route.callers {
+        let counts = [
+            ("old", &caller.old),
+            ("new", &caller.new),
+            ("refused", &caller.refused),
+        ];
+        let counts = counts.into_iter().filter(|(_, count)| count.calls > 0);
+        let counts: Vec<String> = counts.map(|(way, count)| counted(way, count)).collect();
+        let who = format!(
+            "{} on {}: {}",
+            caller.client,
+            caller.side,
+            counts.join("; ")
+        );
+        labelled(text, "called by", &who);
+    }
+    if route.callers.is_empty() {
+        labelled(text, "called by", "nobody");
+    }
+    evidence(text, route);
+    text.push('\n');
+}
+
+fn counted(way: &str, count: &CountReport) -> String {
+    let last = count.last.as_deref().unwrap_or("never");
+    format!("{} {way}, last {last}", count.calls)
+}
+
+fn evidence(text: &mut String, route: &RouteReport) {
+    let evidence = &route.evidence;
+    let since = evidence.watched_since.as_ref();
+    let since = since.map_or("not at all".to_owned(), |since| {
+        format!(
+            "for {} without a break, since {since}",
+            span(evidence.watched_seconds)
+        )
+    });
+    labelled(text, "watched", &since);
+    let gaps = match evidence.gaps.len() {
+        0 => "no gaps".to_owned(),
+        count => format!("{count} gaps: {}", evidence.gaps.join(", ")),
+    };
+    labelled(text, "replicas", &format!("{}, {gaps}", evidence.replicas));
+    if let Some(unrouted) = &evidence.unrouted {
+        let last = unrouted
+            .last
+            .as_ref()
+            .map_or(String::new(), |last| format!(", last {last}"));
+        let calls = format!("{} calls under {}{last}", unrouted.calls, unrouted.prefix);
+        labelled(text, "unrouted", &calls);
+    }
+}
+
+fn labelled(text: &mut String, label: &str, said: &str) {
+    line(text, &format!("  {label:<10}  {said}"));
+}
+
+fn line(text: &mut String, said: &str) {
+    // A string takes everything.
+    let _ = writeln!(text, "{said}");
+}

@@ -1,0 +1,135 @@
+//! The end of routes: what is announced, and when calls are refused for it.
+
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{RawConfig, RawDeprecated, RawEnd, RawRoute, RawWindow};
+use crate::domain::calendar::Moment;
+use crate::domain::lifecycle::{Announcement, Deprecated, Lifecycle, Prefixes, Window};
+use crate::domain::plan::RpcFace;
+use crate::domain::refusal::successor_link;
+use crate::domain::route::RouteTable;
+use crate::domain::side::Side;
+
+/// More of them are no announcement.
+const MOST_WINDOWS: usize = 100;
+
+/// What is said of the end of each route.
+pub(super) fn compile(
+    raw: &RawConfig,
+    (table, face): (&RouteTable, &RpcFace),
+    problems: &mut Vec<Problem>,
+) -> Lifecycle {
+    if let Some(usual) = &raw.deprecated {
+        check(usual, problems);
+    }
+    let mut routes = Vec::with_capacity(raw.routes.len());
+    for (index, route) in raw.routes.iter().enumerate() {
+        let said = match &route.deprecated {
+            Some(RawEnd::Never) => None,
+            Some(RawEnd::Said(own)) => {
+                check(own, problems);
+                check_side(route, own, problems);
+                Some(own)
+            }
+            None => raw
+                .deprecated
+                .as_ref()
+                .filter(|usual| enters(route, usual.side.value)),
+        };
+        // Where the table could not be built, its problems are told, and nothing is served by this plan.
+        let compiled = table.routes().get(index);
+        routes.push(said.zip(compiled).map(|(said, route)| {
+            let successor = successor_link(route, said.side.value, &face.paths);
+            Deprecated::new(announcement(said, successor))
+        }));
+    }
+    Lifecycle {
+        routes,
+        prefixes: Prefixes::of(table.routes()),
+    }
+}
+
+fn announcement(raw: &RawDeprecated, successor: Option<String>) -> Announcement {
+    let windows = raw.brownouts.iter();
+    Announcement {
+        side: raw.side.value,
+        since: raw.since.value,
+        sunset: raw.sunset.as_ref().map(|sunset| sunset.value),
+        link: raw.link.as_ref().map(|link| link.value.clone()),
+        successor,
+        brownouts: windows
+            .map(|window| Window {
+                from: window.from.value,
+                until: window.until.value,
+            })
+            .collect(),
+    }
+}
+
+fn enters(route: &RawRoute, side: Side) -> bool {
+    route.from.as_ref().is_none_or(|from| from.value == side)
+}
+
+/// Nobody would ever be told.
+fn check_side(route: &RawRoute, said: &RawDeprecated, problems: &mut Vec<Problem>) {
+    let side = said.side.value;
+    if !enters(route, side) {
+        let message = format!("no {side} client enters this route, so that nobody would be told");
+        let hint = format!("write `side = \"{}\"`", side.other());
+        // A default has no line of its own.
+        let problem = Problem {
+            place: said.here.place.clone(),
+            ..said.side.problem(message)
+        };
+        problems.push(problem.hint(hint));
+    }
+}
+
+fn check(said: &RawDeprecated, problems: &mut Vec<Problem>) {
+    if let Some(sunset) = &said.sunset
+        && sunset.value < said.since.value
+    {
+        let message = format!(
+            "`{}` is before `since`, which is {}; nothing ends before it is deprecated (RFC 9745 §4)",
+            sunset.value, said.since.value
+        );
+        problems.push(sunset.problem(message));
+    }
+    if said.brownouts.len() > MOST_WINDOWS {
+        let message = format!(
+            "{} brownouts are too many; at most {MOST_WINDOWS} are allowed",
+            said.brownouts.len()
+        );
+        problems.push(said.here.problem(message));
+    }
+    let mut before: Option<&Located<Moment>> = None;
+    for window in &said.brownouts {
+        check_window(window, before, problems);
+        before = before
+            .into_iter()
+            .chain([&window.until])
+            .max_by_key(|end| end.value);
+    }
+}
+
+fn check_window(
+    RawWindow { from, until }: &RawWindow,
+    before: Option<&Located<Moment>>,
+    problems: &mut Vec<Problem>,
+) {
+    if until.value <= from.value {
+        let message = format!(
+            "`{}` is not after `from`, which is {}",
+            until.value, from.value
+        );
+        problems.push(until.problem(message));
+    }
+    if let Some(before) = before
+        && from.value < before.value
+    {
+        let message = format!(
+            "`{}` is before {}, where the brownout before it ends; write them in order, none within another",
+            from.value, before.value
+        );
+        problems.push(from.problem(message));
+    }
+}

@@ -1,0 +1,149 @@
+//! `deprecated`, of all routes and of one.
+
+use super::{OLD, ROUTE, plan, problems};
+use crate::domain::calendar::Moment;
+use crate::domain::lifecycle::{Announcement, Window};
+use crate::domain::side::Side;
+
+fn at(text: &str) -> Moment {
+    Moment::parse(text).unwrap()
+}
+
+/// What is announced of each route.
+fn said(main: &str) -> Vec<Option<Announcement>> {
+    let routes = plan(&format!("{main}{OLD}")).lifecycle.routes;
+    let said = routes.into_iter();
+    said.map(|route| route.map(|deprecated| deprecated.said().clone()))
+        .collect()
+}
+
+#[test]
+fn the_end_of_a_route_is_read_as_it_is_written() {
+    let announcements = said(&format!(
+        "{ROUTE}successor = '/v2/a'
+deprecated = {{
+  since = 2026-01-01,
+  sunset = 2026-06-30T12:00:00+02:00,
+  link = 'https://api.example/end',
+  brownouts = [
+    {{ from = '2026-05-01T00:00:00Z', until = 2026-05-01T00:10:00Z }},
+    {{ from = 2026-05-01T00:10:00Z, until = 2026-06-01 }},
+  ],
+}}
+"
+    ));
+    let window = |from: &str, until: &str| Window {
+        from: at(from),
+        until: at(until),
+    };
+    let expected = Announcement {
+        side: Side::Rest,
+        since: at("2026-01-01"),
+        sunset: Some(at("2026-06-30T10:00:00Z")),
+        link: Some("https://api.example/end".to_owned()),
+        successor: Some("/v2/a".to_owned()),
+        brownouts: vec![
+            window("2026-05-01", "2026-05-01T00:10:00Z"),
+            window("2026-05-01T00:10:00Z", "2026-06-01"),
+        ],
+    };
+    assert_eq!(announcements, [Some(expected)]);
+}
+
+#[test]
+fn the_default_is_for_routes_that_say_nothing_and_have_that_side() {
+    let route = |name: &str, more: &str| {
+        format!("[[route]]\nname = '{name}'\nrest = 'GET /{name}'\nrpc = '{name}'\n{more}\n")
+    };
+    let routes = [
+        route("a", ""),
+        route("b", "deprecated = false"),
+        route("c", "deprecated = { side = 'rpc', since = 2027-01-01 }"),
+        route("d", "from = 'rpc'"),
+    ];
+    let main = format!("[deprecated]\nsince = 2026-01-01\n{}", routes.concat());
+    let since: Vec<_> = said(&main)
+        .into_iter()
+        .map(|said| said.map(|said| (said.side, said.since)))
+        .collect();
+    let expected = [
+        Some((Side::Rest, at("2026-01-01"))),
+        None,
+        Some((Side::Rpc, at("2027-01-01"))),
+        None,
+    ];
+    assert_eq!(since, expected);
+}
+
+#[test]
+fn every_fault_of_an_end_is_told_with_its_place() {
+    let main = format!(
+        "[deprecated]
+since = 2026-01-01T00:00:00
+side = 'rst'
+until = 1
+{ROUTE}deprecated = true
+[[route]]
+name = 'b'
+rest = 'GET /b'
+rpc = 'b'
+deprecated = {{ since = 2026-02-30, sunset = 1, link = '/here', brownouts = [ {{ from = 'soon' }} ] }}
+{OLD}"
+    );
+    assert_eq!(
+        problems(&main),
+        "\
+2: deprecated.since: `2026-01-01T00:00:00` is no moment: the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`
+3: deprecated.side: `rst` is not allowed here; write `rest` or `rpc`
+  hint: did you mean `rest`?
+4: deprecated.until: unknown key
+9: route[0].deprecated: the boolean `true` is no table
+  hint: write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`
+14: route[1].deprecated.brownouts[0]: `until` is missing
+14: route[1].deprecated.brownouts[0].from: `soon` is no moment: write a date such as `2026-06-30`, or a time such as `2026-06-30T12:00:00Z`
+14: route[1].deprecated.link: `/here` is no absolute URL; write one such as `https://api.example/changes`
+14: route[1].deprecated.since: `2026-02-30` is no moment: there is no such day or time in the years 1970 to 9999
+14: route[1].deprecated.sunset: the number `1` is no date
+"
+        .trim_end()
+    );
+}
+
+#[test]
+fn an_end_before_its_beginning_and_windows_in_disorder_are_told() {
+    let main = format!(
+        "{ROUTE}from = 'rpc'
+[route.deprecated]
+since = 2026-06-01
+sunset = 2026-05-31
+[[route.deprecated.brownouts]]
+from = 2026-05-02
+until = 2026-05-02
+[[route.deprecated.brownouts]]
+from = 2026-05-03
+until = 2026-05-05
+[[route.deprecated.brownouts]]
+from = 2026-05-04
+until = 2026-05-06
+{OLD}"
+    );
+    assert_eq!(
+        problems(&main),
+        "\
+6: route[0].deprecated.side: no rest client enters this route, so that nobody would be told
+  hint: write `side = \"rpc\"`
+8: route[0].deprecated.sunset: `2026-05-31T00:00:00Z` is before `since`, which is 2026-06-01T00:00:00Z; nothing ends before it is deprecated (RFC 9745 §4)
+11: route[0].deprecated.brownouts[0].until: `2026-05-02T00:00:00Z` is not after `from`, which is 2026-05-02T00:00:00Z
+16: route[0].deprecated.brownouts[2].from: `2026-05-04T00:00:00Z` is before 2026-05-05T00:00:00Z, where the brownout before it ends; write them in order, none within another
+"
+        .trim_end()
+    );
+    let many = "{ from = 2026-01-01, until = 2026-01-02 }, ".repeat(101);
+    let main =
+        format!("{ROUTE}deprecated = {{ since = 2026-01-01, brownouts = [ {many} ] }}\n{OLD}");
+    let told = problems(&main);
+    assert!(
+        told.contains("route[0].deprecated: 101 brownouts are too many; at most 100 are allowed"),
+        "{told}"
+    );
+}

@@ -1,0 +1,82 @@
+//! `deprecated`, of all routes and of one.
+
+use http::Uri;
+
+use super::SIDES;
+use crate::config::kind::{Found, Wrong, boolean, cut, string, word};
+use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
+use crate::config::reader::{Shape, Table};
+use crate::domain::calendar::Moment;
+use crate::domain::side::Side;
+
+pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
+    let here = table.here();
+    let side = table.get_or("side", word(SIDES, &[]), Side::Rest);
+    let since = table.require("since", moment);
+    let sunset = table.get("sunset", moment);
+    let link = table.get("link", absolute);
+    let brownouts = table.tables("brownouts", window);
+    Some(RawDeprecated {
+        here,
+        side: side?,
+        since: since?,
+        sunset,
+        link,
+        brownouts,
+    })
+}
+
+/// `deprecated` of a route: a table, or `false` where the default is not meant for it.
+pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
+    if table.shape("deprecated") == Shape::Table {
+        return table.table("deprecated", deprecated).map(RawEnd::Said);
+    }
+    let said = table.get("deprecated", |found| {
+        match boolean(false, true)(found) {
+            Ok(false) => Ok(()),
+            Ok(true) | Err(_) => Err(Wrong {
+                message: format!("{} is no table", found.describe()),
+                hint: Some(
+                    "write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`"
+                        .to_owned(),
+                ),
+            }),
+        }
+    });
+    said.map(|_| RawEnd::Never)
+}
+
+fn window(table: &mut Table<'_>) -> Option<RawWindow> {
+    let from = table.require("from", moment);
+    let until = table.require("until", moment);
+    Some(RawWindow {
+        from: from?,
+        until: until?,
+    })
+}
+
+/// A date or a time, as text or as TOML has it.
+fn moment(found: Found<'_>) -> Result<Moment, Wrong> {
+    let shown = || cut(&found.describe());
+    let text = string(found).map_err(|_| Wrong::new(format!("{} is no date", shown())))?;
+    Moment::parse(&text).map_err(|error| Wrong {
+        message: format!("`{}` is no moment: {error}", cut(&text)),
+        hint: None,
+    })
+}
+
+/// An absolute URL, as `Link` carries it to clients of any host.
+fn absolute(found: Found<'_>) -> Result<String, Wrong> {
+    let text = string(found)?;
+    let known = text
+        .parse::<Uri>()
+        .ok()
+        .filter(|uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https")));
+    match known {
+        Some(_) if !text.contains(['<', '>', '"']) => Ok(text),
+        Some(_) | None => Err(Wrong::new(format!(
+            "`{}` is no absolute URL; write one such as `https://api.example/changes`",
+            cut(&text)
+        ))),
+    }
+}

@@ -1,0 +1,103 @@
+//! The first literal segments of the routes' paths: a call that belongs to no route, but has the path of one so far,
+//! may be a call of that route in a spelling that nobody has thought of.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::domain::route::{Route, SegmentPattern, Segments};
+
+/// The prefixes of a plan: a closed set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prefixes {
+    all: Vec<String>,
+    places: HashMap<String, usize>,
+    /// Of each route, by its place in the table.
+    of_routes: Vec<usize>,
+    longest: usize,
+}
+
+impl Prefixes {
+    /// The prefixes of all routes.
+    #[must_use]
+    pub fn of(routes: &[Route]) -> Prefixes {
+        let mut prefixes = Prefixes::default();
+        for route in routes {
+            let place = prefixes.add(prefix(route));
+            prefixes.of_routes.push(place);
+        }
+        prefixes
+    }
+
+    fn add(&mut self, prefix: String) -> usize {
+        self.longest = self.longest.max(prefix.len());
+        let next = self.all.len();
+        let place = *self.places.entry(prefix.clone()).or_insert(next);
+        if place == next {
+            self.all.push(prefix);
+        }
+        place
+    }
+
+    /// All of them, each once.
+    #[must_use]
+    pub fn all(&self) -> &[String] {
+        &self.all
+    }
+
+    /// The prefix of a route.
+    #[must_use]
+    pub fn of_route(&self, route: usize) -> &str {
+        let place = self.of_routes.get(route);
+        place.map_or("/", |place| &self.all[*place])
+    }
+
+    /// The longest prefix that a path lies under, by its place among all of them.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<usize> {
+        if self.all.is_empty() {
+            return None;
+        }
+        // Most paths have one spelling only.
+        let path = if path.contains('%') || !path.is_ascii() {
+            Cow::Owned(Segments::split(path).normal())
+        } else {
+            Cow::Borrowed(path)
+        };
+        let mut end = path.len();
+        loop {
+            if end <= self.longest
+                && let Some(place) = self.places.get(&path[..end])
+            {
+                return Some(*place);
+            }
+            match path[..end].rfind('/') {
+                Some(slash) if slash > 0 => end = slash,
+                _ => return self.places.get("/").copied(),
+            }
+        }
+    }
+}
+
+/// Whether one prefix lies under another.
+pub(super) fn is_under(prefix: &str, above: &str) -> bool {
+    above == "/"
+        || prefix
+            .strip_prefix(above)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The first literal segments of a path; `/` where it begins with a hole.
+fn prefix(route: &Route) -> String {
+    let mut prefix = String::new();
+    for segment in &route.rest_call.path.segments {
+        let SegmentPattern::Literal(text) = segment else {
+            break;
+        };
+        prefix.push('/');
+        prefix.push_str(text);
+    }
+    if prefix.is_empty() {
+        prefix.push('/');
+    }
+    prefix
+}

@@ -1,0 +1,564 @@
+use std::time::Duration;
+
+use http::header::LINK;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::calendar::Moment;
+use crate::domain::candidates::Candidates;
+use crate::domain::local::Locals;
+use crate::domain::plan::{Limits, Plan, RpcFace, Unrouted, Upstreams};
+use crate::domain::rollout::{
+    Client, Clients, Defaults, Glob, Kill, Matcher, Percent, Rollout, Stage, Way,
+};
+use crate::domain::route::{RouteSource, RouteTable, parse_route};
+use crate::domain::side::Side;
+
+const DAY: u64 = 86_400;
+/// What time it is in these tests.
+const NOW: i64 = 1_800_000_000;
+
+fn now() -> Moment {
+    Moment::from_unix(NOW)
+}
+
+fn ago(seconds: u64) -> Moment {
+    now().before(seconds)
+}
+
+fn said(side: Side) -> Announcement {
+    Announcement {
+        side,
+        since: Moment::parse("2023-06-30T23:59:59Z").unwrap(),
+        sunset: Moment::parse("2023-12-31T23:59:59Z").ok(),
+        link: Some("https://developer.example.com/deprecation".to_owned()),
+        successor: Some("/rpc".to_owned()),
+        brownouts: Vec::new(),
+    }
+}
+
+fn told(deprecated: &Deprecated, mut headers: HeaderMap) -> Vec<String> {
+    deprecated.announce(&mut headers);
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+        .collect()
+}
+
+const LIMITS: Limits = Limits {
+    body: 1,
+    answer: 1,
+    head: 1,
+    target: 1,
+    batch: 1,
+    depth: 9,
+    error_text: 1,
+    in_flight: 1,
+    connections: 1,
+    header_timeout: Duration::ZERO,
+    body_timeout: Duration::ZERO,
+    write_timeout: Duration::ZERO,
+    drain: Duration::ZERO,
+};
+
+/// Routes `items.read`, deprecated on a side, and `all`, whose path begins with a hole.
+fn plan(side: Side) -> Plan {
+    let route = |name: &str, rest: &str| {
+        let source = RouteSource {
+            name: name.into(),
+            rest: rest.into(),
+            rpc: name.into(),
+            ..RouteSource::default()
+        };
+        parse_route(source).unwrap()
+    };
+    let routes = vec![
+        route("items.read", "GET /api/items/{id}"),
+        route("all", "GET /{tenant}/all"),
+        route("tree", "GET /api/items/tree/leaves"),
+    ];
+    let prefixes = Prefixes::of(&routes);
+    let known = Client {
+        name: "known".into(),
+        matcher: Matcher::Headers(Vec::new()),
+        key: None,
+    };
+    Plan {
+        routes: RouteTable::build(routes).unwrap(),
+        locals: Locals::build(Vec::new()).unwrap(),
+        cors: None,
+        hosts: Vec::new(),
+        rollout: Rollout {
+            clients: Clients::new(vec![known], HeaderName::from_static("x-key")),
+            flags: Vec::new(),
+            defaults: Defaults {
+                rest: Stage::Passthrough,
+                rpc: Stage::Passthrough,
+            },
+            kill: Kill::Off,
+            brownouts: Brownouts::default(),
+        },
+        upstreams: Upstreams::default(),
+        face: RpcFace {
+            paths: vec!["/rpc".into()],
+            notification_status: StatusCode::NO_CONTENT,
+            batch_concurrency: 1,
+            envelope: Vec::new(),
+        },
+        unrouted: Unrouted::Passthrough,
+        candidates: Candidates {
+            concurrency: 1,
+            memory: 1,
+            timeout: Duration::from_secs(1),
+            sample: Percent::ALL,
+            per_request: 1,
+            noise: Percent::NONE,
+        },
+        comparing: Vec::new(),
+        lifecycle: Lifecycle {
+            routes: vec![Some(Deprecated::new(said(side))), None, None],
+            prefixes,
+        },
+        limits: LIMITS,
+    }
+}
+
+/// A usage that was watched for so many seconds until now, on two replicas.
+fn watched(plan: &Plan, seconds: u64) -> Usage {
+    let mut usage = Usage::default();
+    usage.note_routes(plan.routes.routes(), ago(seconds));
+    for replica in ["one", "two"] {
+        usage.note_watched(replica, ago(seconds), now());
+    }
+    usage
+}
+
+fn seen(way: Option<Way>, at: Moment) -> Seen {
+    let mut seen = Seen::default();
+    seen.add(way, at);
+    seen
+}
+
+/// The verdict and the reasons of `items.read`.
+fn judged(plan: &Plan, usage: &Usage) -> (Verdict, Vec<String>) {
+    let question = Question {
+        route: Glob::new("items.*"),
+        idle: 30 * DAY,
+        at: now(),
+    };
+    let mut report = report(plan, usage, &question);
+    assert_eq!(report.routes.len(), 1);
+    let route = report.routes.remove(0);
+    (route.verdict, route.reasons)
+}
+
+/// The header of RFC 9745 §2.1 and the date format of RFC 8594 §3.
+#[test]
+fn what_is_announced_is_written_as_the_standards_write_it() {
+    let deprecated = Deprecated::new(said(Side::Rest));
+    assert_eq!(
+        told(&deprecated, HeaderMap::new()),
+        [
+            "deprecation: @1688169599",
+            "sunset: Sun, 31 Dec 2023 23:59:59 GMT",
+            "link: <https://developer.example.com/deprecation>; rel=\"deprecation\"",
+            "link: <https://developer.example.com/deprecation>; rel=\"sunset\"",
+            "link: </rpc>; rel=\"successor-version\"",
+        ]
+    );
+    let bare = Deprecated::new(Announcement {
+        sunset: None,
+        link: None,
+        successor: Some("not an \"address\"".to_owned()),
+        ..said(Side::Rest)
+    });
+    assert_eq!(told(&bare, HeaderMap::new()), ["deprecation: @1688169599"]);
+}
+
+#[test]
+fn what_a_server_says_of_its_own_end_holds_and_links_are_added_to_its_own() {
+    let deprecated = Deprecated::new(said(Side::Rest));
+    let mut own = HeaderMap::new();
+    own.insert("deprecation", HeaderValue::from_static("@1"));
+    own.insert(LINK, HeaderValue::from_static("</2>; rel=\"next\""));
+    own.append(
+        LINK,
+        HeaderValue::from_static("</rpc>; rel=\"successor-version\""),
+    );
+    assert_eq!(
+        told(&deprecated, own),
+        [
+            "deprecation: @1",
+            "link: </2>; rel=\"next\"",
+            "link: </rpc>; rel=\"successor-version\"",
+            "link: <https://developer.example.com/deprecation>; rel=\"deprecation\"",
+            "link: <https://developer.example.com/deprecation>; rel=\"sunset\"",
+            "sunset: Sun, 31 Dec 2023 23:59:59 GMT",
+        ]
+    );
+}
+
+#[test]
+fn only_callers_of_the_deprecated_side_are_told() {
+    let plan = plan(Side::Rpc);
+    for (route, side, count) in [
+        (Some(0), Side::Rpc, 5),
+        (Some(0), Side::Rest, 0),
+        (Some(1), Side::Rpc, 0),
+        (Some(9), Side::Rpc, 0),
+        (None, Side::Rpc, 0),
+    ] {
+        let mut headers = HeaderMap::new();
+        plan.lifecycle.announce(route, side, &mut headers);
+        assert_eq!(headers.len(), count, "{route:?} {side}");
+    }
+}
+
+#[test]
+fn a_window_holds_from_its_first_second_to_the_one_before_its_end() {
+    let window = |from: u64, until: u64| Window {
+        from: ago(from),
+        until: ago(until),
+    };
+    let deprecated = Deprecated::new(Announcement {
+        brownouts: vec![window(100, 90), window(90, 80), window(10, 5)],
+        ..said(Side::Rest)
+    });
+    for (at, expected) in [
+        (101, None),
+        (100, Some(90)),
+        (91, Some(90)),
+        (90, Some(80)),
+        (81, Some(80)),
+        (80, None),
+        (10, Some(5)),
+        (5, None),
+        (0, None),
+    ] {
+        let until = deprecated.browned_out(ago(at)).map(|window| window.until);
+        assert_eq!(until, expected.map(ago), "{at}");
+    }
+    let off = Brownouts::OffFor(["a".to_owned()].into());
+    assert!(
+        Brownouts::On.hold("a") && !off.hold("a") && off.hold("b") && !Brownouts::Off.hold("b")
+    );
+}
+
+#[test]
+fn a_path_of_no_route_is_counted_under_the_longest_prefix() {
+    let plan = plan(Side::Rest);
+    let prefixes = &plan.lifecycle.prefixes;
+    assert_eq!(
+        prefixes.all(),
+        ["/api/items", "/", "/api/items/tree/leaves"]
+    );
+    for (path, prefix) in [
+        ("/api/items", "/api/items"),
+        ("/api/items/", "/api/items"),
+        ("/api/items/7/x", "/api/items"),
+        ("/api/%69tems/7", "/api/items"),
+        ("/api/items/tree/leaves/x", "/api/items/tree/leaves"),
+        ("/api/itemsx", "/"),
+        ("/api", "/"),
+        ("/", "/"),
+        ("*", "/"),
+        ("/ä/%", "/"),
+    ] {
+        let found = prefixes
+            .find(path)
+            .map(|place| prefixes.all()[place].as_str());
+        assert_eq!(found, Some(prefix), "{path}");
+    }
+    assert_eq!(Prefixes::default().find("/"), None);
+}
+
+#[test]
+fn a_route_that_nobody_called_while_somebody_watched_is_safe_to_delete() {
+    let plan = plan(Side::Rest);
+    let mut usage = watched(&plan, 31 * DAY);
+    assert_eq!(judged(&plan, &usage), (Verdict::Safe, Vec::new()));
+    // Long ago, on its other side as it came, and elsewhere.
+    usage.note(
+        "items.read",
+        "known",
+        Side::Rest,
+        &seen(Some(Way::Old), ago(30 * DAY + 1)),
+    );
+    usage.note(
+        "items.read",
+        "known",
+        Side::Rpc,
+        &seen(Some(Way::Old), now()),
+    );
+    usage.note(
+        "items.reads",
+        "known",
+        Side::Rest,
+        &seen(Some(Way::Old), now()),
+    );
+    usage.note_unrouted("/", &seen(None, now()).all());
+    assert_eq!(judged(&plan, &usage), (Verdict::Safe, Vec::new()));
+}
+
+#[test]
+fn whoever_would_notice_is_a_reason() {
+    let plan = plan(Side::Rest);
+    let day = ago(2 * DAY);
+    for (side, way, told) in [
+        (
+            Side::Rest,
+            Some(Way::Old),
+            "`known` called the rest side, last 2 days ago",
+        ),
+        (Side::Rest, Some(Way::New), "`known` called the rest side"),
+        (Side::Rest, None, "`known` called the rest side"),
+        (
+            Side::Rpc,
+            Some(Way::New),
+            "calls of `known` on the rpc side were translated",
+        ),
+    ] {
+        let mut usage = watched(&plan, 31 * DAY);
+        usage.note("items.read", "known", side, &seen(way, day));
+        let (verdict, reasons) = judged(&plan, &usage);
+        assert_eq!(verdict, Verdict::NotYet);
+        assert!(reasons[0].starts_with(told), "{reasons:?}");
+    }
+    for prefix in ["/api/items", "/api/items/tree/leaves"] {
+        let mut usage = watched(&plan, 31 * DAY);
+        usage.note_unrouted(prefix, &seen(None, day).all());
+        let (verdict, reasons) = judged(&plan, &usage);
+        assert_eq!(verdict, Verdict::NotYet);
+        assert!(reasons[0].contains("under `/api/items`"), "{reasons:?}");
+    }
+}
+
+#[test]
+fn what_was_not_watched_is_unknown() {
+    let plan = plan(Side::Rest);
+    let unknown = |usage: &Usage| {
+        let (verdict, reasons) = judged(&plan, usage);
+        assert_eq!(verdict, Verdict::Unknown);
+        reasons.join("; ")
+    };
+    assert_eq!(unknown(&Usage::default()), "nobody counts its calls");
+    assert_eq!(
+        unknown(&watched(&plan, 3 * DAY)),
+        "its calls are counted without a break for 3 days only, not for 30 days"
+    );
+    // A route that was added, or changed, is counted from then on only.
+    let mut changed = Usage::default();
+    changed.note_routes(plan.routes.routes(), ago(DAY));
+    changed.note_watched("one", ago(40 * DAY), now());
+    assert!(unknown(&changed).contains("for 1 day only"));
+    // Somebody watched all the time, but not everybody who was there.
+    let mut gap = watched(&plan, 31 * DAY);
+    gap.note_watched("three", ago(20 * DAY), ago(10 * DAY));
+    assert_eq!(judged(&plan, &gap).0, Verdict::Safe);
+    gap.note_watched("three", ago(9 * DAY), now());
+    assert!(unknown(&gap).starts_with("there is a gap in watching: replica `three` from "));
+    // Nobody watches now.
+    let mut ended = Usage::default();
+    ended.note_routes(plan.routes.routes(), ago(40 * DAY));
+    ended.note_watched("one", ago(40 * DAY), ago(DAY));
+    assert_eq!(unknown(&ended), "nobody counts its calls");
+}
+
+#[test]
+fn short_pauses_are_no_gaps_and_long_ones_are() {
+    let mut watching = Watching::default();
+    for (from, until) in [(1_000, 800), (739, 600), (500, 0)] {
+        watching.note(
+            "one",
+            Interval {
+                from: ago(from),
+                until: ago(until),
+            },
+        );
+    }
+    assert_eq!(watching.unbroken_since(now()), Some(ago(500)));
+    let gaps = watching.gaps_since(ago(10_000));
+    assert_eq!(gaps.len(), 2);
+    assert_eq!(
+        gaps[0].1,
+        Interval {
+            from: ago(800),
+            until: ago(739)
+        }
+    );
+    assert!(watching.gaps_since(ago(500)).is_empty());
+    // Another replica was there meanwhile.
+    watching.note(
+        "two",
+        Interval {
+            from: ago(900),
+            until: ago(450),
+        },
+    );
+    assert_eq!(watching.unbroken_since(now()), Some(ago(1_000)));
+}
+
+#[test]
+fn what_is_forgotten_is_never_said_to_have_been_watched() {
+    let mut watching = Watching::default();
+    for index in 0..300_u64 {
+        let from = ago(100_000 - index * 200);
+        let until = ago(100_000 - index * 200 - 50);
+        watching.note("one", Interval { from, until });
+    }
+    let (_, one) = watching.replicas().next().unwrap();
+    assert_eq!(one.intervals().len(), 100);
+    // Those that are kept, and the one before the first of them.
+    assert_eq!(watching.gaps_since(ago(200_000)).len(), 100);
+    for replica in 0..300 {
+        let until = ago(300 - replica);
+        watching.note(
+            &format!("pod-{replica}"),
+            Interval {
+                from: ago(1_000),
+                until,
+            },
+        );
+    }
+    assert_eq!(watching.replicas().count(), 200);
+    assert!(watching.replicas().any(|(name, _)| name == "pod-299"));
+}
+
+#[test]
+fn a_name_that_the_plan_forgets_is_not_forgotten_with_its_calls() {
+    let plan = plan(Side::Rest);
+    let mut usage = watched(&plan, 31 * DAY);
+    usage.note(
+        "items.read",
+        "gone",
+        Side::Rest,
+        &seen(Some(Way::Old), ago(1)),
+    );
+    usage.note(
+        "no.more",
+        "known",
+        Side::Rest,
+        &seen(Some(Way::Old), ago(1)),
+    );
+    usage.note_unrouted("/api/items/old", &seen(None, ago(1)).all());
+    usage.keep(&plan);
+    let callers: Vec<_> = usage.callers("items.read").map(|(who, ..)| who).collect();
+    assert_eq!(callers, ["other"]);
+    assert_eq!(usage.callers("no.more").count(), 0);
+    assert_eq!(usage.under("/api/items").calls, 1);
+    assert_eq!(usage.under("/").calls, 1);
+    assert_eq!(judged(&plan, &usage).0, Verdict::NotYet);
+}
+
+#[test]
+fn times_are_read_and_told_for_people() {
+    for (text, seconds) in [
+        ("30d", Some(30 * DAY)),
+        ("1s", Some(1)),
+        ("3650d", Some(3_650 * DAY)),
+        ("3651d", None),
+        ("0d", None),
+        ("", None),
+        ("d", None),
+        ("30", None),
+        ("-1d", None),
+        ("+1d", None),
+        ("1ä", None),
+        ("99999999999999999999d", None),
+    ] {
+        assert_eq!(parse_idle(text), seconds, "{text}");
+    }
+    for (seconds, text) in [
+        (0, "0 seconds"),
+        (60, "1 minute"),
+        (7_199, "1 hour"),
+        (DAY * 2, "2 days"),
+    ] {
+        assert_eq!(span(seconds), text);
+    }
+}
+
+prop_compose! {
+    fn any_usage()(
+        calls in prop::collection::vec((0..3_usize, 0..3_usize, 0..2_usize, 0..3_usize, 0..40 * DAY), 0..6),
+        unrouted in prop::collection::vec((0..3_usize, 0..40 * DAY), 0..3),
+        watches in prop::collection::vec((0..3_usize, 0..60 * DAY, 0..60 * DAY), 0..5),
+        since in 0..60 * DAY,
+    ) -> Usage {
+        let mut usage = Usage::default();
+        for (route, client, side, way, at) in calls {
+            let way = [Some(Way::Old), Some(Way::New), None][way];
+            let name = ["items.read", "all", "tree"][route];
+            usage.note(name, ["known", "other", "new"][client], Side::ALL[side], &seen(way, ago(at)));
+        }
+        for (prefix, at) in unrouted {
+            usage.note_unrouted(["/", "/api/items", "/x"][prefix], &seen(None, ago(at)).all());
+        }
+        for (replica, from, until) in watches {
+            usage.note_watched(["one", "two", "three"][replica], ago(from.max(until)), ago(from.min(until)));
+        }
+        usage.note_routes(plan(Side::Rest).routes.routes(), ago(since));
+        usage
+    }
+}
+
+fn merged(one: &Usage, other: &Usage) -> Usage {
+    let mut sum = one.clone();
+    sum.merge(other);
+    sum
+}
+
+proptest! {
+    #[test]
+    fn counts_merge_in_any_order(one in any_usage(), two in any_usage(), three in any_usage()) {
+        prop_assert_eq!(merged(&one, &two), merged(&two, &one));
+        prop_assert_eq!(merged(&merged(&one, &two), &three), merged(&one, &merged(&two, &three)));
+        prop_assert_eq!(merged(&one, &Usage::default()), one);
+    }
+
+    #[test]
+    fn what_is_merged_with_itself_was_last_seen_and_watched_when_it_was(one in any_usage()) {
+        let twice = merged(&one, &one);
+        prop_assert_eq!(twice.watching(), one.watching());
+        for (of_twice, of_one) in twice.callers("items.read").zip(one.callers("items.read")) {
+            prop_assert_eq!(of_twice.2.all().last, of_one.2.all().last);
+            prop_assert_eq!(of_twice.2.all().calls, of_one.2.all().calls * 2);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back(one in any_usage()) {
+        prop_assert_eq!(Usage::from_json(&one.to_json()).unwrap(), one);
+    }
+
+    #[test]
+    fn a_route_is_never_safe_while_somebody_calls_or_nobody_watches(
+        one in any_usage(),
+        side in prop::sample::select(Side::ALL.to_vec()),
+    ) {
+        let plan = plan(side);
+        let (verdict, _) = judged(&plan, &one);
+        let horizon = ago(30 * DAY);
+        let called = one.callers("items.read").any(|(_, of, seen)| {
+            let counts = if of == side { seen.all() } else { seen.new };
+            counts.last.is_some_and(|last| last >= horizon)
+        });
+        let strayed = side == Side::Rest && one.under("/api/items").last.is_some_and(|last| last >= horizon);
+        let unwatched = one.watching().unbroken_since(now()).is_none_or(|since| since > horizon);
+        let gap = !one.watching().gaps_since(horizon).is_empty();
+        if called || strayed || unwatched || gap {
+            prop_assert_ne!(verdict, Verdict::Safe);
+        }
+    }
+
+    #[test]
+    fn one_call_more_makes_no_route_safer(one in any_usage(), at in 0..40 * DAY) {
+        let plan = plan(Side::Rest);
+        let before = judged(&plan, &one).0;
+        let mut more = one;
+        more.note("items.read", "known", Side::Rest, &seen(Some(Way::Old), ago(at)));
+        let after = judged(&plan, &more).0;
+        prop_assert!(before == after || after == Verdict::NotYet);
+    }
+}

@@ -1,0 +1,314 @@
+//! Who has called what: counts and last moments, by the names of the plan.
+//!
+//! It is what a process reports to the store and what the store sums up. Laws: merging is commutative, counts add up,
+//! and a last moment merged with itself stays what it is; a text that is written is read back as what it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::prefixes::is_under;
+use super::watching::{Interval, Watching};
+use crate::domain::calendar::Moment;
+use crate::domain::plan::Plan;
+use crate::domain::rollout::{OTHER, Way};
+use crate::domain::route::Route;
+use crate::domain::side::Side;
+
+/// How often, and when last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// How many calls.
+    pub calls: u64,
+    /// When the last one began; none where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Moment>,
+}
+
+impl Count {
+    /// Counts one call.
+    pub fn add(&mut self, at: Moment) {
+        self.merge(&Count {
+            calls: 1,
+            last: Some(at),
+        });
+    }
+
+    /// Adds what another one has counted.
+    pub fn merge(&mut self, other: &Count) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// The calls of one client on one side of one route, by how they were served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// As they came, by the upstream of their own side.
+    #[serde(default)]
+    pub old: Count,
+    /// Translated, by the upstream of the other side.
+    #[serde(default)]
+    pub new: Count,
+    /// By nobody: the side was retired, or browned out.
+    #[serde(default)]
+    pub refused: Count,
+}
+
+impl Seen {
+    /// Counts one call; it went nowhere where there is no way.
+    pub fn add(&mut self, way: Option<Way>, at: Moment) {
+        match way {
+            Some(Way::Old) => self.old.add(at),
+            Some(Way::New) => self.new.add(at),
+            None => self.refused.add(at),
+        }
+    }
+
+    /// Adds what another one has counted.
+    pub fn merge(&mut self, other: &Seen) {
+        self.old.merge(&other.old);
+        self.new.merge(&other.new);
+        self.refused.merge(&other.refused);
+    }
+
+    /// All calls, however they were served.
+    #[must_use]
+    pub fn all(&self) -> Count {
+        let mut all = self.old;
+        all.merge(&self.new);
+        all.merge(&self.refused);
+        all
+    }
+}
+
+/// Everything that was counted, and when somebody counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// By route, client and side.
+    calls: BTreeMap<(String, String, Side), Seen>,
+    /// Calls of no route, by the prefix that they lie under.
+    unrouted: BTreeMap<String, Count>,
+    /// Since when each route is counted as it is: by name, REST side and RPC side.
+    routes: BTreeMap<[String; 3], Moment>,
+    /// When somebody counted.
+    watching: Watching,
+}
+
+/// A text is no usage.
+#[derive(Debug, thiserror::Error)]
+#[error("the text is no record of usage")]
+pub struct UsageError(#[from] serde_json::Error);
+
+impl Usage {
+    /// Notes calls of a client on a side of a route.
+    pub fn note(&mut self, route: &str, client: &str, side: Side, seen: &Seen) {
+        let key = (route.to_owned(), client.to_owned(), side);
+        self.calls.entry(key).or_default().merge(seen);
+    }
+
+    /// Notes calls of no route under a prefix.
+    pub fn note_unrouted(&mut self, prefix: &str, count: &Count) {
+        self.unrouted
+            .entry(prefix.to_owned())
+            .or_default()
+            .merge(count);
+    }
+
+    /// Notes that the routes of a plan are counted at a moment.
+    pub fn note_routes(&mut self, routes: &[Route], at: Moment) {
+        for route in routes {
+            let since = self.routes.entry(shape(route)).or_insert(at);
+            *since = at.min(*since);
+        }
+    }
+
+    /// Notes that a replica counted all the time between two moments.
+    pub fn note_watched(&mut self, replica: &str, from: Moment, until: Moment) {
+        self.watching.note(replica, Interval { from, until });
+    }
+
+    /// Adds what another process, or the same one at another time, has counted.
+    pub fn merge(&mut self, other: &Usage) {
+        for ((route, client, side), seen) in &other.calls {
+            self.note(route, client, *side, seen);
+        }
+        for (prefix, count) in &other.unrouted {
+            self.note_unrouted(prefix, count);
+        }
+        for (shape, at) in &other.routes {
+            let since = self.routes.entry(shape.clone()).or_insert(*at);
+            *since = *at.min(since);
+        }
+        self.watching.merge(&other.watching);
+    }
+
+    /// Keeps what a plan has names for, so that an archive stays as small as its plan. Calls of clients that it does
+    /// not name are those of everyone else, and calls under a prefix that is none any more are those of the next
+    /// longer one: what somebody has called is not forgotten with the name.
+    pub fn keep(&mut self, plan: &Plan) {
+        let routes = plan.routes.routes();
+        let names: BTreeSet<&str> = routes.iter().map(|route| &*route.name).collect();
+        let clients = plan.rollout.clients.all().iter();
+        let clients: BTreeSet<&str> = clients.map(|client| &*client.name).collect();
+        for ((route, client, side), seen) in std::mem::take(&mut self.calls) {
+            let client = clients.get(&*client).copied().unwrap_or(OTHER);
+            if names.contains(&*route) {
+                self.note(&route, client, side, &seen);
+            }
+        }
+        let prefixes = &plan.lifecycle.prefixes;
+        for (prefix, count) in std::mem::take(&mut self.unrouted) {
+            if let Some(place) = prefixes.find(&prefix) {
+                self.note_unrouted(&prefixes.all()[place], &count);
+            }
+        }
+        let shapes: BTreeSet<[String; 3]> = routes.iter().map(shape).collect();
+        self.routes.retain(|known, _| shapes.contains(known));
+    }
+
+    /// When somebody counted.
+    #[must_use]
+    pub fn watching(&self) -> &Watching {
+        &self.watching
+    }
+
+    /// Since when a route is counted as it is.
+    pub(super) fn known_since(&self, route: &Route) -> Option<Moment> {
+        self.routes.get(&shape(route)).copied()
+    }
+
+    /// Who has called a route, by client and side.
+    pub(super) fn callers(&self, route: &str) -> impl Iterator<Item = (&str, Side, &Seen)> {
+        let first = (route.to_owned(), String::new(), Side::Rest);
+        let rows = self.calls.range(first..);
+        let name = route.to_owned();
+        rows.take_while(move |((route, _, _), _)| *route == name)
+            .map(|((_, client, side), seen)| (client.as_str(), *side, seen))
+    }
+
+    /// The calls of no route under a prefix, and under those that lie under it.
+    pub(super) fn under(&self, prefix: &str) -> Count {
+        let mut all = Count::default();
+        for (known, count) in &self.unrouted {
+            if is_under(known, prefix) {
+                all.merge(count);
+            }
+        }
+        all
+    }
+
+    /// As JSON, for a store.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let calls = self.calls.iter();
+        let unrouted = self.unrouted.iter();
+        let routes = self.routes.iter();
+        let text = Text {
+            calls: calls
+                .map(|((route, client, side), seen)| CallsText {
+                    route: route.clone(),
+                    client: client.clone(),
+                    side: SideText::from(*side),
+                    seen: *seen,
+                })
+                .collect(),
+            unrouted: unrouted
+                .map(|(prefix, count)| (prefix.clone(), *count))
+                .collect(),
+            routes: routes
+                .map(|([name, rest, rpc], since)| RouteText {
+                    name: name.clone(),
+                    rest: rest.clone(),
+                    rpc: rpc.clone(),
+                    since: *since,
+                })
+                .collect(),
+            watching: self.watching.clone(),
+        };
+        // Names and numbers: nothing here can fail to be written.
+        serde_json::to_string(&text).unwrap_or_else(|_| "{}".to_owned())
+    }
+
+    /// Reads what [`Usage::to_json`] has written.
+    ///
+    /// # Errors
+    /// [`UsageError`].
+    pub fn from_json(text: &str) -> Result<Usage, UsageError> {
+        let text: Text = serde_json::from_str(text)?;
+        let mut usage = Usage::default();
+        for row in text.calls {
+            usage.note(&row.route, &row.client, row.side.into(), &row.seen);
+        }
+        for (prefix, count) in text.unrouted {
+            usage.note_unrouted(&prefix, &count);
+        }
+        for row in text.routes {
+            usage
+                .routes
+                .insert([row.name, row.rest, row.rpc], row.since);
+        }
+        // Merged, not taken: whoever wrote it, what it says is in order then.
+        usage.watching.merge(&text.watching);
+        Ok(usage)
+    }
+}
+
+fn shape(route: &Route) -> [String; 3] {
+    [route.name.clone(), route.rest.clone(), route.rpc.clone()]
+}
+
+/// The form on disk. Members that a later version adds are ignored by this one.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Text {
+    #[serde(default)]
+    calls: Vec<CallsText>,
+    #[serde(default)]
+    unrouted: BTreeMap<String, Count>,
+    #[serde(default)]
+    routes: Vec<RouteText>,
+    #[serde(default)]
+    watching: Watching,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct CallsText {
+    route: String,
+    client: String,
+    side: SideText,
+    #[serde(flatten)]
+    seen: Seen,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RouteText {
+    name: String,
+    rest: String,
+    rpc: String,
+    since: Moment,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SideText {
+    Rest,
+    Rpc,
+}
+
+impl From<Side> for SideText {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Rest => SideText::Rest,
+            Side::Rpc => SideText::Rpc,
+        }
+    }
+}
+
+impl From<SideText> for Side {
+    fn from(text: SideText) -> Self {
+        match text {
+            SideText::Rest => Side::Rest,
+            SideText::Rpc => Side::Rpc,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What is told of a call at its end: the metrics, the guards of flags, who has called what, and the log.
+
+use std::time::Duration;
+
+use super::{Record, Role};
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+use crate::gateway::guarded::Guarded;
+use crate::gateway::worker::Patience;
+use crate::telemetry::log::CallLine;
+use crate::telemetry::metrics::{CallLabels, Outcome, Shard, Timing};
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        match self.role {
+            Role::Call => {
+                self.worker.ended();
+                self.write();
+            }
+            Role::Reading => self.worker.ended(),
+            Role::Candidate(_) => self.write_candidate(),
+            Role::Waiting | Role::Noise(_) => {}
+        }
+    }
+}
+
+impl Record {
+    /// How the call ended, and whose fault it was.
+    fn ended(&self) -> (Outcome, Option<Blame>) {
+        let unsettled = match self.worker.patience() {
+            Patience::Waits => (Outcome::Cancelled, Some(Blame::Client)),
+            Patience::Over => (Outcome::Cut, Some(Blame::Proxy)),
+        };
+        self.ending.outcome.unwrap_or(unsettled)
+    }
+
+    /// Tells of a candidate: what its route had no place for, as of every translated call.
+    fn write_candidate(&mut self) {
+        let route = self.installed.route_label(self.route);
+        let dropped = self.dropped as u64;
+        let way = self.stage.and_then(Stage::candidate);
+        let (ended, took) = (self.ended(), self.elapsed());
+        self.worker.count(|shard| {
+            shard.dropped(route, dropped);
+            if let Some(way) = way {
+                self.guarded(&[]).call(shard, way, ended, took);
+            }
+        });
+    }
+
+    /// The flags whose guards are told of the call.
+    fn guarded<'a>(&'a self, spared: &'a [usize]) -> Guarded<'a> {
+        Guarded {
+            installed: &self.installed,
+            why: self.why,
+            spared,
+        }
+    }
+
+    /// Tells of a call, in the metrics and in the log.
+    fn write(&mut self) {
+        let total = self.elapsed();
+        if std::thread::panicking() {
+            // A fault of this program, which has cost the client its answer.
+            self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
+            self.ending.reason = Some(Reason::Internal);
+        }
+        let (outcome, blame) = self.ended();
+        let labels = CallLabels {
+            route: self.installed.route_label(self.route),
+            client: self.installed.client_label(self.client),
+            side: self.side,
+            stage: self.stage,
+            outcome,
+            blame,
+        };
+        self.worker.count(|shard| {
+            shard.record(
+                labels,
+                Timing {
+                    total,
+                    upstream: self.upstream,
+                    head: self.head.unwrap_or(total),
+                },
+                self.ending.reason,
+            );
+            if self.dropped > 0 {
+                shard.dropped(labels.route, self.dropped as u64);
+            }
+            if let Some(way) = self.stage.and_then(Stage::control) {
+                let took = self.head.unwrap_or(total);
+                let guarded = self.guarded(&self.spared);
+                guarded.call(shard, way, (outcome, blame), took);
+            }
+            self.count_usage(shard, labels);
+        });
+        if CallLine::is_wanted() {
+            self.log(labels, total);
+        }
+    }
+
+    /// Who has called what, for whoever wants to delete it.
+    fn count_usage(&self, shard: &mut Shard, labels: CallLabels) {
+        let Some(stage) = labels.stage else {
+            // The proxy itself has answered.
+            return;
+        };
+        if self.route.is_some() {
+            shard.seen(labels, stage.control(), self.at);
+        } else if self.side == Side::Rest
+            && self.ending.reason != Some(Reason::MalformedHttp)
+            && let Some(prefix) = self.installed.prefix_label(self.uri.path())
+        {
+            shard.unrouted(prefix, self.at);
+        }
+    }
+
+    fn log(&self, labels: CallLabels, duration: Duration) {
+        let plan = &self.installed.plan;
+        CallLine {
+            side: self.side,
+            method: self.method.as_str(),
+            path: self.uri.path(),
+            rpc_method: self.rpc_method.as_deref(),
+            route: self
+                .route
+                .map(|route| plan.routes.route(route).name.as_str()),
+            client: plan.rollout.clients.name(self.client),
+            proof: self.proof,
+            stage: labels.stage,
+            decision: &plan.rollout.describe(self.why),
+            outcome: labels.outcome,
+            blame: labels.blame,
+            status: self.ending.status,
+            code: self.ending.code,
+            reason: self.ending.reason,
+            cause: self.ending.cause.as_deref(),
+            duration,
+            upstream: self.upstream,
+            dropped: (self.dropped > 0).then_some(self.dropped as u64),
+        }
+        .emit();
+    }
+}
