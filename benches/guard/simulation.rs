@@ -304,14 +304,14 @@ pub fn quiet() -> Vec<Scenario> {
         rarely: if per_second > 10.0 { 10 } else { 1 },
         ..base.clone()
     };
-    let both_flap: fn(Way, u64) -> Manner = |arm, second| {
+    let both_flap: fn(Way, u64) -> Manner = |way, second| {
         let mut manner = healthy(way, second);
         if flaps(second) {
             outage(&mut manner);
         }
         manner
     };
-    let both_fail: fn(Way, u64) -> Manner = |arm, second| {
+    let both_fail: fn(Way, u64) -> Manner = |way, second| {
         let mut manner = healthy(way, second);
         if second % DAY > HOUR {
             manner.failed = 0.15;
