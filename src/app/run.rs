@@ -145,6 +145,7 @@ async fn operate(
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| page.remote.install(plan).await,
         metrics: async |plan: Arc<Plan>, reloads: Reloads| page.render(&plan, reloads).await,
+        mismatches: async || page.remote.mismatches().await,
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, commands.clone(), async {

@@ -2,8 +2,8 @@
 //!
 //! What a pattern or a value of any kind means is not looked at here.
 
-mod compare;
 mod candidates;
+mod compare;
 mod cors;
 mod example;
 mod local;

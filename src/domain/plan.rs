@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
-use super::compare::Rules;
 use super::candidates::Candidates;
+use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::jsonrpc::MessageLimits;

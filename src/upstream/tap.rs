@@ -164,7 +164,11 @@ impl Copied {
         let (had, wanted) = (bytes.capacity(), bytes.len() + piece.len());
         let room = wanted.max(had * 2).max(STEP);
         // Twice as much as before where there is room for it, else just enough.
-        let room = if room - had <= self.budget.left() { room } else { wanted };
+        let room = if room - had <= self.budget.left() {
+            room
+        } else {
+            wanted
+        };
         if wanted > had && !self.charge(room - had) {
             return;
         }

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
 use super::{Control, Polled, Reloads};
+use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::server::admin::{Command, FlagView, Readiness, Refusal, Reloaded, StillMissing};
 use crate::telemetry::clock::{now, wall};
@@ -20,11 +21,13 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M> {
+pub struct Hooks<I, M, D> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
     pub metrics: M,
+    /// Puts the last mismatches of all workers together.
+    pub mismatches: D,
 }
 
 /// Whether every worker has the plan in force.
@@ -41,9 +44,9 @@ enum Phase {
     Draining,
 }
 
-struct Owner<I, M> {
+struct Owner<I, M, D> {
     control: Control,
-    hooks: Hooks<I, M>,
+    hooks: Hooks<I, M, D>,
     installed: Installed,
     phase: Phase,
 }
@@ -52,10 +55,14 @@ struct Owner<I, M> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M>(control: Control, mut commands: mpsc::Receiver<Command>, hooks: Hooks<I, M>)
-where
+pub async fn own<I, M, D>(
+    control: Control,
+    mut commands: mpsc::Receiver<Command>,
+    hooks: Hooks<I, M, D>,
+) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    D: AsyncFn() -> Mismatches,
 {
     let mut owner = Owner {
         control,
@@ -81,10 +88,11 @@ where
     }
 }
 
-impl<I, M> Owner<I, M>
+impl<I, M, D> Owner<I, M, D>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Reloads) -> String,
+    D: AsyncFn() -> Mismatches,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -102,6 +110,7 @@ where
                     .await;
             }
             Command::Metrics(reply) => self.metrics(reply).await,
+            Command::Mismatches(reply) => self.mismatches(reply).await,
             Command::Reload(reply) => {
                 let reloaded = self.control.reload(wall());
                 self.follow(reloaded).await;
@@ -166,6 +175,14 @@ where
             Ok(page) => tell(reply, page),
             // The asker learns it from the reply that is dropped.
             Err(_) => tracing::error!("not every worker has told its counts"),
+        }
+    }
+
+    async fn mismatches(&self, reply: oneshot::Sender<Mismatches>) {
+        match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
+            Ok(found) => tell(reply, found),
+            // As above.
+            Err(_) => tracing::error!("not every worker has told its mismatches"),
         }
     }
 

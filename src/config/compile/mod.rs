@@ -4,8 +4,8 @@
 //! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
 //! nothing that the raw half can say makes it panic.
 
-mod compare;
 mod candidates;
+mod compare;
 mod cors;
 mod local;
 mod rollout;

@@ -17,6 +17,7 @@ mod view;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
+use super::candidates;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
 use super::headers::is_credential;
@@ -25,7 +26,7 @@ use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, UpstreamPlan};
 use super::rollout::{
-    self, Arming, Bucket, Caller, Decision, Digest, Flag, Percent, WithoutKey, bucket,
+    self, Arming, Bucket, Caller, Decision, Digest, Flag, Percent, Stage, Way, WithoutKey, bucket,
 };
 use super::route::Route;
 use super::side::Side;
@@ -133,9 +134,23 @@ impl<'a> Case<'a> {
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str(),
             why: self.plan.rollout.describe(decision.why),
+            candidate: self.candidate(route, decision.stage),
             passed_over: self.passed_over(route),
         });
         decision
+    }
+
+    /// What is run beside the call, once it is answered.
+    fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
+        let way = stage.candidate()?;
+        let never = candidates::never(self.plan.routes.route(route?));
+        Some(match (never, way) {
+            (Some(_), _) => {
+                "none: a second call of this route might do something twice, or is not answered"
+            }
+            (None, Way::New) => "the same call, translated for the other side's upstream",
+            (None, Way::Old) => "the same call as it came, to the upstream of its own side",
+        })
     }
 
     /// The flags that speak of the call and were tried before the one that decided, and why they did not.

@@ -19,19 +19,19 @@ mod told;
 use std::fmt;
 use std::mem;
 
+use bytes::Bytes;
 use http::header::{
     IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
-use bytes::Bytes;
 use http::{HeaderName, request, response};
 
 use super::Arrival;
 use super::intake::Content;
 use super::record::Record;
 use super::rpc::Repeated;
+use crate::domain::candidates;
 use crate::domain::compare::Skip;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{Effect, Waits};
 use crate::upstream::{Missing, Tap};
 
 pub(super) use bench::Bench;
@@ -88,8 +88,14 @@ pub(super) fn behind_rest(
     (head, body): (&request::Parts, &Content),
     arrival: &Arrival,
 ) -> Option<Tap> {
-    let conditional = CONDITIONS.iter().any(|name| head.headers.contains_key(name));
-    let more = if conditional { Err(Skip::Conditional) } else { Ok(()) };
+    let conditional = CONDITIONS
+        .iter()
+        .any(|name| head.headers.contains_key(name));
+    let more = if conditional {
+        Err(Skip::Conditional)
+    } else {
+        Ok(())
+    };
     if !may_follow(record, stage, more) {
         return None;
     }
@@ -123,10 +129,8 @@ fn may_follow(record: &Record, stage: Stage, more: Result<(), Skip>) -> bool {
     };
     let route = record.installed().plan.routes.route(index);
     let bench = record.worker().bench();
-    let why_not = if route.effect != Effect::Safe {
-        Some(Skip::Unsafe)
-    } else if route.waits == Waits::No {
-        Some(Skip::Notification)
+    let why_not = if let Some(skip) = candidates::never(route) {
+        Some(skip)
     } else if let Err(skip) = more {
         Some(skip)
     } else if bench.is_closed() {
@@ -239,7 +243,10 @@ impl Waiting {
                 let whole = body.whole();
                 held = Some(body);
                 match whole {
-                    Ok(whole) => Ok(Told { body: whole, ..head }),
+                    Ok(whole) => Ok(Told {
+                        body: whole,
+                        ..head
+                    }),
                     Err(Missing::Large | Missing::Unfinished) => Err(Skip::Large),
                 }
             }

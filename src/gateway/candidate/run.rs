@@ -156,9 +156,8 @@ impl Subject {
             depth: self.plan().limits.depth,
             salt: self.worker.salt(),
         };
-        let compared = std::panic::AssertUnwindSafe(|| {
-            compare(&control, &candidate, rules, &terms)
-        });
+        let compared =
+            std::panic::AssertUnwindSafe(|| compare(&control, &candidate, rules, &terms));
         std::panic::catch_unwind(compared).ok()
     }
 
@@ -178,7 +177,7 @@ impl Subject {
         };
         let Judged { verdict, pointers } = self.bench().judge(&self.route_name(), &called, found);
         self.verdict(verdict);
-        if verdict == Verdict::Mismatch {
+        if verdict == Verdict::Mismatch && self.bench().may_say() {
             let places = pointers.get(..NAMED).unwrap_or(&pointers).join(" ");
             tracing::info!(
                 target: "dualgauge::mismatch",

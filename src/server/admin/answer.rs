@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
 use crate::server::admin::gate::{admit, is_loopback};
+use crate::server::admin::mismatches::{self, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::{Command, Flipping, Readiness, decode};
@@ -68,6 +69,11 @@ impl Admin {
             }
             Target::Flags => Ok(ok(&self.ask(Command::Flags).await?)),
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
+            Target::Mismatches => {
+                let wanted = mismatches::wanted(head.uri.query())?;
+                let found = self.ask(Command::Mismatches).await?;
+                Ok(ok(&MismatchesView::of(&found, &wanted)))
+            }
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;
                 Ok(response(StatusCode::OK, JSON, document.into_bytes()))

@@ -3,6 +3,7 @@
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
+use crate::domain::compare::Mismatches;
 use crate::domain::json::Json;
 use crate::domain::rollout::{Percent, Stage};
 use crate::domain::side::Side;
@@ -47,6 +48,8 @@ pub enum Command {
         /// The document.
         reply: Sender<Json>,
     },
+    /// The last mismatches of all workers.
+    Mismatches(Sender<Mismatches>),
     /// The page of metrics.
     Metrics(Sender<String>),
     /// Whether calls can be served.

@@ -7,6 +7,7 @@
 //! GET               /api/v1/flags          all flags in order, and the revision of the flips
 //! GET, PUT, DELETE  /api/v1/flags/{name}   one flag; flip it; back to the flags file
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
+//! GET               /api/v1/mismatches     the last mismatches; `?route=GLOB` for some routes
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
@@ -19,6 +20,7 @@ mod answer;
 mod command;
 mod decode;
 mod gate;
+mod mismatches;
 mod problem;
 mod serve;
 mod target;

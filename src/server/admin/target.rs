@@ -16,6 +16,7 @@ pub(super) enum Target {
     Flip(String),
     Unflip(String),
     Plan,
+    Mismatches,
     /// The document of a side of the routes.
     Document(Side),
 }
@@ -49,6 +50,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/metrics" => Target::Metrics,
         "/api/v1/flags" => Target::Flags,
         "/api/v1/plan" => Target::Plan,
+        "/api/v1/mismatches" => Target::Mismatches,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return flag(method, path),
@@ -96,6 +98,7 @@ mod tests {
             (Method::GET, "/readyz", Ok(Target::Readiness)),
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
+            (Method::GET, "/api/v1/mismatches", Ok(Target::Mismatches)),
             (
                 Method::GET,
                 "/api/v1/flags/ios-first",

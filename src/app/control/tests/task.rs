@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{FLAGS, Folder, flipping};
 use crate::app::control::{Hooks, Reloads, own};
+use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Stage;
 use crate::server::admin::{Admin, Command, FlagView, Readiness, Refusal, Reloaded};
@@ -70,6 +71,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         metrics: async |plan: Arc<Plan>, reloads: Reloads| {
             format!("{} {}", plan.rollout.flags.len(), reloads.failed)
         },
+        mismatches: async || Mismatches::default(),
     };
     let owner = own(folder.open(), received, hooks);
     within(async { tokio::join!(owner, test(commands)) }).await;

@@ -63,7 +63,13 @@ impl Value {
                 }
                 let members: Vec<_> = members
                     .into_iter()
-                    .map(|(name, value)| format!("{}{white}:{}", spell_text(name, choices), value.spell(choices)))
+                    .map(|(name, value)| {
+                        format!(
+                            "{}{white}:{}",
+                            spell_text(name, choices),
+                            value.spell(choices)
+                        )
+                    })
                     .collect();
                 format!("{{{white}{}}}", members.join(","))
             }

@@ -1,0 +1,274 @@
+//! The admin API of a running process, as the commands that speak with it see it.
+//!
+//! One connection for each request, everything within one limit of time, every answer within one limit of size. What
+//! the API refuses is told in its own words.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use futures_util::future;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::handshake;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+
+use crate::config::load::environment;
+
+/// An answer, at most.
+const LARGEST: usize = 32 * 1024 * 1024;
+/// More than the owner of the state takes at most.
+const LIMIT: Duration = Duration::from_secs(15);
+/// The variable that bears the token.
+const TOKEN: &str = "DUALGAUGE_TOKEN";
+
+/// Where the admin listener is.
+#[derive(Debug, Clone, Args)]
+pub(super) struct AdminArguments {
+    /// The admin listener of the process
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    admin: String,
+    /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// Why the API tells nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdminFault {
+    /// The address cannot be used.
+    #[error("`--admin {url}`: {why}; write `http://host:port`")]
+    Url { url: String, why: &'static str },
+    /// The token cannot be read.
+    #[error("the token file `{path}` cannot be read")]
+    Token {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The token cannot be sent.
+    #[error("the token holds what cannot stand in a header")]
+    OddToken,
+    /// No connection.
+    #[error(
+        "no connection to {server}; is the process running, and is `--admin` its admin address?"
+    )]
+    Unreachable {
+        server: String,
+        #[source]
+        source: io::Error,
+    },
+    /// What came is no HTTP, or broke off.
+    #[error("{0} gave no answer")]
+    Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nothing came in time.
+    #[error("{server} did not answer within {limit:?}", limit = LIMIT)]
+    Late { server: String },
+    /// The API refuses, in its own words.
+    #[error("{status}: {detail}")]
+    Refused { status: StatusCode, detail: String },
+    /// The answer is no JSON.
+    #[error("the answer is no JSON; is `--admin` the admin address?")]
+    NoJson,
+}
+
+/// What the API has answered.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) value: Value,
+    /// The entity tag, to change what was read and nothing newer.
+    #[expect(dead_code, reason = "for the commands that change what they have read")]
+    pub(super) tag: Option<String>,
+}
+
+/// The API of one process.
+pub(super) struct Admin {
+    authority: String,
+    token: Option<HeaderValue>,
+}
+
+/// One request: method, path with query, body, and the tag that what is changed must still have.
+#[derive(Debug, Clone)]
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) body: Option<Value>,
+    pub(super) tag: Option<&'a str>,
+}
+
+impl Admin {
+    /// Reads the address and the token.
+    pub(super) fn of(arguments: &AdminArguments) -> Result<Admin, AdminFault> {
+        let wrong = |why| AdminFault::Url {
+            url: arguments.admin.clone(),
+            why,
+        };
+        let uri: Uri = arguments.admin.parse().map_err(|_| wrong("it is no URL"))?;
+        if uri.scheme_str() != Some("http") {
+            return Err(wrong("it does not begin with `http://`"));
+        }
+        let authority = uri.authority().map(ToString::to_string);
+        let authority = authority.ok_or_else(|| wrong("it names no host"))?;
+        if authority.contains('@') {
+            return Err(wrong(
+                "a token belongs into `--token-file`, not into the URL",
+            ));
+        }
+        let token = token(arguments)?.map(|token| {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            value.map_err(|_| AdminFault::OddToken).map(|mut value| {
+                value.set_sensitive(true);
+                value
+            })
+        });
+        Ok(Admin {
+            authority,
+            token: token.transpose()?,
+        })
+    }
+
+    /// Reads something.
+    pub(super) fn get(&self, path: &str) -> Result<Told, AdminFault> {
+        self.ask(&Ask {
+            method: Method::GET,
+            path,
+            body: None,
+            tag: None,
+        })
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Told, AdminFault> {
+        let unreachable = |source| AdminFault::Unreachable {
+            server: self.server(),
+            source,
+        };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(unreachable)?;
+        let told = runtime.block_on(async {
+            let late = |_| AdminFault::Late {
+                server: self.server(),
+            };
+            let told = tokio::time::timeout(LIMIT, self.exchange(ask)).await;
+            told.map_err(late).flatten()
+        });
+        // A name that is still being resolved is not waited for.
+        runtime.shutdown_background();
+        told
+    }
+
+    fn server(&self) -> String {
+        format!("http://{}", self.authority)
+    }
+
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Told, AdminFault> {
+        let unreachable = |source| AdminFault::Unreachable {
+            server: self.server(),
+            source,
+        };
+        let address = match self.authority.rsplit_once(':') {
+            Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.authority.clone()
+            }
+            Some(_) | None => format!("{}:80", self.authority),
+        };
+        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
+        let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let request = self.request(ask);
+        // The connection ends with its sender, which the exchange owns.
+        let exchange = async move {
+            let response = sender.send_request(request).await.map_err(broken)?;
+            self.read(response).await
+        };
+        let (told, _) = future::join(exchange, connection).await;
+        told
+    }
+
+    fn request(&self, ask: &Ask<'_>) -> Request<Full<Bytes>> {
+        let body = ask.body.as_ref().map(ToString::to_string);
+        let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
+        *request.method_mut() = ask.method.clone();
+        *request.uri_mut() = ask.path.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        if let Ok(host) = HeaderValue::from_str(&self.authority) {
+            headers.insert(HOST, host);
+        }
+        if ask.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(token) = &self.token {
+            headers.insert(AUTHORIZATION, token.clone());
+        }
+        let tag = ask
+            .tag
+            .map(|tag| HeaderValue::try_from(format!("\"{tag}\"")));
+        if let Some(Ok(tag)) = tag {
+            headers.insert(IF_MATCH, tag);
+        }
+        request
+    }
+
+    async fn read(&self, response: Response<Incoming>) -> Result<Told, AdminFault> {
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, LARGEST).collect().await;
+        let body = body.map_err(|error| AdminFault::Broken(self.server(), error))?;
+        let value: Result<Value, _> = serde_json::from_slice(&body.to_bytes());
+        if !head.status.is_success() {
+            let detail = value.map(|problem| words(&problem)).unwrap_or_default();
+            return Err(AdminFault::Refused {
+                status: head.status,
+                detail,
+            });
+        }
+        let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        Ok(Told {
+            value: value.map_err(|_| AdminFault::NoJson)?,
+            tag: tag.map(|tag| tag.trim_matches('"').to_owned()),
+        })
+    }
+}
+
+/// The words of a problem document (RFC 9457): what is wrong, each fault, and what was probably meant.
+fn words(problem: &Value) -> String {
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut words = text(problem, "detail").unwrap_or_default();
+    let faults = problem.get("problems").and_then(Value::as_array);
+    for fault in faults.into_iter().flatten() {
+        let place = text(fault, "key").or_else(|| text(fault, "place"));
+        let message = text(fault, "message").unwrap_or_default();
+        words.push_str(&format!("\n  {}: {message}", place.unwrap_or_default()));
+        if let Some(hint) = text(fault, "hint") {
+            words.push_str(&format!(" ({hint})"));
+        }
+    }
+    if let Some(hint) = text(problem, "hint") {
+        words.push_str(&format!("\n  hint: {hint}"));
+    }
+    words
+}
+
+fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {
+    let text = match &arguments.token_file {
+        Some(path) => Some(
+            fs::read_to_string(path).map_err(|source| AdminFault::Token {
+                path: path.clone(),
+                source,
+            })?,
+        ),
+        None => {
+            let mut variables = environment().into_iter();
+            variables.find_map(|(name, value)| (name == TOKEN).then_some(value))
+        }
+    };
+    Ok(text.map(|text| text.trim().to_owned()))
+}
