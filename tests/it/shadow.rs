@@ -37,7 +37,8 @@ impl Scene {
     /// All calls have this stage; `bounds` are keys of `[rollout.candidates]`.
     fn of(stage: &str, bounds: &str, servers: (Upstream, Upstream)) -> Scene {
         let (rest, rpc) = servers;
-        let bounds = format!("[rollout.candidates]\nnoise = 0\n{bounds}\n");
+        let quiet = if bounds.contains("noise") { "" } else { "noise = 0\n" };
+        let bounds = format!("[rollout.candidates]\n{quiet}{bounds}\n");
         let config = format!("{}{ROUTES}{bounds}", both(&rest, &rpc));
         let flags = format!("[[flag]]\nname = \"compare\"\nstage = \"{stage}\"\n");
         let proxy = Proxy::start_with_flags(&config, &flags);

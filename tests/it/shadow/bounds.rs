@@ -79,7 +79,7 @@ fn the_control_is_made_once_more_to_learn_what_differs_by_itself() {
     });
     let scene = Scene::of(
         "shadow",
-        "noise = 100",
+        "noise = 100\nconcurrency = 100",
         (rest, saying(r#""result":{"a":1,"now":-1}"#)),
     );
     for _ in 0..20 {
