@@ -7,6 +7,8 @@ mod harmless;
 mod rest;
 mod rpc;
 
+use std::collections::BTreeMap;
+
 use crate::support::{Proxy, Upstream, becomes, both};
 
 /// A route that is safe, one that is not, and one that says so.
@@ -37,7 +39,11 @@ impl Scene {
     /// All calls have this stage; `bounds` are keys of `[rollout.candidates]`.
     fn of(stage: &str, bounds: &str, servers: (Upstream, Upstream)) -> Scene {
         let (rest, rpc) = servers;
-        let quiet = if bounds.contains("noise") { "" } else { "noise = 0\n" };
+        let quiet = if bounds.contains("noise") {
+            ""
+        } else {
+            "noise = 0\n"
+        };
         let bounds = format!("[rollout.candidates]\n{quiet}{bounds}\n");
         let config = format!("{}{ROUTES}{bounds}", both(&rest, &rpc));
         let flags = format!("[[flag]]\nname = \"compare\"\nstage = \"{stage}\"\n");
@@ -45,47 +51,39 @@ impl Scene {
         Scene { rest, rpc, proxy }
     }
 
-    /// What became of the candidates so far.
-    fn verdicts(&self) -> Vec<(String, f64)> {
+    /// What became of the candidates so far, of all routes together.
+    fn verdicts(&self) -> BTreeMap<String, f64> {
         let labels = ["route", "client", "side", "stage", "verdict"];
-        let table = self
-            .proxy
-            .metrics()
-            .table("dualgauge_verdicts_total", &labels);
-        let short = |row: String| row.split(' ').next_back().unwrap_or_default().to_owned();
-        let mut rows: Vec<_> = table.into_iter().map(|(row, n)| (short(row), n)).collect();
-        rows.sort_by(|one, two| one.0.cmp(&two.0));
-        rows
+        self.sums("dualgauge_verdicts_total", &labels)
+    }
+
+    /// A metric by the last of its labels.
+    fn sums(&self, name: &str, labels: &[&str]) -> BTreeMap<String, f64> {
+        let mut sums = BTreeMap::new();
+        for (row, count) in self.proxy.metrics().table(name, labels) {
+            let word = row.split(' ').next_back().unwrap_or_default().to_owned();
+            *sums.entry(word).or_default() += count;
+        }
+        sums
     }
 
     /// Waits until these are all that became of candidates.
     fn expect(&self, verdicts: &[(&str, f64)]) {
-        let wanted: Vec<_> = verdicts
-            .iter()
-            .map(|(word, n)| ((*word).to_owned(), *n))
-            .collect();
-        becomes(|| self.verdicts(), &wanted);
-        becomes(
-            || self.proxy.metrics().value("dualgauge_candidates_in_flight"),
-            &0.0,
-        );
+        becomes(|| self.verdicts(), &owned(verdicts));
+        let running = || self.proxy.metrics().value("dualgauge_candidates_in_flight");
+        becomes(running, &0.0);
     }
 
     /// Waits until candidates were skipped for these reasons, and for no other one.
     fn expect_skipped(&self, reasons: &[(&str, f64)]) {
-        let wanted = reasons
-            .iter()
-            .map(|(word, n)| ((*word).to_owned(), *n))
-            .collect();
-        let found = || {
-            let name = "dualgauge_candidates_skipped_total";
-            let table = self.proxy.metrics().table(name, &["route", "reason"]);
-            let short = |row: String| row.split(' ').next_back().unwrap_or_default().to_owned();
-            table
-                .into_iter()
-                .map(|(row, n)| (short(row), n))
-                .collect::<std::collections::BTreeMap<_, _>>()
-        };
-        becomes(found, &wanted);
+        let found = || self.sums("dualgauge_candidates_skipped_total", &["route", "reason"]);
+        becomes(found, &owned(reasons));
     }
+}
+
+fn owned(counts: &[(&str, f64)]) -> BTreeMap<String, f64> {
+    let counts = counts.iter();
+    counts
+        .map(|(word, count)| ((*word).to_owned(), *count))
+        .collect()
 }
