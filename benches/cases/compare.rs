@@ -22,14 +22,17 @@ pub(crate) fn case(name: &str, size: usize) -> Option<Case> {
         _ => return None,
     };
     let rules = Rules::compile(rules);
-    let control = list((0..size).map(|n| format!(r#"{{"id":{n},"name":"item {n}","price":{n}.50}}"#)));
+    let control =
+        list((0..size).map(|n| format!(r#"{{"id":{n},"name":"item {n}","price":{n}.50}}"#)));
     let candidate = list((0..size).rev().map(|n| {
         let price = if n % 10 == 0 { n + 1 } else { n };
         format!(r#"{{ "price": {price}.5, "name": "item {n}", "id": {n} }}"#)
     }));
     Some(Box::new(move || {
         let (control, candidate) = (Answer::Result(&control), Answer::Result(&candidate));
-        compare(&control, &candidate, &rules, &TERMS).differences.len()
+        compare(&control, &candidate, &rules, &TERMS)
+            .differences
+            .len()
     }))
 }
 

@@ -25,13 +25,22 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Rules
 
 /// Lists add up; of a number or a word the later one holds.
 fn add(raw: &RawCompare, source: &mut RuleSource) {
-    let values = |paths: &[Located<Path>]| paths.iter().map(|path| path.value.clone()).collect::<Vec<_>>();
+    let values = |paths: &[Located<Path>]| {
+        paths
+            .iter()
+            .map(|path| path.value.clone())
+            .collect::<Vec<_>>()
+    };
     source.ignore.extend(values(&raw.ignore));
     source.unordered.extend(values(&raw.unordered));
     for (path, tolerance) in &raw.tolerance {
-        source.tolerance.push((path.value.clone(), tolerance.value.clone()));
+        source
+            .tolerance
+            .push((path.value.clone(), tolerance.value.clone()));
     }
-    source.headers.extend(raw.headers.iter().map(|header| header.value.clone()));
+    source
+        .headers
+        .extend(raw.headers.iter().map(|header| header.value.clone()));
     if let Some(show) = &raw.show {
         source.show = show.value;
     }
@@ -57,7 +66,11 @@ fn check_side(raw: &RawRoute, problems: &mut Vec<Problem>) {
         Side::Rpc => (&["status", "headers", "body"], "`/result` or `/error`"),
     };
     for path in paths(&raw.compare) {
-        if path.value.place().is_some_and(|place| others.contains(&place)) {
+        if path
+            .value
+            .place()
+            .is_some_and(|place| others.contains(&place))
+        {
             let message = format!(
                 "the route is entered from `{}` only, whose answers have no `{}`",
                 from.value, path.value

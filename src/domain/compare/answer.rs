@@ -97,7 +97,10 @@ impl<'a> Parsed<'a> {
             Body::Absent | Body::Text(_) => None,
         };
         let all = [body, self.result, self.message, self.data];
-        all.into_iter().flatten().map(|json| json.as_bytes().len()).sum()
+        all.into_iter()
+            .flatten()
+            .map(|json| json.as_bytes().len())
+            .sum()
     }
 }
 
@@ -110,12 +113,13 @@ impl<'a> Body<'a> {
         if body.is_empty() {
             return Body::Absent;
         }
-        let declared = essence(headers).is_none_or(|kind| kind.ends_with("/json") || kind.ends_with("+json"));
+        let declared =
+            essence(headers).is_none_or(|kind| kind.ends_with("/json") || kind.ends_with("+json"));
         let first = body.trim_ascii_start().first();
-        if declared || matches!(first, Some(b'{' | b'[')) {
-            if let Ok(json) = Json::parse(body.clone(), depth) {
-                return Body::Json(json);
-            }
+        if (declared || matches!(first, Some(b'{' | b'[')))
+            && let Ok(json) = Json::parse(body.clone(), depth)
+        {
+            return Body::Json(json);
         }
         Body::Text(body)
     }

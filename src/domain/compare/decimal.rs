@@ -11,7 +11,7 @@ const EXPONENT_DIGITS: usize = 30;
 
 /// The value of a number: `0.DIGITS × 10^exponent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decimal<'a> {
+pub(super) struct Decimal<'a> {
     sign: Sign,
     /// Without zeros at either end; empty for zero.
     digits: Cow<'a, [u8]>,
@@ -28,7 +28,7 @@ enum Sign {
 
 impl<'a> Decimal<'a> {
     /// Reads a text that is known to be a JSON number.
-    pub fn read(text: &'a [u8]) -> Decimal<'a> {
+    pub(super) fn read(text: &'a [u8]) -> Decimal<'a> {
         let (sign, unsigned) = match text.strip_prefix(b"-") {
             Some(rest) => (Sign::Minus, rest),
             None => (Sign::Plus, text),
@@ -70,7 +70,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// The same value with digits of its own.
-    pub fn into_owned(self) -> Option<Decimal<'static>> {
+    pub(super) fn into_owned(self) -> Option<Decimal<'static>> {
         self.beyond.is_none().then(|| Decimal {
             sign: self.sign,
             digits: Cow::Owned(self.digits.into_owned()),
@@ -80,12 +80,12 @@ impl<'a> Decimal<'a> {
     }
 
     /// Whether it is less than zero.
-    pub fn is_negative(&self) -> bool {
+    pub(super) fn is_negative(&self) -> bool {
         self.sign == Sign::Minus
     }
 
     /// Writes one text for each value.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         if let Some(spelled) = self.beyond {
             out.extend_from_slice(spelled);
             return;
@@ -151,7 +151,7 @@ impl<'a> Decimal<'a> {
 
     /// Whether both are the same value, or lie at most `tolerance` apart: exactly where all three fit 38 digits once
     /// they are aligned, else by the nearest `f64`.
-    pub fn is_near(&self, other: &Decimal<'_>, tolerance: &Decimal<'_>) -> bool {
+    pub(super) fn is_near(&self, other: &Decimal<'_>, tolerance: &Decimal<'_>) -> bool {
         if self == other {
             return true;
         }
@@ -246,11 +246,28 @@ mod tests {
     #[test]
     fn a_value_has_many_spellings() {
         for spellings in [
-            &["1", "1.0", "1e0", "10e-1", "0.1E+1", "100000e-5", "1.000e00"][..],
-            &["0", "-0", "0.0", "0e99999999999999999999999999999999999", "-0.00e-7"],
+            &[
+                "1",
+                "1.0",
+                "1e0",
+                "10e-1",
+                "0.1E+1",
+                "100000e-5",
+                "1.000e00",
+            ][..],
+            &[
+                "0",
+                "-0",
+                "0.0",
+                "0e99999999999999999999999999999999999",
+                "-0.00e-7",
+            ],
             &["-120", "-1.2e2", "-0.0120e4"],
             &["1e400", "10e399", "0.1e401"],
-            &["123456789012345678901234567890", "12345678901234567890123456789.0e1"],
+            &[
+                "123456789012345678901234567890",
+                "12345678901234567890123456789.0e1",
+            ],
         ] {
             for other in spellings {
                 assert_eq!(of(spellings[0]), of(other), "{other}");
@@ -262,7 +279,10 @@ mod tests {
     #[test]
     fn digits_beyond_a_double_are_told_apart() {
         for (less, more) in [
-            ("123456789012345678901234567890", "123456789012345678901234567891"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567891",
+            ),
             ("0.1", "0.10000000000000000000000001"),
             ("9007199254740992", "9007199254740993"),
             ("-2", "-1"),
@@ -282,7 +302,10 @@ mod tests {
     #[test]
     fn near_is_exact_where_digits_allow() {
         let near = |one, two, by| of(one).is_near(&of(two), &of(by));
-        assert!(near("0.3", "0.301", "0.001"), "a double says 0.0010000000000000009");
+        assert!(
+            near("0.3", "0.301", "0.001"),
+            "a double says 0.0010000000000000009"
+        );
         assert!(!near("0.3", "0.3010000001", "0.001"));
         assert!(near("-1", "1", "2"));
         assert!(near("5", "5.0", "0"));

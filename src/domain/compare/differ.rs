@@ -110,7 +110,11 @@ impl<'a> Differ<'a, '_> {
                 (Some(one), Some(two)) => one.0.cmp(&two.0),
             };
             let one = if order.is_le() { control.next() } else { None };
-            let two = if order.is_ge() { candidate.next() } else { None };
+            let two = if order.is_ge() {
+                candidate.next()
+            } else {
+                None
+            };
             let (one_name, one) = one.unzip();
             let (two_name, two) = two.unzip();
             let Some(name) = one_name.or(two_name) else {
@@ -260,7 +264,8 @@ pub(super) fn equal(one: &Branch<'_>, two: &Branch<'_>) -> bool {
         (json::Kind::Object, json::Kind::Object) => {
             let (one, two) = (one.sorted(), two.sorted());
             let mut pairs = one.iter().zip(&two);
-            one.len() == two.len() && pairs.all(|(one, two)| one.0 == two.0 && equal(&one.1, &two.1))
+            one.len() == two.len()
+                && pairs.all(|(one, two)| one.0 == two.0 && equal(&one.1, &two.1))
         }
         (_, _) => false,
     }

@@ -166,7 +166,12 @@ impl Mismatches {
     /// The fields of a route that differed.
     pub fn fields(&self, route: &str) -> impl Iterator<Item = (&str, &Field)> {
         let of_route = self.routes.get(route).into_iter();
-        of_route.flat_map(|of_route| of_route.fields.iter().map(|(name, field)| (name.as_str(), field)))
+        of_route.flat_map(|of_route| {
+            of_route
+                .fields
+                .iter()
+                .map(|(name, field)| (name.as_str(), field))
+        })
     }
 
     /// How often a field of a route differed that had no room.

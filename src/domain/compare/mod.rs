@@ -23,9 +23,9 @@ mod verdict;
 mod tests;
 
 pub use answer::Answer;
-pub use parts::compare;
 pub use mismatches::{Called, Field, Mismatches, Sample};
 pub use noise::{Counts, Judgement, Noise};
+pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};
 pub use rules::{RuleSource, Rules, Show, Tolerance};
 pub use shown::{Salt, Shown, looks_secret};

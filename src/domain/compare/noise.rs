@@ -171,7 +171,9 @@ impl Noise {
 
     /// The fields that differed, by name.
     pub fn fields(&self) -> impl Iterator<Item = (&str, Counts)> {
-        self.fields.iter().map(|(field, counts)| (field.as_str(), *counts))
+        self.fields
+            .iter()
+            .map(|(field, counts)| (field.as_str(), *counts))
     }
 
     /// How many comparisons there were.

@@ -34,14 +34,23 @@ pub fn compare(
         notes: Notes::default(),
     };
     differ.statuses([control, candidate], &root);
-    if let (Answer::Rest { headers: one, .. }, Answer::Rest { headers: two, .. }) = (control, candidate) {
+    if let (Answer::Rest { headers: one, .. }, Answer::Rest { headers: two, .. }) =
+        (control, candidate)
+    {
         let headers = [*one, *two];
-        if parsed.iter().all(|parsed| !matches!(parsed.body, Body::Absent)) {
+        if parsed
+            .iter()
+            .all(|parsed| !matches!(parsed.body, Body::Absent))
+        {
             differ.media_types(headers, &root);
         }
         differ.headers(headers, &root);
     }
-    differ.bodies([&parsed[0].body, &parsed[1].body], [&trees[0].body, &trees[1].body], &root);
+    differ.bodies(
+        [&parsed[0].body, &parsed[1].body],
+        [&trees[0].body, &trees[1].body],
+        &root,
+    );
     differ.part("result", [&trees[0].result, &trees[1].result], &root);
     differ.errors([control, candidate], [&trees[0], &trees[1]], &root);
     differ.notes.finish()
@@ -58,7 +67,12 @@ fn ignored(found: &Comparison) -> Comparison {
 
 impl<'a> Differ<'a, '_> {
     /// Goes to a member of the answer itself and back.
-    fn within(&mut self, name: &'static str, active: &Active, look: impl FnOnce(&mut Self, &Active)) {
+    fn within(
+        &mut self,
+        name: &'static str,
+        active: &Active,
+        look: impl FnOnce(&mut Self, &Active),
+    ) {
         let inside = self.rules.member(active, name);
         self.trail.enter(Step::Name(Spelled::Text(name.into())));
         look(self, &inside);
@@ -67,7 +81,9 @@ impl<'a> Differ<'a, '_> {
 
     fn part(&mut self, name: &'static str, trees: [&'a Option<Tree<'a>>; 2], active: &Active) {
         let [control, candidate] = trees.map(|tree| tree.as_ref().map(Tree::root));
-        self.within(name, active, |differ, active| differ.maybe(control, candidate, active));
+        self.within(name, active, |differ, active| {
+            differ.maybe(control, candidate, active)
+        });
     }
 
     /// Two things that are no JSON and may be absent.
@@ -91,7 +107,11 @@ impl<'a> Differ<'a, '_> {
             (None, Some(_)) => Kind::Extra,
             (_, _) => kind,
         };
-        let shown = |value: &Option<T>| value.as_ref().map_or_else(Shown::absent, |value| show(self, value));
+        let shown = |value: &Option<T>| {
+            value
+                .as_ref()
+                .map_or_else(Shown::absent, |value| show(self, value))
+        };
         let (control, candidate) = (shown(control), shown(candidate));
         self.note(kind, control, candidate);
     }
@@ -102,7 +122,9 @@ impl<'a> Differ<'a, '_> {
             Answer::Result(_) | Answer::Error { .. } => None,
         });
         self.within("status", active, |differ, active| {
-            differ.plain(both, Kind::Status, active, |_, status| Shown::number(status));
+            differ.plain(both, Kind::Status, active, |_, status| {
+                Shown::number(status)
+            });
         });
     }
 
@@ -137,9 +159,17 @@ impl<'a> Differ<'a, '_> {
         });
     }
 
-    fn bodies(&mut self, bodies: [&Body<'_>; 2], trees: [&'a Option<Tree<'a>>; 2], active: &Active) {
+    fn bodies(
+        &mut self,
+        bodies: [&Body<'_>; 2],
+        trees: [&'a Option<Tree<'a>>; 2],
+        active: &Active,
+    ) {
         let [control, candidate] = bodies;
-        if !matches!((control, candidate), (Body::Text(_), _) | (_, Body::Text(_))) {
+        if !matches!(
+            (control, candidate),
+            (Body::Text(_), _) | (_, Body::Text(_))
+        ) {
             self.part("body", trees, active);
             return;
         }
@@ -153,7 +183,9 @@ impl<'a> Differ<'a, '_> {
             Body::Text(text) => Some((Body::TEXT, *text)),
         });
         self.within("body", active, |differ, active| {
-            differ.plain(both, kind, active, |differ, (what, bytes)| differ.light().bytes(what, bytes));
+            differ.plain(both, kind, active, |differ, (what, bytes)| {
+                differ.light().bytes(what, bytes)
+            });
         });
     }
 
@@ -197,6 +229,8 @@ impl<'a> Differ<'a, '_> {
 /// All values of a header as one (RFC 9110 §5.3); `None` where it is absent.
 fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values = headers.get_all(name).iter();
-    let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes().trim_ascii())).collect();
+    let values: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes().trim_ascii()))
+        .collect();
     (!values.is_empty()).then(|| values.join(", "))
 }

@@ -32,10 +32,14 @@ pub enum PathError {
     #[error("a path begins with `/`, such as `/body/items/*/updated_at`")]
     NoSlash,
     /// A `~` that stands for nothing.
-    #[error("`~` stands before `0`, `1` or `2` only: `~0` is `~`, `~1` is `/`, `~2` is a `*` that is a name")]
+    #[error(
+        "`~` stands before `0`, `1` or `2` only: `~0` is `~`, `~1` is `/`, `~2` is a `*` that is a name"
+    )]
     Escape,
     /// It names nothing that an answer has.
-    #[error("`{0}` is no part of an answer; a path begins with `/status`, `/headers`, `/body`, `/result` or `/error`")]
+    #[error(
+        "`{0}` is no part of an answer; a path begins with `/status`, `/headers`, `/body`, `/result` or `/error`"
+    )]
     Place(String),
     /// It is too long.
     #[error("a path has at most {MOST_TOKENS} parts")]
@@ -159,7 +163,15 @@ mod tests {
         let name = |name: &str| Token::Name(name.into());
         assert_eq!(
             path.tokens(),
-            [name("body"), name("items"), Token::Any, name("a/b"), name("*"), name("~1"), name("")]
+            [
+                name("body"),
+                name("items"),
+                Token::Any,
+                name("a/b"),
+                name("*"),
+                name("~1"),
+                name("")
+            ]
         );
         assert_eq!(path.to_string(), "/body/items/*/a~1b/~2/~01/");
         assert_eq!(path.place(), Some("body"));
@@ -173,7 +185,10 @@ mod tests {
         assert_eq!(Path::parse("/body/~"), Err(PathError::Escape));
         assert_eq!(Path::parse("/body/~3"), Err(PathError::Escape));
         assert_eq!(Path::parse("/"), Err(PathError::Place(String::new())));
-        assert_eq!(Path::parse("/params/a"), Err(PathError::Place("params".into())));
+        assert_eq!(
+            Path::parse("/params/a"),
+            Err(PathError::Place("params".into()))
+        );
         let long = format!("/body{}", "/a".repeat(MOST_TOKENS));
         assert_eq!(Path::parse(&long), Err(PathError::Long));
     }

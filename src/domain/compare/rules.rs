@@ -80,7 +80,9 @@ impl Rules {
     /// Compiles rules.
     #[must_use]
     pub fn compile(mut source: RuleSource) -> Rules {
-        source.headers.sort_by(|one, two| one.as_str().cmp(two.as_str()));
+        source
+            .headers
+            .sort_by(|one, two| one.as_str().cmp(two.as_str()));
         source.headers.dedup();
         let mut rules = Rules {
             nodes: vec![Node::default()],
@@ -156,16 +158,22 @@ impl Rules {
     }
 
     pub(super) fn ignores(&self, active: &[usize]) -> bool {
-        active.iter().any(|index| self.nodes[*index].ignored.is_some())
+        active
+            .iter()
+            .any(|index| self.nodes[*index].ignored.is_some())
     }
 
     pub(super) fn is_unordered(&self, active: &[usize]) -> bool {
-        active.iter().any(|index| self.nodes[*index].unordered.is_some())
+        active
+            .iter()
+            .any(|index| self.nodes[*index].unordered.is_some())
     }
 
     /// The widest tolerance of a place.
     pub(super) fn tolerance(&self, active: &[usize]) -> Option<&Tolerance> {
-        let all = active.iter().filter_map(|index| self.nodes[*index].tolerance.as_ref());
+        let all = active
+            .iter()
+            .filter_map(|index| self.nodes[*index].tolerance.as_ref());
         all.max_by(|one, two| one.0.cmp(&two.0))
     }
 }

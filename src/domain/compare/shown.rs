@@ -100,7 +100,9 @@ impl Light<'_> {
             Kind::Number if text.len() <= SHORT_NUMBER => plain(),
             Kind::Number => match self.show {
                 Show::Values => cut(&plain()),
-                Show::Likeness => format!("number of {} characters #{}", text.len(), self.hash(text)),
+                Show::Likeness => {
+                    format!("number of {} characters #{}", text.len(), self.hash(text))
+                }
             },
             Kind::String => return self.text("string", &Spelled::read(text).shown()),
         };
@@ -153,7 +155,11 @@ const fn word(kind: Kind) -> &'static str {
 fn cut(text: &str) -> String {
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(LONGEST).collect();
-    let rest = if characters.next().is_some() { "…" } else { "" };
+    let rest = if characters.next().is_some() {
+        "…"
+    } else {
+        ""
+    };
     format!("{}{rest}", start.escape_debug())
 }
 
@@ -179,8 +185,8 @@ const TELLING: [&str; 16] = [
 
 /// Names that are one of a credential only whole.
 const WHOLE: [&str; 16] = [
-    "auth", "pass", "pwd", "pin", "otp", "totp", "cvv", "cvc", "ssn", "jwt", "key", "nonce", "salt",
-    "session", "csrf", "iban",
+    "auth", "pass", "pwd", "pin", "otp", "totp", "cvv", "cvc", "ssn", "jwt", "key", "nonce",
+    "salt", "session", "csrf", "iban",
 ];
 
 /// Whether the name of a member or of a header looks like that of a credential; neither letter case nor what
@@ -239,7 +245,10 @@ mod tests {
             salt,
             secrecy: Secrecy::Open,
         };
-        assert_ne!(light(&SALT).text("string", "a"), light(&other).text("string", "a"));
+        assert_ne!(
+            light(&SALT).text("string", "a"),
+            light(&other).text("string", "a")
+        );
         assert_eq!(format!("{SALT:?}"), "Salt(***)");
     }
 
@@ -264,12 +273,31 @@ mod tests {
     #[test]
     fn names_of_credentials_are_known_in_any_spelling() {
         for name in [
-            "password", "newPassword", "access_token", "X-Api-Key", "apiKey", "Authorization",
-            "set-cookie", "client_secret", "PIN", "private-key", "sessionId", "jwt",
+            "password",
+            "newPassword",
+            "access_token",
+            "X-Api-Key",
+            "apiKey",
+            "Authorization",
+            "set-cookie",
+            "client_secret",
+            "PIN",
+            "private-key",
+            "sessionId",
+            "jwt",
         ] {
             assert!(looks_secret(name), "{name}");
         }
-        for name in ["shipping", "author", "passenger", "keyboard", "compass", "status", "name", ""] {
+        for name in [
+            "shipping",
+            "author",
+            "passenger",
+            "keyboard",
+            "compass",
+            "status",
+            "name",
+            "",
+        ] {
             assert!(!looks_secret(name), "{name}");
         }
     }

@@ -1,12 +1,12 @@
 //! What the comparing of two answers comes to, row by row; the laws stand in `laws`.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
 use crate::domain::json::{Json, Tree};
 
 mod laws;
+mod parts;
 mod spelled;
 
 const TERMS: Terms = Terms {
@@ -27,7 +27,9 @@ fn rules(lines: &[&str]) -> Rules {
         match words[0] {
             "ignore" => source.ignore.push(path()),
             "unordered" => source.unordered.push(path()),
-            "near" => source.tolerance.push((path(), Tolerance::parse(words[2]).unwrap())),
+            "near" => source
+                .tolerance
+                .push((path(), Tolerance::parse(words[2]).unwrap())),
             "header" => source.headers.push(words[1].parse().unwrap()),
             "show" => source.show = Show::Values,
             other => panic!("{other}"),
@@ -38,14 +40,25 @@ fn rules(lines: &[&str]) -> Rules {
 
 fn results(control: &str, candidate: &str, lines: &[&str]) -> Comparison {
     let (control, candidate) = (json(control), json(candidate));
-    compare(&Answer::Result(&control), &Answer::Result(&candidate), &rules(lines), &TERMS)
+    compare(
+        &Answer::Result(&control),
+        &Answer::Result(&candidate),
+        &rules(lines),
+        &TERMS,
+    )
 }
 
 /// The differences as `kind pointer`, with what was found beside them.
 fn told(found: &Comparison) -> Vec<String> {
     let differences = found.differences.iter();
-    let mut told: Vec<_> = differences.map(|one| format!("{} {}", one.kind.as_str(), one.pointer)).collect();
-    for (count, what) in [(found.more, "more"), (found.ignored, "ignored"), (found.fallen_back, "fallen back")] {
+    let mut told: Vec<_> = differences
+        .map(|one| format!("{} {}", one.kind.as_str(), one.pointer))
+        .collect();
+    for (count, what) in [
+        (found.more, "more"),
+        (found.ignored, "ignored"),
+        (found.fallen_back, "fallen back"),
+    ] {
         if count > 0 {
             told.push(format!("{count} {what}"));
         }
@@ -58,37 +71,19 @@ fn differ(control: &str, candidate: &str, lines: &[&str]) -> String {
     told(&results(control, candidate, lines)).join(", ")
 }
 
-fn headers(lines: &[(&str, &str)]) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in lines {
-        let name: HeaderName = name.parse().unwrap();
-        headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-    }
-    headers
-}
-
-type Rest<'a> = (u16, &'a [(&'a str, &'a str)], &'a [u8]);
-
-fn rest(control: Rest<'_>, candidate: Rest<'_>, lines: &[&str]) -> Comparison {
-    let maps = [headers(control.1), headers(candidate.1)];
-    let bodies = [control.2, candidate.2].map(Bytes::copy_from_slice);
-    let answer = |index: usize, status| Answer::Rest {
-        status,
-        headers: &maps[index],
-        body: &bodies[index],
-    };
-    compare(&answer(0, control.0), &answer(1, candidate.0), &rules(lines), &TERMS)
-}
-
-const AS_JSON: &[(&str, &str)] = &[("content-type", "application/json")];
-
 #[test]
 fn spelling_makes_no_difference() {
     for (one, other) in [
-        ("{\"a\":1,\"b\":[true,null]}", " { \"b\" : [ true , null ],\n\"a\" : 1.0 } "),
+        (
+            "{\"a\":1,\"b\":[true,null]}",
+            " { \"b\" : [ true , null ],\n\"a\" : 1.0 } ",
+        ),
         ("\"K\\u00e4se\\/\"", "\"Käse/\""),
         ("[1e2,-0,0.10]", "[100,0,1e-1]"),
-        ("123456789012345678901234567890", "123456789012345678901234567890.0"),
+        (
+            "123456789012345678901234567890",
+            "123456789012345678901234567890.0",
+        ),
         ("{\"\\u0061\":1,\"a\":2}", "{\"a\":1,\"a\":2}"),
     ] {
         assert_eq!(differ(one, other, &[]), "", "{one} {other}");
@@ -99,17 +94,29 @@ fn spelling_makes_no_difference() {
 fn each_difference_has_a_kind_and_a_place() {
     for (one, other, expected) in [
         ("1", "2", "value /result"),
-        ("123456789012345678901234567890", "123456789012345678901234567891", "value /result"),
+        (
+            "123456789012345678901234567890",
+            "123456789012345678901234567891",
+            "value /result",
+        ),
         ("{\"a\":1}", "{}", "missing /result/a"),
         ("{}", "{\"a\":null}", "extra /result/a"),
-        ("{\"a\":{\"b\":1}}", "{\"a\":{\"b\":\"1\"}}", "type /result/a/b"),
+        (
+            "{\"a\":{\"b\":1}}",
+            "{\"a\":{\"b\":\"1\"}}",
+            "type /result/a/b",
+        ),
         ("{\"a\":true}", "{\"a\":false}", "value /result/a"),
         ("{\"a\":null}", "{\"a\":{}}", "type /result/a"),
         ("[[1],2]", "[[3],2]", "value /result/0/0"),
         ("[1,2,3]", "[1,2]", "length /result"),
         ("[1,2,3]", "[3,1,2]", "order /result"),
         ("[1,2,3]", "[3,1,4]", "value /result/0"),
-        ("{\"a/b\":{\"~\":1}}", "{\"a/b\":{\"~\":2}}", "value /result/a~1b/~0"),
+        (
+            "{\"a/b\":{\"~\":1}}",
+            "{\"a/b\":{\"~\":2}}",
+            "value /result/a~1b/~0",
+        ),
         ("{\"a\":1,\"a\":2}", "{\"a\":2,\"a\":1}", "value /result/a"),
         ("{\"a\":1,\"a\":2}", "{\"a\":1}", "missing /result/a"),
         ("\"\\ud800\"", "\"\\ud801\"", "value /result"),
@@ -122,7 +129,9 @@ fn each_difference_has_a_kind_and_a_place() {
 #[test]
 fn a_field_is_told_once_with_how_often() {
     let list = |from: usize| {
-        let items: Vec<_> = (from..from + 100).map(|n| format!("{{\"at\":{n},\"x\":1}}")).collect();
+        let items: Vec<_> = (from..from + 100)
+            .map(|n| format!("{{\"at\":{n},\"x\":1}}"))
+            .collect();
         format!("[{}]", items.join(","))
     };
     let found = results(&list(0), &list(1000), &[]);
@@ -141,16 +150,38 @@ fn a_field_is_told_once_with_how_often() {
 
 #[test]
 fn what_is_ignored_is_counted_where_it_differs() {
-    let (one, other) = ("{\"a\":{\"x\":1},\"b\":[{\"t\":1,\"v\":1}]}", "{\"a\":{\"x\":2},\"b\":[{\"t\":2,\"v\":1}]}");
-    assert_eq!(differ(one, other, &[]), "value /result/a/x, value /result/b/0/t");
+    let (one, other) = (
+        "{\"a\":{\"x\":1},\"b\":[{\"t\":1,\"v\":1}]}",
+        "{\"a\":{\"x\":2},\"b\":[{\"t\":2,\"v\":1}]}",
+    );
+    assert_eq!(
+        differ(one, other, &[]),
+        "value /result/a/x, value /result/b/0/t"
+    );
     let lines = &["ignore /result/a", "ignore /result/b/*/t"];
     assert_eq!(differ(one, other, lines), "2 ignored");
     assert_eq!(differ(one, one, lines), "");
-    assert_eq!(differ(one, other, &["ignore /*/*/x", "ignore /result/b/0"]), "2 ignored");
+    assert_eq!(
+        differ(one, other, &["ignore /*/*/x", "ignore /result/b/0"]),
+        "2 ignored"
+    );
     assert_eq!(differ(one, other, &["ignore "]), "2 ignored");
-    assert_eq!(differ("{\"a\":1.0}", "{\"a\":1}", &["ignore /result/a"]), "");
-    assert_eq!(differ("{\"a\":1}", "{}", &["ignore /result/a"]), "1 ignored");
-    assert_eq!(differ("{\"*\":1,\"a\":1}", "{\"*\":2,\"a\":2}", &["ignore /result/~2"]), "value /result/a, 1 ignored");
+    assert_eq!(
+        differ("{\"a\":1.0}", "{\"a\":1}", &["ignore /result/a"]),
+        ""
+    );
+    assert_eq!(
+        differ("{\"a\":1}", "{}", &["ignore /result/a"]),
+        "1 ignored"
+    );
+    assert_eq!(
+        differ(
+            "{\"*\":1,\"a\":1}",
+            "{\"*\":2,\"a\":2}",
+            &["ignore /result/~2"]
+        ),
+        "value /result/a, 1 ignored"
+    );
 }
 
 #[test]
@@ -158,8 +189,14 @@ fn numbers_may_lie_a_tolerance_apart() {
     let near = &["near /result/*/score 0.001"];
     let of = |score: &str| format!("[{{\"score\":{score}}}]");
     assert_eq!(differ(&of("0.3"), &of("0.301"), near), "1 ignored");
-    assert_eq!(differ(&of("0.3"), &of("0.3011"), near), "value /result/0/score");
-    assert_eq!(differ(&of("0.3"), &of("\"0.3\""), near), "type /result/0/score");
+    assert_eq!(
+        differ(&of("0.3"), &of("0.3011"), near),
+        "value /result/0/score"
+    );
+    assert_eq!(
+        differ(&of("0.3"), &of("\"0.3\""), near),
+        "type /result/0/score"
+    );
     assert_eq!(differ(&of("3e-1"), &of("0.30"), near), "");
     let two = &["near /result 1", "near /* 5"];
     assert_eq!(differ("1", "5", two), "1 ignored", "the widest holds");
@@ -169,7 +206,11 @@ fn numbers_may_lie_a_tolerance_apart() {
 fn a_list_may_come_in_any_order() {
     let any = &["unordered /result"];
     assert_eq!(differ("[1,2,2,3]", "[3,2,1,2.0]", any), "");
-    assert_eq!(differ("[1,2,2]", "[1,1,2]", any), "value /result/2", "how often counts");
+    assert_eq!(
+        differ("[1,2,2]", "[1,1,2]", any),
+        "value /result/2",
+        "how often counts"
+    );
     assert_eq!(differ("[1,2]", "[2,1,1]", any), "length /result");
     assert_eq!(
         differ(
@@ -179,12 +220,22 @@ fn a_list_may_come_in_any_order() {
         ),
         "value /result/1/v"
     );
-    assert_eq!(differ("[{\"a\":1}]", "[{\"b\":1}]", any), "missing /result/0/a, extra /result/0/b");
-    let nested = &["unordered /result", "unordered /result/*", "ignore /result/*/*/t"];
+    assert_eq!(
+        differ("[{\"a\":1}]", "[{\"b\":1}]", any),
+        "missing /result/0/a, extra /result/0/b"
+    );
+    let nested = &[
+        "unordered /result",
+        "unordered /result/*",
+        "ignore /result/*/*/t",
+    ];
     let one = "[[{\"n\":1,\"t\":1},{\"n\":2,\"t\":2}],[{\"n\":3,\"t\":3}]]";
     let other = "[[{\"n\":3,\"t\":9}],[{\"n\":2,\"t\":8},{\"t\":7,\"n\":1}]]";
     assert_eq!(differ(one, other, nested), "3 ignored");
-    assert_eq!(differ(one, other, &["unordered /result"]), "value /result/0/0/n, value /result/0/0/t");
+    assert_eq!(
+        differ(one, other, &["unordered /result"]),
+        "value /result/0/0/n, value /result/0/0/t"
+    );
 }
 
 #[test]
@@ -202,76 +253,32 @@ fn a_list_too_large_for_sorting_again_and_again_is_compared_in_order() {
     let deep = 64;
     let of = |last: u32| {
         let tail = format!("{}{last}{}", "[0,".repeat(deep), "]".repeat(deep));
-        format!("[{},{tail}]", format!("\"{}\"", "x".repeat(40_000)))
+        format!("[\"{}\",{tail}]", "x".repeat(40_000))
     };
-    let stars: Vec<String> = (0..deep).map(|n| format!("unordered /result{}", "/*".repeat(n))).collect();
+    let stars: Vec<String> = (0..deep)
+        .map(|n| format!("unordered /result{}", "/*".repeat(n)))
+        .collect();
     let lines: Vec<&str> = stars.iter().map(String::as_str).collect();
     let found = results(&of(1), &of(2), &lines);
     assert_eq!(found.differences.len(), 1);
-    let wide = |last: u32| format!("{}{last}{}", format!("[\"{}\",", "x".repeat(2_000)).repeat(deep), "]".repeat(deep));
+    let wide = |last: u32| {
+        format!(
+            "{}{last}{}",
+            format!("[\"{}\",", "x".repeat(2_000)).repeat(deep),
+            "]".repeat(deep)
+        )
+    };
     let found = results(&wide(1), &wide(2), &lines);
     assert!(found.fallen_back > 0, "{:?}", told(&found));
     assert_eq!(found.differences[0].kind, Kind::Value);
 }
 
 #[test]
-fn a_rest_answer_is_status_media_type_and_body() {
-    fn of(control: Rest<'_>, candidate: Rest<'_>, lines: &[&str]) -> String {
-        told(&rest(control, candidate, lines)).join(", ")
-    }
-    fn json(body: &[u8]) -> Rest<'_> {
-        (200, AS_JSON, body)
-    }
-    assert_eq!(of(json(b"{\"a\":1}"), (200, &[("content-type", "Application/JSON; charset=utf-8")], b" {\"a\": 1.0}"), &[]), "");
-    assert_eq!(of(json(b"1"), (404, AS_JSON, b"1"), &[]), "status /status");
-    assert_eq!(of(json(b"1"), (200, &[("content-type", "text/json")], b"1"), &[]), "header /headers/content-type");
-    assert_eq!(of(json(b"1"), (200, &[], b"1"), &[]), "missing /headers/content-type");
-    assert_eq!(of((204, &[], b""), (204, AS_JSON, b""), &[]), "", "no body has no media type");
-    assert_eq!(of((200, &[], b""), (200, &[], b"1"), &[]), "extra /body");
-    assert_eq!(of(json(b"{\"a\":1}"), json(b"{\"a\":1"), &[]), "type /body");
-    assert_eq!(of((200, &[], b"ab\xff"), (200, &[], b"ab\xfe"), &[]), "value /body");
-    let text = &[("content-type", "text/plain")][..];
-    assert_eq!(of((200, text, b"1.0"), (200, text, b"1"), &[]), "value /body", "a text is a text");
-    assert_eq!(of((200, text, b"{\"a\":1}"), (200, text, b" {\"a\":1.0}"), &[]), "", "what looks like JSON is read as such");
-    assert_eq!(of(json(b"{\"a\":1}"), (500, AS_JSON, b"{\"b\":1}"), &["ignore /status", "ignore /body"]), "2 ignored");
-}
-
-#[test]
-fn headers_are_compared_where_they_are_named() {
-    type Lines<'a> = &'a [(&'a str, &'a str)];
-    fn of(control: Lines<'_>, candidate: Lines<'_>, lines: &[&str]) -> String {
-        told(&rest((200, control, b""), (200, candidate, b""), lines)).join(", ")
-    }
-    let place = |to| [("location", to)];
-    assert_eq!(of(&place("/a"), &place("/b"), &[]), "");
-    assert_eq!(of(&place("/a"), &place("/b"), &["header location"]), "header /headers/location");
-    assert_eq!(of(&place("/a"), &[], &["header location"]), "missing /headers/location");
-    assert_eq!(of(&place("/a"), &place("/b"), &["header location", "ignore /headers"]), "1 ignored");
-    let twice = [("vary", "a"), ("vary", " b ")];
-    assert_eq!(of(&twice, &[("vary", "a, b")], &["header vary"]), "");
-}
-
-#[test]
-fn an_error_is_code_message_and_data() {
-    let (no, none, object) = (json("\"no\""), json("\"none\""), json("{\"a\":1}"));
-    fn error<'a>(code: i64, message: &'a Json, data: Option<&'a Json>) -> Answer<'a> {
-        Answer::Error { code, message, data }
-    }
-    let of = |control: Answer<'_>, candidate: Answer<'_>, lines: &[&str]| {
-        told(&compare(&control, &candidate, &rules(lines), &TERMS)).join(", ")
-    };
-    assert_eq!(of(error(1, &no, None), error(1, &no, None), &[]), "");
-    assert_eq!(of(error(1, &no, None), error(2, &none, Some(&object)), &[]), "code /error/code, value /error/message, extra /error/data");
-    assert_eq!(of(error(1, &no, None), error(1, &none, None), &["ignore /error/message"]), "1 ignored");
-    assert_eq!(of(error(1, &no, None), error(2, &no, None), &["ignore /error"]), "1 ignored");
-    assert_eq!(of(Answer::Result(&object), error(2, &no, None), &[]), "missing /result, extra /error");
-    assert_eq!(of(error(2, &no, None), Answer::Result(&object), &["ignore /result"]), "missing /error, 1 ignored");
-}
-
-#[test]
 fn nothing_of_a_value_is_told_but_what_it_is_like() {
-    let one = "{\"name\":\"Alice Example\",\"login\":{\"password\":\"hunter2\",\"pin\":1234},\"n\":1}";
-    let other = "{\"name\":\"Bob Example\",\"login\":{\"password\":\"hunter3\",\"pin\":4321},\"n\":2}";
+    let one =
+        "{\"name\":\"Alice Example\",\"login\":{\"password\":\"hunter2\",\"pin\":1234},\"n\":1}";
+    let other =
+        "{\"name\":\"Bob Example\",\"login\":{\"password\":\"hunter3\",\"pin\":4321},\"n\":2}";
     for lines in [&[][..], &["show"]] {
         let found = results(one, other, lines);
         let text = format!("{found:?}");
@@ -279,12 +286,14 @@ fn nothing_of_a_value_is_told_but_what_it_is_like() {
             assert!(!text.contains(secret), "{text}");
         }
         assert_eq!(text.contains("Alice Example"), lines == ["show"]);
-        let shown: Vec<_> = found.differences.iter().map(|one| (one.control.as_str(), one.candidate.as_str())).collect();
+        let shown: Vec<_> = found
+            .differences
+            .iter()
+            .map(|one| (one.control.as_str(), one.candidate.as_str()))
+            .collect();
         assert!(shown.contains(&("1", "2")));
         assert!(shown.contains(&("string (hidden)", "string (hidden)")));
     }
-    let found = rest((200, &[("set-cookie", "id=hunter2")], b""), (200, &[("set-cookie", "id=hunter3")], b""), &["header set-cookie", "show"]);
-    assert_eq!(found.differences[0].control.as_str(), "text (hidden)");
 }
 
 #[test]
@@ -293,7 +302,14 @@ fn a_place_too_deep_to_be_told_is_told_by_the_one_above() {
     let of = |value: u32| format!("{{\"{name}\":{{\"{name}\":{value}}}}}");
     let found = results(&of(1), &of(2), &[]);
     assert_eq!(told(&found), [format!("value /result/{name}")]);
-    assert_eq!(differ(&of(1), &of(2), &[&format!("ignore {}", found.differences[0].field)]), "1 ignored");
+    assert_eq!(
+        differ(
+            &of(1),
+            &of(2),
+            &[&format!("ignore {}", found.differences[0].field)]
+        ),
+        "1 ignored"
+    );
 }
 
 #[test]
@@ -301,21 +317,34 @@ fn the_deepest_nesting_is_walked() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[0,", "]")] {
         let of = |value: u32| format!("{}{value}{}", open.repeat(511), close.repeat(511));
         assert_eq!(results(&of(1), &of(2), &[]).differences.len(), 1);
-        assert_eq!(differ(&of(1), &of(2), &["unordered /result", "ignore /result/a/b"]).matches("value").count(), 1);
+        assert_eq!(
+            differ(&of(1), &of(2), &["unordered /result", "ignore /result/a/b"])
+                .matches("value")
+                .count(),
+            1
+        );
     }
 }
 
 /// What a pointer leads to in a result.
 fn leads(text: &str, pointer: &str) -> bool {
     let rest = pointer.strip_prefix("/result").unwrap();
-    let tokens = rest.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"));
+    let tokens = rest
+        .split('/')
+        .skip(1)
+        .map(|token| token.replace("~1", "/").replace("~0", "~"));
     let tree = Tree::read(text.as_bytes());
     let mut at = tree.root();
     for token in tokens {
-        let members = at.sorted().into_iter();
-        let found = match at.kind() {
-            crate::domain::json::Kind::Array => token.parse().ok().and_then(|index| at.children().nth(index)),
-            _ => members.filter(|(name, _)| name.shown() == token).map(|(_, value)| value).next(),
+        let found = if at.value().starts_with(b"[") {
+            token
+                .parse()
+                .ok()
+                .and_then(|index| at.children().nth(index))
+        } else {
+            let mut members = at.sorted().into_iter();
+            let member = members.find(|(name, _)| name.shown() == token);
+            member.map(|(_, value)| value)
         };
         match found {
             Some(found) => at = found,

@@ -46,7 +46,11 @@ impl<'a> Trail<'a> {
             Step::Name(name) => looks_secret(&name.shown()),
             Step::Element(..) => false,
         });
-        if secret { Secrecy::Secret } else { Secrecy::Open }
+        if secret {
+            Secrecy::Secret
+        } else {
+            Secrecy::Open
+        }
     }
 
     /// The pointer, and the path under which a difference here is counted: both end at the same place.
@@ -62,7 +66,8 @@ impl<'a> Trail<'a> {
                     write_token(&name, Star::Plain, &mut pointer);
                     write_token(&name, Star::Escaped, &mut field);
                 }
-                (Step::Element(index, _), Of::Control) | (Step::Element(_, index), Of::Candidate) => {
+                (Step::Element(index, _), Of::Control)
+                | (Step::Element(_, index), Of::Candidate) => {
                     pointer.push_str(&index.to_string());
                     field.push('*');
                 }

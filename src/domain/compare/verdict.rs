@@ -150,7 +150,10 @@ mod tests {
         let of = Verdict::of_failures;
         assert_eq!(of(Run::Answered, Run::Answered), None);
         assert_eq!(of(Run::Failed, Run::Answered), Some(Verdict::ControlFailed));
-        assert_eq!(of(Run::Answered, Run::Failed), Some(Verdict::CandidateFailed));
+        assert_eq!(
+            of(Run::Answered, Run::Failed),
+            Some(Verdict::CandidateFailed)
+        );
         assert_eq!(of(Run::Failed, Run::Failed), Some(Verdict::BothFailed));
     }
 }

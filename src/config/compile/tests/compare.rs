@@ -4,7 +4,10 @@ use super::{BOTH, ROUTE, plan, problems};
 use crate::domain::compare::{Path, Show, Tolerance};
 
 fn paths(texts: &[&str]) -> Vec<Path> {
-    texts.iter().map(|text| Path::parse(text).unwrap()).collect()
+    texts
+        .iter()
+        .map(|text| Path::parse(text).unwrap())
+        .collect()
 }
 
 #[test]
@@ -71,7 +74,9 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
 
 #[test]
 fn a_path_of_a_side_that_nobody_enters_from_is_a_slip() {
-    let text = format!("{BOTH}[compare]\nignore = ['/result/at']\n{ROUTE}from = 'rest'\ncompare = {{ ignore = ['/result/at', '/*/at'] }}\n");
+    let text = format!(
+        "{BOTH}[compare]\nignore = ['/result/at']\n{ROUTE}from = 'rest'\ncompare = {{ ignore = ['/result/at', '/*/at'] }}\n"
+    );
     assert_eq!(
         problems(&text),
         "13: route[0].compare.ignore[0]: the route is entered from `rest` only, whose answers have no `/result/at`\n  \

@@ -52,7 +52,11 @@ fn a_call_counts_once_for_a_field_that_differs_in_two_ways() {
     let mut mismatches = Mismatches::default();
     let mut other = difference("/body/a");
     other.kind = Kind::Missing;
-    mismatches.keep(&Arc::from("r"), &called(1), [&difference("/body/a"), &other]);
+    mismatches.keep(
+        &Arc::from("r"),
+        &called(1),
+        [&difference("/body/a"), &other],
+    );
     let (_, field) = mismatches.fields("r").next().unwrap();
     assert_eq!((field.count(), field.samples().count()), (1, 2));
 }
@@ -74,10 +78,19 @@ fn every_direction_has_a_bound() {
     assert_eq!(mismatches.more(), 3 * 2 * (SAMPLES as u64 + 1));
     assert_eq!(mismatches.fields("r00000").count(), FIELDS);
     assert_eq!(mismatches.more_of("r00000"), 2 * (SAMPLES as u64 + 1));
-    let all = mismatches.routes().flat_map(|route| mismatches.fields(route));
-    assert_eq!(all.map(|(_, field)| field.samples().count()).sum::<usize>(), ALL_SAMPLES);
+    let all = mismatches
+        .routes()
+        .flat_map(|route| mismatches.fields(route));
+    assert_eq!(
+        all.map(|(_, field)| field.samples().count()).sum::<usize>(),
+        ALL_SAMPLES
+    );
     let last = mismatches.fields("r01023").next().unwrap().1;
-    assert_eq!((last.count(), last.samples().count()), (SAMPLES as u64 + 1, 0), "counted all the same");
+    assert_eq!(
+        (last.count(), last.samples().count()),
+        (SAMPLES as u64 + 1, 0),
+        "counted all the same"
+    );
 }
 
 #[test]

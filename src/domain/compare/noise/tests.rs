@@ -71,8 +71,14 @@ fn a_regression_shows_through_noise_once_there_is_enough_of_it() {
     assert!(is_volatile((1, 1), (1, 20)), "one proves little");
     assert!(!is_volatile((500, 500), (1, 20)));
     assert!(!is_volatile((100, 10_000), (1, 10_000)));
-    assert!(is_volatile((110, 1_000), (100, 1_000)), "not by a fifth of both");
-    assert!(is_volatile((9, 100_000), (1, 100_000)), "less than 0.03 % of all");
+    assert!(
+        is_volatile((110, 1_000), (100, 1_000)),
+        "not by a fifth of both"
+    );
+    assert!(
+        is_volatile((9, 100_000), (1, 100_000)),
+        "less than 0.03 % of all"
+    );
     assert!(is_volatile((0, 1_000), (5, 10)));
 }
 
@@ -82,7 +88,10 @@ fn what_is_long_ago_weighs_less_and_is_not_forgotten() {
     noise.feed_raw(&found(&[]));
     noise.feed_raw(&found(&["/body/a"]));
     assert_eq!(noise.compared().raw, MEMORY / 2 + 1);
-    assert_eq!(noise.fields().next().unwrap().1, Counts { raw: 4, noise: 1 });
+    assert_eq!(
+        noise.fields().next().unwrap().1,
+        Counts { raw: 4, noise: 1 }
+    );
 }
 
 #[test]
@@ -114,14 +123,21 @@ fn next(state: &mut u64) -> u64 {
 
 /// In how many of many seeds a field is volatile after so many comparisons, one control in `every` compared twice.
 fn volatile_of_a_hundred(raw_percent: u64, noise_percent: u64, calls: u64, every: u64) -> usize {
+    let (differs, same) = (found(&["/body/a"]), found(&[]));
     let runs = (1..=100_u64).filter(|seed| {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut noise = Noise::default();
-        let mut look = |percent| if next(&mut state) % 100 < percent { found(&["/body/a"]) } else { found(&[]) };
+        let mut look = |percent| {
+            if next(&mut state) % 100 < percent {
+                &differs
+            } else {
+                &same
+            }
+        };
         for call in 0..calls {
-            noise.feed_raw(&look(raw_percent));
+            noise.feed_raw(look(raw_percent));
             if call % every == 0 {
-                noise.feed_noise(&look(noise_percent));
+                noise.feed_noise(look(noise_percent));
             }
         }
         noise.is_volatile("/body/a")
@@ -135,7 +151,11 @@ fn simulated_traffic_tells_noise_from_regressions() {
         let right = volatile_of_a_hundred(share, share, 2_000, 10);
         assert!(right >= 97, "{share} %: {right}");
     }
-    assert_eq!(volatile_of_a_hundred(10, 0, 500, 10), 0, "a stable field that regresses");
+    assert_eq!(
+        volatile_of_a_hundred(10, 0, 500, 10),
+        0,
+        "a stable field that regresses"
+    );
     let hidden = volatile_of_a_hundred(40, 5, 2_000, 10);
     assert!(hidden <= 3, "{hidden}");
 }

@@ -41,7 +41,12 @@ fn spelled(value: &Value, choices: &[u8]) -> Json {
 }
 
 fn of(control: &Json, candidate: &Json, rules: &Rules) -> Comparison {
-    compare(&Answer::Result(control), &Answer::Result(candidate), rules, &TERMS)
+    compare(
+        &Answer::Result(control),
+        &Answer::Result(candidate),
+        rules,
+        &TERMS,
+    )
 }
 
 /// What of a comparison does not depend on which spelling or element came first.
@@ -58,9 +63,14 @@ fn changed(value: &Value, choices: &mut Choices) -> Value {
         (Value::List(items), 1) => Value::List(items.iter().rev().cloned().collect()),
         (Value::List(items), 2) => Value::List(items.iter().skip(1).cloned().collect()),
         (Value::Table(members), 1) => Value::Table(members.iter().skip(1).cloned().collect()),
-        (Value::List(items), _) => Value::List(items.iter().map(|item| changed(item, choices)).collect()),
+        (Value::List(items), _) => {
+            Value::List(items.iter().map(|item| changed(item, choices)).collect())
+        }
         (Value::Table(members), _) => Value::Table(
-            members.iter().map(|(name, member)| (name.clone(), changed(member, choices))).collect(),
+            members
+                .iter()
+                .map(|(name, member)| (name.clone(), changed(member, choices)))
+                .collect(),
         ),
         (other, _) => other.clone(),
     }
@@ -81,9 +91,12 @@ fn turned(value: &Value, choices: &mut Choices) -> Value {
             Value::List(items)
         }
         Value::Table(members) => Value::Table(
-            members.iter().map(|(name, member)| (name.clone(), turned(member, choices))).collect(),
+            members
+                .iter()
+                .map(|(name, member)| (name.clone(), turned(member, choices)))
+                .collect(),
         ),
-        other => other.clone(),
+        Value::Word(_) | Value::Hundredths(_) | Value::Text(_) => value.clone(),
     }
 }
 
