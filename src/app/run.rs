@@ -167,6 +167,7 @@ async fn operate(
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Moment| page.tally.counts(&plan, at).await,
+        mismatches: async || page.remote.mismatches().await,
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, (commands.clone(), tokens), async {

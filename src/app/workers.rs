@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::domain::compare::Salt;
+use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::gateway::Worker;
 use crate::server::listen::{self, Command, Entrance};
@@ -142,16 +142,30 @@ impl Remote {
 
     /// The metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
+        self.copies(Command::Snapshot).await
+    }
+
+    /// The last mismatches of all workers together.
+    pub async fn mismatches(&self) -> Mismatches {
+        let mut all = Mismatches::default();
+        for own in self.copies(Command::Mismatches).await {
+            all.merge(&own);
+        }
+        all
+    }
+
+    /// What every worker copies. All are asked before the first answer is waited for.
+    async fn copies<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Vec<T> {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
-            let (reply, snapshot) = oneshot::channel();
-            if commands.send(Command::Snapshot(reply)).await.is_ok() {
-                waiting.push(snapshot);
+            let (reply, copy) = oneshot::channel();
+            if commands.send(command(reply)).await.is_ok() {
+                waiting.push(copy);
             }
         }
         let mut found = Vec::with_capacity(waiting.len());
-        for snapshot in waiting {
-            found.extend(snapshot.await.ok());
+        for copy in waiting {
+            found.extend(copy.await.ok());
         }
         found
     }

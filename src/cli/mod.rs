@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `import`, `flags`, `usage`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -11,6 +11,7 @@ mod demo;
 mod explain;
 mod flags;
 mod import;
+mod mismatches;
 mod routes;
 mod run;
 mod usage;
@@ -80,6 +81,13 @@ enum Command {
     /// when the request or the configuration cannot be read.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainArguments>),
+    /// Tell where answers differ that a running process has compared
+    ///
+    /// Asks the admin API of a process for the last mismatches of the stages shadow and verify: of each route and each
+    /// field of its answers in how many calls they differed, and the last of them. Values are not shown unless the
+    /// configuration says so.
+    #[command(after_help = mismatches::EXAMPLES)]
+    Mismatches(mismatches::MismatchesArguments),
     /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
     ///
     /// Reads OpenAPI 3.0 and 3.1 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
@@ -321,6 +329,8 @@ struct DemoArguments {
 /// Why a command could not be carried out.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
+    #[error(transparent)]
+    Admin(#[from] admin::AdminFault),
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
     #[error(transparent)]
@@ -348,6 +358,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Routes(arguments) => routes::routes(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Mismatches(arguments) => mismatches::mismatches(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Flags(arguments) => flags::flags(&arguments),
         Command::Usage(arguments) => usage::usage(&arguments),

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use super::compare::Skip;
 use super::rollout::{Bucket, Percent};
+use super::route::{Effect, Route, Waits};
 
 /// The bounds of the candidates of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,16 @@ pub struct Candidates {
     pub per_request: usize,
     /// The share of comparisons for which the control is run a second time.
     pub noise: Percent,
+}
+
+/// Why no call of a route is ever made twice, if none is.
+#[must_use]
+pub fn never(route: &Route) -> Option<Skip> {
+    match (route.effect, route.waits) {
+        (Effect::Idempotent | Effect::Unsafe, _) => Some(Skip::Unsafe),
+        (Effect::Safe, Waits::No) => Some(Skip::Notification),
+        (Effect::Safe, Waits::Yes) => None,
+    }
 }
 
 /// Spreads the places of calls apart from those of comparisons.

@@ -23,6 +23,7 @@ use tokio_rustls::rustls::ServerConfig;
 use super::pace::Paced;
 use super::socket::Socket as Client;
 use super::wire::{Inspected, Inspection};
+use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Worker, handle};
@@ -44,6 +45,8 @@ pub enum Command {
     Install(Arc<Plan>, oneshot::Sender<()>),
     /// Copy the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
+    /// Copy the last mismatches.
+    Mismatches(oneshot::Sender<Mismatches>),
     /// Accept nothing more, let calls in progress end, and return.
     Drain,
 }
@@ -134,6 +137,7 @@ pub async fn run(
                     let _ = done.send(());
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
+                Some(Command::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
                 Some(Command::Drain) | None => break,
             },
             _ = tidy.tick() => worker.tidy(),

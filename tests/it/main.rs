@@ -44,6 +44,7 @@ mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
+mod shadow;
 mod stages;
 mod streaming;
 mod support;

@@ -11,6 +11,7 @@ use super::reports::Counts;
 use super::sharing::Synced;
 use super::{Control, Facts, Polled};
 use crate::domain::calendar::Moment;
+use crate::domain::compare::Mismatches;
 use crate::domain::lifecycle::{Question, Report, report};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
@@ -31,13 +32,15 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M, C> {
+pub struct Hooks<I, M, C, D> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
     pub metrics: M,
     /// Tells what every worker has counted, for guards and for usage.
     pub counts: C,
+    /// Puts the last mismatches of all workers together.
+    pub mismatches: D,
 }
 
 /// Whether every worker has the plan in force.
@@ -54,9 +57,9 @@ enum Phase {
     Draining,
 }
 
-struct Owner<I, M, C> {
+struct Owner<I, M, C, D> {
     control: Control,
-    hooks: Hooks<I, M, C>,
+    hooks: Hooks<I, M, C, D>,
     /// The plan that the workers were given last.
     offered: Arc<Plan>,
     installed: Installed,
@@ -67,14 +70,15 @@ struct Owner<I, M, C> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M, C>(
+pub async fn own<I, M, C, D>(
     control: Control,
     mut commands: mpsc::Receiver<Command>,
-    hooks: Hooks<I, M, C>,
+    hooks: Hooks<I, M, C, D>,
 ) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
+    D: AsyncFn() -> Mismatches,
 {
     let mut owner = Owner {
         offered: control.plan(),
@@ -107,11 +111,12 @@ pub async fn own<I, M, C>(
     }
 }
 
-impl<I, M, C> Owner<I, M, C>
+impl<I, M, C, D> Owner<I, M, C, D>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
+    D: AsyncFn() -> Mismatches,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -124,6 +129,7 @@ where
             Command::History(reply) => tell(reply, self.control.history()),
             Command::Metrics(reply) => self.metrics(reply).await,
             Command::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
+            Command::Mismatches(reply) => self.mismatches(reply).await,
             Command::Reload(reply) => {
                 let reloaded = self.control.reload(wall()).await;
                 self.follow(reloaded).await;
@@ -233,6 +239,14 @@ where
         let mut usage = self.control.usage();
         usage.keep(&plan);
         tell(reply, report(&plan, &usage, &Question { route, idle, at }));
+    }
+
+    async fn mismatches(&self, reply: oneshot::Sender<Mismatches>) {
+        match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
+            Ok(found) => tell(reply, found),
+            // As above.
+            Err(_) => tracing::error!("not every worker has told its mismatches"),
+        }
     }
 
     fn readiness(&self) -> Readiness {

@@ -86,6 +86,9 @@ impl Page {
 
     fn decision(&mut self, decision: &Decided) {
         self.row("decision", &format!("{}, {}", decision.stage, decision.why));
+        if let Some(candidate) = decision.candidate {
+            self.row("candidate", candidate);
+        }
         for flag in &decision.passed_over {
             let why = match flag.bucket {
                 Some(bucket) => format!("the caller's bucket is {bucket} of 100000"),

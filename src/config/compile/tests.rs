@@ -399,3 +399,17 @@ fn an_envelope_says_no_header_of_the_connection_and_none_twice() {
          dualgauge.toml:11: rpc.envelope.id: `id` is a member of JSON-RPC itself"
     );
 }
+
+#[test]
+fn candidates_are_bounded_for_the_process_and_split_among_workers() {
+    let plan = plan(&format!(
+        "{OLD}[listen]\nworkers = 3\n[rollout.candidates]\nconcurrency = 4\nmemory = '3KiB'\ntimeout = '1s'\n\
+         sample = 12.5\nper_request = 0\nnoise = 0\n"
+    ));
+    let bounds = plan.candidates;
+    assert_eq!((bounds.concurrency, bounds.memory), (2, 1024));
+    assert_eq!(bounds.timeout, Duration::from_secs(1));
+    assert_eq!(bounds.per_request, 0);
+    assert_eq!(bounds.sample.to_string(), "12.5");
+    assert_eq!(bounds.noise, Percent::NONE);
+}

@@ -116,10 +116,10 @@ impl<'a> Body<'a> {
         let declared =
             essence(headers).is_none_or(|kind| kind.ends_with("/json") || kind.ends_with("+json"));
         let first = body.trim_ascii_start().first();
-        if declared || matches!(first, Some(b'{' | b'[')) {
-            if let Ok(json) = Json::parse(body.clone(), depth) {
-                return Body::Json(json);
-            }
+        if (declared || matches!(first, Some(b'{' | b'[')))
+            && let Ok(json) = Json::parse(body.clone(), depth)
+        {
+            return Body::Json(json);
         }
         Body::Text(body)
     }

@@ -151,6 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_every_verdict_and_every_reason_and_no_other() {
+        let docs = include_str!("../../../docs/shadow.md");
+        let words = |head: &str| -> Vec<&str> {
+            let table = docs.split_once(head).unwrap().1;
+            let rows = table
+                .lines()
+                .skip(2)
+                .take_while(|line| line.starts_with('|'));
+            rows.map(|row| row.split('`').nth(1).unwrap()).collect()
+        };
+        assert_eq!(words("| verdict | meaning |"), Verdict::WORDS);
+        let reasons = "| reason | why there was no candidate, or no comparison |";
+        assert_eq!(words(reasons), Skip::ALL.map(Skip::as_str));
+    }
+
+    #[test]
     fn answers_are_compared_only_where_there_are_two() {
         let of = Verdict::of_failures;
         assert_eq!(of(Run::Answered, Run::Answered), None);

@@ -22,6 +22,7 @@ use std::rc::Rc;
 use http::{HeaderMap, Method};
 
 use super::calendar::Moment;
+use super::candidates;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
 use super::headers::is_credential;
@@ -30,7 +31,8 @@ use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, UpstreamPlan};
 use super::rollout::{
-    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, WithoutKey, bucket,
+    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way,
+    WithoutKey, bucket,
 };
 use super::route::Route;
 use super::side::Side;
@@ -163,9 +165,23 @@ impl<'a> Case<'a> {
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str(),
             why: self.plan.rollout.describe(decision.why),
+            candidate: self.candidate(route, decision.stage),
             passed_over: self.passed_over(route),
         });
         decision
+    }
+
+    /// What is run beside the call, once it is answered.
+    fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
+        let way = stage.candidate()?;
+        let never = candidates::never(self.plan.routes.route(route?));
+        Some(match (never, way) {
+            (Some(_), _) => {
+                "none: a second call of this route might do something twice, or is not answered"
+            }
+            (None, Way::New) => "the same call, translated for the other side's upstream",
+            (None, Way::Old) => "the same call as it came, to the upstream of its own side",
+        })
     }
 
     /// The flags that speak of the call and were tried before the one that decided, and why they did not.

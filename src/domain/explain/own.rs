@@ -70,6 +70,7 @@ pub(super) fn rpc(
 fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
     explanation.decision = Some(Decided {
         stage: "none",
+        candidate: None,
         why: case.plan.rollout.describe(why),
         passed_over: Vec::new(),
     });

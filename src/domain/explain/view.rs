@@ -94,6 +94,9 @@ pub struct Decided {
     pub stage: &'static str,
     /// The rule, as the log names it.
     pub why: String,
+    /// What is run beside it, only to compare; absent where the stage compares nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<&'static str>,
     /// The flags that were tried before.
     pub passed_over: Vec<PassedOver>,
 }

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::domain::candidates::Candidates;
 use crate::domain::compare::{Called, Comparison, Mismatches, Noise, Verdict};
+use crate::telemetry::clock;
 use crate::upstream::{Budget, Tap};
 
 /// Where the candidates of a worker run.
@@ -26,8 +27,19 @@ pub(in crate::gateway) struct Bench {
     comparisons: Cell<u64>,
     state: Cell<State>,
     closing: Notify,
+    said: Cell<Said>,
     noise: RefCell<BTreeMap<Arc<str>, Noise>>,
     mismatches: RefCell<Mismatches>,
+}
+
+/// Lines about mismatches in one second.
+const LINES: u32 = 10;
+
+/// What the log has said of mismatches.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    since: Instant,
+    lines: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +82,10 @@ impl Bench {
             comparisons: Cell::new(0),
             state: Cell::new(State::Open),
             closing: Notify::new(),
+            said: Cell::new(Said {
+                since: clock::now(),
+                lines: 0,
+            }),
             noise: RefCell::default(),
             mismatches: RefCell::default(),
         };
@@ -185,6 +201,24 @@ impl Bench {
         }
     }
 
+    /// Whether the log takes one more line about a mismatch now.
+    pub(super) fn may_say(&self) -> bool {
+        let (now, said) = (clock::now(), self.said.get());
+        let fresh = now - said.since >= Duration::from_secs(1);
+        let said = if fresh {
+            Said {
+                since: now,
+                lines: 0,
+            }
+        } else {
+            said
+        };
+        let room = said.lines < LINES;
+        let lines = said.lines + u32::from(room);
+        self.said.set(Said { lines, ..said });
+        room
+    }
+
     /// The last mismatches.
     pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
         self.mismatches.borrow().clone()
@@ -235,6 +269,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_log_takes_so_many_lines_a_second() {
+        let bench = bench(1);
+        let said = |of: usize| (0..of).filter(|_| bench.may_say()).count();
+        assert_eq!(said(50), 10);
+        tokio::time::advance(Duration::from_millis(999)).await;
+        assert_eq!(said(50), 0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(said(50), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_run_that_hangs_ends_at_its_limit() {
         let hanging = std::future::pending::<()>();
         assert_eq!(bench(1).run(LONG, hanging).await, Ended::Late);
@@ -258,8 +303,9 @@ mod tests {
                     tokio::task::yield_now().await;
                 }
                 bench.close();
-                let none = Duration::ZERO;
-                timeout(none, tasks.idle())
+                // Far less than their own limit, and the clock only moves when nothing else does.
+                let soon = Duration::from_secs(1);
+                timeout(soon, tasks.idle())
                     .await
                     .expect("all runs have ended");
                 assert_eq!(bench.running(), 0);

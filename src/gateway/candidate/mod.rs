@@ -29,9 +29,9 @@ use super::Arrival;
 use super::intake::Content;
 use super::record::Record;
 use super::rpc::Repeated;
+use crate::domain::candidates;
 use crate::domain::compare::Skip;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{Effect, Waits};
 use crate::upstream::{Missing, Tap};
 
 pub(super) use bench::Bench;
@@ -129,10 +129,8 @@ fn may_follow(record: &Record, stage: Stage, more: Result<(), Skip>) -> bool {
     };
     let route = record.installed().plan.routes.route(index);
     let bench = record.worker().bench();
-    let why_not = if route.effect != Effect::Safe {
-        Some(Skip::Unsafe)
-    } else if route.waits == Waits::No {
-        Some(Skip::Notification)
+    let why_not = if let Some(skip) = candidates::never(route) {
+        Some(skip)
     } else if let Err(skip) = more {
         Some(skip)
     } else if bench.is_closed() {

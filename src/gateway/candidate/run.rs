@@ -188,7 +188,7 @@ impl Subject {
         };
         let Judged { verdict, pointers } = self.bench().judge(&self.route_name(), &called, found);
         self.verdict(verdict);
-        if verdict == Verdict::Mismatch {
+        if verdict == Verdict::Mismatch && self.bench().may_say() {
             let places = pointers.get(..NAMED).unwrap_or(&pointers).join(" ");
             tracing::info!(
                 target: "dualgauge::mismatch",

@@ -16,6 +16,7 @@ use tokio::time;
 
 use crate::domain::rollout::standing::Change;
 use crate::server::admin::gate::{admit, is_loopback};
+use crate::server::admin::mismatches::{self, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::token::{Barred, Tokens};
@@ -79,6 +80,11 @@ impl Admin {
                 let (route, idle) = question::usage(head.uri.query())?;
                 let ask = |reply| Command::Usage { route, idle, reply };
                 Ok(ok(&self.ask(ask).await?))
+            }
+            Target::Mismatches => {
+                let wanted = mismatches::wanted(head.uri.query())?;
+                let found = self.ask(Command::Mismatches).await?;
+                Ok(ok(&MismatchesView::of(&found, &wanted)))
             }
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;

@@ -3,6 +3,7 @@
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
+use crate::domain::compare::Mismatches;
 use crate::domain::json::Json;
 use crate::domain::lifecycle::Report;
 use crate::domain::rollout::Glob;
@@ -51,6 +52,8 @@ pub enum Command {
         /// What the counts say.
         reply: Sender<Report>,
     },
+    /// The last mismatches of all workers.
+    Mismatches(Sender<Mismatches>),
     /// The page of metrics.
     Metrics(Sender<String>),
     /// Whether calls can be served.

@@ -15,6 +15,7 @@
 //! GET               /api/v1/history        what was changed, by whom, the newest first
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET               /api/v1/usage          who still calls which route, and which may be deleted
+//! GET               /api/v1/mismatches     the last mismatches; `?route=GLOB` for some routes
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
@@ -27,6 +28,7 @@ mod answer;
 mod command;
 mod decode;
 mod gate;
+mod mismatches;
 mod problem;
 mod question;
 mod serve;

@@ -21,6 +21,7 @@ pub(super) enum Target {
     History,
     Plan,
     Usage,
+    Mismatches,
     /// The document of a side of the routes.
     Document(Side),
 }
@@ -60,6 +61,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
         "/api/v1/plan" => Target::Plan,
         "/api/v1/usage" => Target::Usage,
+        "/api/v1/mismatches" => Target::Mismatches,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return named(method, path),
@@ -144,6 +146,7 @@ mod tests {
             (Method::GET, "/api/v1/plan", Ok(Target::Plan)),
             (Method::GET, "/api/v1/usage", Ok(Target::Usage)),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
+            (Method::GET, "/api/v1/mismatches", Ok(Target::Mismatches)),
             (
                 Method::GET,
                 "/api/v1/flags/ios-first",

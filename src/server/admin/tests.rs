@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
+use crate::domain::compare::Mismatches;
 use crate::domain::json::Json;
 use crate::domain::rollout::standing::{Change, Signature};
 use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
@@ -140,6 +141,7 @@ fn obey(command: Command) {
         Command::Document { side, reply } => {
             reply.send(Json::string(side.as_str())).unwrap();
         }
+        Command::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
         Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
         Command::Ready(reply) => {
             let obstacles = vec!["draining".to_owned()];

@@ -5,6 +5,7 @@ use prometheus::proto::MetricType;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, WithoutKey};
 use crate::domain::side::Side;
@@ -52,6 +53,16 @@ fn took(total_us: u64, upstream_us: Option<u64>) -> Timing {
     }
 }
 
+fn verdict(of: CallLabels, verdict: Verdict) -> VerdictLabels {
+    VerdictLabels {
+        route: of.route,
+        client: of.client,
+        side: of.side,
+        stage: Stage::Shadow,
+        verdict: verdict.as_str(),
+    }
+}
+
 /// A page whose every family has a series, from two workers.
 fn two_workers() -> (Names, [Snapshot; 2]) {
     let names = Names::new();
@@ -80,6 +91,15 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
     first.record(labels, took(1_250, Some(1_200)), None);
     first.record(refused, took(80, None), Some(Reason::MalformedJson));
     first.dropped(labels.route, 2);
+    first.verdict(verdict(labels, Verdict::Match));
+    first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
+    first.skipped(labels.route, Skip::Busy);
+    first.candidate(
+        labels.route,
+        (Side::Rest, Stage::Shadow),
+        Duration::from_millis(7),
+    );
+    first.gauges.candidates_in_flight = 2;
     first.gauges.client_connections = 4;
     first.gauges.rest_upstream_connections = 1;
     second.record(labels, took(31_000_000, Some(30_000_000)), None);
@@ -88,6 +108,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
         took(10_000_400, Some(10_000_000)),
         Some(Reason::UpstreamTimeout),
     );
+    second.verdict(verdict(labels, Verdict::Match));
     second.dropped(labels.route, 1);
     second.refused_connection();
     second.gauges.client_connections = 2;
@@ -197,11 +218,20 @@ fn snapshots_go_to_other_threads() {
     shared::<Names>();
 }
 
+const VERDICTS: [Verdict; 3] = [
+    Verdict::Mismatch,
+    Verdict::BothFailed,
+    Verdict::Skipped(Skip::Drain),
+];
+
 /// One thing that a worker counts.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Call(CallLabels, Timing, Option<Reason>),
     Dropped(LabelId, u64),
+    Verdict(VerdictLabels),
+    Skipped(LabelId, Skip),
+    Candidate(LabelId, Duration),
     Refused,
     Unverified(TokenFault),
     Handshake,
@@ -211,6 +241,9 @@ fn feed(shard: &mut Shard, event: Event) {
     match event {
         Event::Call(labels, timing, failure) => shard.record(labels, timing, failure),
         Event::Dropped(route, members) => shard.dropped(route, members),
+        Event::Verdict(labels) => shard.verdict(labels),
+        Event::Skipped(route, why) => shard.skipped(route, why),
+        Event::Candidate(route, took) => shard.candidate(route, (Side::Rpc, Stage::Verify), took),
         Event::Refused => shard.refused_connection(),
         Event::Unverified(fault) => shard.unverified_token(fault),
         Event::Handshake => shard.failed_handshake(),
@@ -259,6 +292,12 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => (labels(), timing, reason).prop_map(|(labels, timing, reason)| Event::Call(labels, timing, reason)),
         1 => (prop::sample::select(known().1), 0..9_u64).prop_map(|(route, n)| Event::Dropped(route, n)),
+        1 => (labels(), prop::sample::select(&VERDICTS[..]))
+            .prop_map(|(labels, of)| Event::Verdict(verdict(labels, of))),
+        1 => (prop::sample::select(known().1), prop::sample::select(&Skip::ALL[..]))
+            .prop_map(|(route, why)| Event::Skipped(route, why)),
+        1 => (prop::sample::select(known().1), nanoseconds())
+            .prop_map(|(route, took)| Event::Candidate(route, Duration::from_nanos(took))),
         1 => Just(Event::Refused),
         1 => prop::sample::select(&TokenFault::ALL[..]).prop_map(Event::Unverified),
         1 => Just(Event::Handshake),
@@ -304,7 +343,9 @@ proptest! {
             .flat_map(|line| [line, "\n"])
             .collect();
         let names = ["none", "tools.call", "agent.run", "ios-app"];
-        let allowed: [(&str, Vec<&str>); 7] = [
+        let reasons = Reason::ALL.map(|reason| reason.row().label);
+        let allowed: [(&str, Vec<&str>); 8] = [
+            ("verdict", Verdict::WORDS.into()),
             ("route", names.into()),
             ("client", names.into()),
             ("side", Side::ALL.map(Side::as_str).into()),
@@ -317,7 +358,8 @@ proptest! {
             (
                 "reason",
                 [
-                    &Reason::ALL.map(|reason| reason.row().label)[..],
+                    &reasons[..],
+                    &Skip::ALL.map(Skip::as_str),
                     &TokenFault::ALL.map(TokenFault::as_str),
                 ]
                 .concat(),

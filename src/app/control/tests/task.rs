@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::{FLAGS, Folder, flip, unflip};
 use crate::app::control::{Counts, Facts, Hooks, own};
 use crate::domain::calendar::Moment;
+use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Stage;
 use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
@@ -76,6 +77,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
             format!("{} {}", plan.rollout.flags.len(), facts.reloads.failed)
         },
         counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
+        mismatches: async || Mismatches::default(),
     };
     let owner = own(folder.open().await, received, hooks);
     within(async { tokio::join!(owner, test(commands)) }).await;

@@ -96,7 +96,7 @@ fn turned(value: &Value, choices: &mut Choices) -> Value {
                 .map(|(name, member)| (name.clone(), turned(member, choices)))
                 .collect(),
         ),
-        other => other.clone(),
+        Value::Word(_) | Value::Hundredths(_) | Value::Text(_) => value.clone(),
     }
 }
 

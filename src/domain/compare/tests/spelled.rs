@@ -81,11 +81,12 @@ impl Value {
 fn spell_number(hundredths: i32, choices: &mut Choices) -> String {
     let sign = if hundredths < 0 { "-" } else { "" };
     let (whole, part) = (hundredths.abs() / 100, hundredths.abs() % 100);
-    match choices.next(4) {
+    match choices.next(5) {
         0 => format!("{hundredths}e-2"),
         1 => format!("{sign}{whole}.{part:02}"),
         2 => format!("{sign}{whole}.{part:02}000E0"),
-        _ => format!("{hundredths}0.0e-03"),
+        3 if hundredths != 0 => format!("{hundredths}0.0e-03"),
+        _ => format!("{hundredths}E-002"),
     }
 }
 

@@ -1,0 +1,122 @@
+//! `dualgauge mismatches`: where the answers of controls and candidates differ, as a running process knows it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cli::admin::{Admin, AdminArguments};
+use crate::cli::{CommandError, Format};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge mismatches
+  dualgauge mismatches --route 'agent.*' --format json
+  dualgauge mismatches --admin http://10.0.0.5:9090 --token-file token";
+
+#[derive(Debug, Args)]
+pub(super) struct MismatchesArguments {
+    /// Only routes whose names fit; `*` stands for any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    #[command(flatten)]
+    admin: AdminArguments,
+}
+
+pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, CommandError> {
+    let admin = Admin::of(&arguments.admin)?;
+    let path = format!("/api/v1/mismatches?route={}", encoded(&arguments.route));
+    let told = admin.get(&path)?.value;
+    let text = match arguments.format {
+        Format::Human => human(&told),
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(&told).map_err(io::Error::from)?;
+            text.push('\n');
+            text
+        }
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A text as the value of a query.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~*".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+fn human(told: &Value) -> String {
+    let routes = list(told, "routes");
+    let mut text = String::new();
+    for route in routes {
+        text.push_str(&format!("{}\n", word(route, "route")));
+        for field in list(route, "fields") {
+            let (name, count) = (word(field, "field"), number(field, "count"));
+            text.push_str(&format!("  {name}  {count} {}\n", calls(count)));
+            for sample in list(field, "samples") {
+                text.push_str(&line(sample));
+            }
+        }
+        more(&mut text, "  ", number(route, "more"));
+    }
+    more(&mut text, "", number(told, "more"));
+    if text.is_empty() {
+        text.push_str("no mismatches\n");
+    }
+    text
+}
+
+fn line(sample: &Value) -> String {
+    let word = |name| word(sample, name);
+    format!(
+        "    {} {} {} {} {}: {} is {}, was {}\n",
+        word("at"),
+        word("client"),
+        word("stage"),
+        word("kind"),
+        word("pointer"),
+        word("call"),
+        word("candidate"),
+        word("control"),
+    )
+}
+
+fn more(text: &mut String, indent: &str, count: u64) {
+    if count > 0 {
+        text.push_str(&format!("{indent}and {count} more that had no room\n"));
+    }
+}
+
+const fn calls(count: u64) -> &'static str {
+    if count == 1 { "call" } else { "calls" }
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    let found = value.get(name).and_then(Value::as_array);
+    found.map_or(&[], Vec::as_slice)
+}
+
+/// A text of the API, which may bear what a server said: nothing of it moves the cursor.
+fn word(value: &Value, name: &str) -> String {
+    let text = value.get(name).and_then(Value::as_str).unwrap_or("?");
+    let plain = |c: char| !c.is_control();
+    if text.chars().all(plain) {
+        return text.to_owned();
+    }
+    text.escape_debug().to_string()
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value.get(name).and_then(Value::as_u64).unwrap_or(0)
+}
