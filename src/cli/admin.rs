@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use futures_util::future;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -80,14 +80,6 @@ pub(super) enum AdminFault {
     NoJson,
 }
 
-/// What the API has answered.
-#[derive(Debug)]
-pub(super) struct Told {
-    pub(super) value: Value,
-    /// The entity tag, to change what was read and nothing newer.
-    pub(super) tag: Option<String>,
-}
-
 /// The API of one process.
 pub(super) struct Admin {
     authority: String,
@@ -135,7 +127,7 @@ impl Admin {
     }
 
     /// Reads something.
-    pub(super) fn get(&self, path: &str) -> Result<Told, AdminFault> {
+    pub(super) fn get(&self, path: &str) -> Result<Value, AdminFault> {
         self.ask(&Ask {
             method: Method::GET,
             path,
@@ -145,7 +137,7 @@ impl Admin {
     }
 
     /// Asks, and waits for the answer.
-    pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Told, AdminFault> {
+    pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
         let unreachable = |source| AdminFault::Unreachable {
             server: self.server(),
             source,
@@ -168,7 +160,7 @@ impl Admin {
         format!("http://{}", self.authority)
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<Told, AdminFault> {
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
         let unreachable = |source| AdminFault::Unreachable {
             server: self.server(),
             source,
@@ -216,7 +208,7 @@ impl Admin {
         request
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Told, AdminFault> {
+    async fn read(&self, response: Response<Incoming>) -> Result<Value, AdminFault> {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|error| AdminFault::Broken(self.server(), error))?;
@@ -228,11 +220,7 @@ impl Admin {
                 detail,
             });
         }
-        let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-        Ok(Told {
-            value: value.map_err(|_| AdminFault::NoJson)?,
-            tag: tag.map(|tag| tag.trim_matches('"').to_owned()),
-        })
+        value.map_err(|_| AdminFault::NoJson)
     }
 }
 

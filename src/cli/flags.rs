@@ -12,6 +12,16 @@ use crate::cli::admin::{Admin, AdminArguments, Ask};
 use crate::cli::{CommandError, Format};
 use crate::domain::percent::{Keep, encode};
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge flags
+  dualgauge flags set ios-first translate --percent 5 --who anna --why 'ticket 7'
+  dualgauge flags undo ios-first
+  dualgauge flags rearm ios-first
+  dualgauge flags kill --why 'the new server is down'
+  dualgauge flags history ios-first
+  dualgauge flags list --format json";
+
 #[derive(Debug, Args)]
 pub(super) struct FlagsArguments {
     #[command(subcommand)]
@@ -129,13 +139,12 @@ struct Question<'a> {
 pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError> {
     let admin = Admin::of(&arguments.admin)?;
     let question = question(arguments.action.as_ref().unwrap_or(&Action::List))?;
-    let told = admin.ask(&Ask {
+    let mut value = admin.ask(&Ask {
         method: question.method,
         path: &question.path,
         body: question.body,
         tag: question.tag,
     })?;
-    let mut value = told.value;
     if let Some(Action::History { name: Some(name) }) = &arguments.action {
         only(&mut value, name);
     }

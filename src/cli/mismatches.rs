@@ -30,7 +30,7 @@ pub(super) struct MismatchesArguments {
 pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, CommandError> {
     let admin = Admin::of(&arguments.admin)?;
     let path = format!("/api/v1/mismatches?route={}", encoded(&arguments.route));
-    let told = admin.get(&path)?.value;
+    let told = admin.get(&path)?;
     let text = match arguments.format {
         Format::Human => human(&told),
         Format::Json => {

@@ -102,15 +102,15 @@ enum Command {
     /// switch, and the history of all that. A change is stored and acts on the next call when the command is done.
     ///
     /// The exit code is 1 when the API refuses, with its words on standard error.
-    #[command(after_help = FLAGS_EXAMPLES)]
+    #[command(after_help = flags::EXAMPLES)]
     Flags(flags::FlagsArguments),
     /// Tell who still calls which route, and which routes may be deleted
     ///
     /// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
     /// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
     /// call of no route has come under its prefix. What that stands on is told as well.
-    #[command(after_help = USAGE_EXAMPLES)]
-    Usage(UsageArguments),
+    #[command(after_help = usage::EXAMPLES)]
+    Usage(usage::UsageArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -148,21 +148,6 @@ Examples:
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
 
 How many operations were read, paired and left over is told on standard error.";
-
-const FLAGS_EXAMPLES: &str = "\
-Examples:
-  dualgauge flags
-  dualgauge flags set ios-first translate --percent 5 --who anna --why 'ticket 7'
-  dualgauge flags undo ios-first
-  dualgauge flags rearm ios-first
-  dualgauge flags kill --why 'the new server is down'
-  dualgauge flags history ios-first
-  dualgauge flags list --format json";
-const USAGE_EXAMPLES: &str = "\
-Examples:
-  dualgauge usage
-  dualgauge usage --idle 14d --route 'agent.*' --format json
-  dualgauge usage --admin http://127.0.0.1:9090";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -298,21 +283,6 @@ struct ImportArguments {
     /// Replace the output file if it is there
     #[arg(long, requires = "output")]
     force: bool,
-}
-
-#[derive(Debug, Args)]
-struct UsageArguments {
-    /// How long nobody may have called a route that may be deleted: `30d`, `12h`, `90m`, `45s`
-    #[arg(long, value_name = "TIME", default_value = "30d")]
-    idle: String,
-    /// Only routes whose names fit; `*` stands for any text
-    #[arg(long, value_name = "GLOB", default_value = "*")]
-    route: String,
-    /// How the report is written
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
-    #[command(flatten)]
-    admin: admin::AdminArguments,
 }
 
 #[cfg(feature = "demo")]

@@ -4,10 +4,38 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use crate::cli::admin::{Admin, AdminFault};
-use crate::cli::{CommandError, Format, UsageArguments};
+use clap::Args;
+
+use crate::cli::admin::{Admin, AdminArguments, AdminFault};
+use crate::cli::{CommandError, Format};
 use crate::domain::lifecycle::{CountReport, Report, RouteReport, parse_idle, span};
 use crate::domain::percent::{Keep, encode};
+
+/// Tell who still calls which route, and which routes may be deleted
+///
+/// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
+/// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
+/// call of no route has come under its prefix. What that stands on is told as well.
+#[derive(Debug, Args)]
+pub(super) struct UsageArguments {
+    /// How long nobody may have called a route that may be deleted: `30d`, `12h`, `90m`, `45s`
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    idle: String,
+    /// Only routes whose names fit; `*` stands for any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    #[command(flatten)]
+    admin: AdminArguments,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge usage
+  dualgauge usage --idle 14d --route 'agent.*' --format json
+  dualgauge usage --admin http://127.0.0.1:9090";
 
 pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError> {
     if parse_idle(&arguments.idle).is_none() {
@@ -18,7 +46,7 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
     let admin = Admin::of(&arguments.admin)?;
     let mut path = format!("/api/v1/usage?idle={}&route=", arguments.idle);
     encode(&arguments.route, Keep::Nothing, &mut path);
-    let document = admin.get(&path)?.value;
+    let document = admin.get(&path)?;
     let mut out = io::stdout().lock();
     match arguments.format {
         Format::Json => {

@@ -115,7 +115,6 @@ percent = 33.3333
         ),
         "flags.toml:3: flag[0].stage: `shadowed` is not allowed here; write `passthrough`, `shadow`, `verify`, `translate` or `retired`
   hint: did you mean `shadow`?
-flags.toml:4: flag[0].guard: `guard` is not supported in this version
 flags.toml:8: flag[1].stage: `tranlsate` is not allowed here; write `passthrough`, `shadow`, `verify`, `translate` or `retired`
   hint: did you mean `translate`?
 flags.toml:9: flag[1].side: `both` is not allowed here; write `rest` or `rpc`

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::compare::Mismatches;
 use crate::domain::json::Json;
+use crate::domain::lifecycle::Report;
 use crate::domain::rollout::standing::{Change, Signature};
 use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
 use crate::domain::route::Effect;
@@ -135,13 +136,21 @@ fn obey(command: Command) {
             reply.send(answer).unwrap();
         }
         Command::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
-        Command::Usage { reply, .. } => drop(reply),
         Command::History(reply) => reply.send(Vec::new()).unwrap(),
         Command::Plan(reply) => reply.send(plan()).unwrap(),
         Command::Document { side, reply } => {
             reply.send(Json::string(side.as_str())).unwrap();
         }
         Command::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
+        Command::Usage { route, idle, reply } => {
+            assert_eq!((route.as_str(), idle), ("*", 30 * 86_400));
+            let report = Report {
+                at: "1970-01-01T00:00:00Z".to_owned(),
+                idle_seconds: idle,
+                routes: Vec::new(),
+            };
+            reply.send(report).unwrap();
+        }
         Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
         Command::Ready(reply) => {
             let obstacles = vec!["draining".to_owned()];

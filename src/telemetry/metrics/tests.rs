@@ -5,9 +5,10 @@ use prometheus::proto::MetricType;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, WithoutKey};
+use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, Way, WithoutKey};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -110,6 +111,11 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
     );
     second.verdict(verdict(labels, Verdict::Match));
     second.dropped(labels.route, 1);
+    let prefix = names.intern("/items");
+    for (shard, at) in [(&mut first, 1_700), (&mut second, 1_600)] {
+        shard.seen(labels, Some(Way::New), Moment::from_unix(at));
+        shard.unrouted(prefix, Moment::from_unix(at));
+    }
     second.refused_connection();
     second.gauges.client_connections = 2;
     second.gauges.calls_in_flight = 1;

@@ -87,7 +87,7 @@ until = 1
 name = 'b'
 rest = 'GET /b'
 rpc = 'b'
-deprecated = {{ since = 2026-02-30, sunset = 1, link = '/here', brownouts = [ {{ from = 'soon' }} ] }}
+deprecated = {{ since = '2026-02-30', sunset = 1, link = '/here', brownouts = [ {{ from = 'soon' }} ] }}
 {OLD}"
     );
     assert_eq!(
