@@ -78,6 +78,17 @@ fn cors() -> Cors {
 }
 
 /// Everything is translated; the header `x-key` is the API key.
+fn candidates() -> Candidates {
+    Candidates {
+        concurrency: 1,
+        memory: 1024,
+        timeout: Duration::from_secs(1),
+        sample: Percent::ALL,
+        per_request: 1,
+        noise: Percent::NONE,
+    }
+}
+
 fn plan() -> Plan {
     let params = |members: &[(&str, &str)]| {
         let members = members.iter();
@@ -104,14 +115,7 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         routes: RouteTable::build(routes.into()).unwrap(),
-        candidates: Candidates {
-            concurrency: 1,
-            memory: 1024,
-            timeout: Duration::from_secs(1),
-            sample: Percent::ALL,
-            per_request: 1,
-            noise: Percent::NONE,
-        },
+        candidates: candidates(),
         locals: Locals::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
