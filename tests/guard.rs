@@ -1,6 +1,5 @@
 //! Hours of simulated traffic, a few seeds of each case; the table of a thousand is that of `cargo bench --bench guard`.
 
-#![expect(missing_docs, reason = "tests")]
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

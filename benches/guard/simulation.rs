@@ -9,15 +9,15 @@ use dualgauge::domain::rollout::{
 };
 
 /// Seconds of a minute, an hour and a day.
-pub const MINUTE: u64 = 60;
-pub const HOUR: u64 = 60 * MINUTE;
-pub const DAY: u64 = 24 * HOUR;
+pub(crate) const MINUTE: u64 = 60;
+pub(crate) const HOUR: u64 = 60 * MINUTE;
+pub(crate) const DAY: u64 = 24 * HOUR;
 
 /// splitmix64.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed)
     }
 
@@ -30,7 +30,7 @@ impl Random {
     }
 
     /// From 0 to 1, without 1.
-    pub fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() >> 32).unwrap_or_default()) / 4_294_967_296.0
     }
 
@@ -55,7 +55,7 @@ impl Random {
 
 /// How a way behaves at a moment.
 #[derive(Clone, Copy)]
-pub struct Manner {
+pub(crate) struct Manner {
     pub failed: f64,
     pub refused: f64,
     pub median_ms: f64,
@@ -63,7 +63,7 @@ pub struct Manner {
 }
 
 /// What both ways are like when nothing is wrong: the new one is a little slower, for it rewrites.
-pub fn healthy(way: Way, second: u64) -> Manner {
+pub(crate) fn healthy(way: Way, second: u64) -> Manner {
     let busy = tide(second);
     Manner {
         failed: 0.003,
@@ -80,7 +80,7 @@ fn tide(second: u64) -> f64 {
 
 /// Which share of the calls takes the new way.
 #[derive(Clone, Copy)]
-pub enum Portion {
+pub(crate) enum Portion {
     Fixed(f64),
     /// One share, and from a second on another one.
     Then(f64, u64, f64),
@@ -90,14 +90,14 @@ pub enum Portion {
 
 /// What is to be seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     Trip,
     NoTrip,
 }
 
 /// A case.
 #[derive(Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     pub name: &'static str,
     pub per_second: f64,
     pub portion: Portion,
@@ -113,7 +113,7 @@ pub struct Scenario {
 }
 
 /// What became of a run.
-pub struct Course {
+pub(crate) struct Course {
     pub trip: Option<(u64, Trip)>,
     pub content: u64,
     pub inconclusive: u64,
@@ -125,7 +125,7 @@ pub struct Course {
 
 impl Course {
     /// Seconds from the onset to the trip.
-    pub fn delay(&self, scenario: &Scenario) -> Option<u64> {
+    pub(crate) fn delay(&self, scenario: &Scenario) -> Option<u64> {
         let (second, _) = self.trip.as_ref()?;
         second.checked_sub(scenario.onset)
     }
@@ -180,7 +180,7 @@ impl Traffic<'_> {
 }
 
 /// Runs a case.
-pub fn run(scenario: &Scenario, seed: u64) -> Course {
+pub(crate) fn run(scenario: &Scenario, seed: u64) -> Course {
     let mut random = Random::new(seed);
     let spread = (0..4096).map(|_| (0.6 * random.normal()).exp()).collect();
     let phase = random.next() % DAY;
@@ -240,7 +240,7 @@ fn ramp() -> Ramp {
 }
 
 /// The guard of the documentation.
-pub fn guard() -> Guard {
+pub(crate) fn guard() -> Guard {
     Guard {
         limits: Limits {
             failure_delta: Share::from_millionths(20_000),
@@ -284,7 +284,7 @@ fn outage(manner: &mut Manner) {
 }
 
 /// Cases in which the guard must keep still.
-pub fn quiet() -> Vec<Scenario> {
+pub(crate) fn quiet() -> Vec<Scenario> {
     let base = Scenario {
         name: "",
         per_second: 10.0,
@@ -392,7 +392,7 @@ pub fn quiet() -> Vec<Scenario> {
 }
 
 /// Cases in which the guard must trip.
-pub fn faulty() -> Vec<Scenario> {
+pub(crate) fn faulty() -> Vec<Scenario> {
     let base = Scenario {
         name: "",
         per_second: 10.0,

@@ -305,8 +305,6 @@ enum CommandError {
     Output(#[from] io::Error),
     #[error(transparent)]
     Import(#[from] import::ImportFault),
-    #[error(transparent)]
-    Admin(#[from] admin::AdminFault),
     #[error("`{0}` is no percentage; write a number from 0 to 100 in steps of 0.001")]
     Percent(String),
     #[error(transparent)]

@@ -48,7 +48,7 @@ fn what_is_no_rule_is_told_with_its_place() {
         r#"{BOTH}[compare]
 ignore = ["body/at", "/boddy/at", "/body/~x"]
 unordered = ["/headers/vary"]
-tolerance = {{ "/body/a" = -1, "/status" = 1, "/body/b" = "x" }}
+tolerance = {{ "/body/a" = -1, "/body/b" = "x" }}
 ignroe = []
 {ROUTE}from = "rest"
 compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
@@ -62,7 +62,6 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
         "8: compare.ignore[2]: `/body/~x` is no path of an answer: `~` stands before",
         "9: compare.unordered[0]: `/headers/vary` is no part of a JSON value; write a path in",
         "10: compare.tolerance.\"/body/a\": the number `-1` is no tolerance; write how far apart two numbers may lie, such as `0.001`",
-        "10: compare.tolerance.\"/status\": `/status` is no part of a JSON value",
         "10: compare.tolerance.\"/body/b\": the string `x` is no tolerance",
         "11: compare.ignroe: unknown key\n  hint: did you mean `ignore`?",
         "17: route[0].compare.headers[0]: `a b` is no name of an HTTP header",
@@ -73,13 +72,22 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
 }
 
 #[test]
+fn a_tolerance_is_of_something_in_a_value() {
+    let text = format!("{BOTH}[compare]\ntolerance = {{ '/status' = 1, 'body' = 2 }}\n");
+    let told = problems(&text);
+    let status = "8: compare.tolerance./status: `/status` is no part of a JSON value";
+    assert!(told.replace('"', "").contains(status), "{told}");
+    assert!(told.contains("`body` is no path of an answer"), "{told}");
+}
+
+#[test]
 fn a_path_of_a_side_that_nobody_enters_from_is_a_slip() {
     let text = format!(
         "{BOTH}[compare]\nignore = ['/result/at']\n{ROUTE}from = 'rest'\ncompare = {{ ignore = ['/result/at', '/*/at'] }}\n"
     );
     assert_eq!(
         problems(&text),
-        "13: route[0].compare.ignore[0]: the route is entered from `rest` only, whose answers have no `/result/at`\n  \
+        "14: route[0].compare.ignore[0]: the route is entered from `rest` only, whose answers have no `/result/at`\n  \
          hint: begin with `/status`, `/headers` or `/body`"
     );
 }
