@@ -175,7 +175,7 @@ fn in_a_brownout_the_old_side_is_refused_with_the_same_notice() {
     let (reason, detail) = problem(&answer);
     assert_eq!(reason, "brownout");
     assert!(detail.contains("`items/read`"), "{detail}");
-    let data = &answer.json()["data"];
+    let data = answer.json()["rpc"]["data"].clone();
     assert_eq!(data["successor"], "items/read", "{answer:?}");
     assert_eq!(data["sunset"], "2038-01-01T00:00:00Z");
     assert!(data["until"].is_string());
@@ -190,7 +190,7 @@ fn in_a_brownout_the_old_side_is_refused_with_the_same_notice() {
     );
     assert!(rest.requests().is_empty());
     let failures = proxy.metrics();
-    let series = "dualgauge_failures_total{blame=\"client\",reason=\"brownout\",side=\"rest\"}";
+    let series = "dualgauge_failures_total{reason=\"brownout\",blame=\"client\",side=\"rest\"}";
     assert_eq!(failures.value(series), 1.0);
 }
 

@@ -28,7 +28,7 @@ pub(super) fn compile(
             Some(RawEnd::Said(own)) => {
                 check(own, problems);
                 check_side(route, own, problems);
-                Some(own)
+                Some(&**own)
             }
             None => raw
                 .deprecated

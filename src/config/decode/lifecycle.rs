@@ -29,7 +29,8 @@ pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
 /// `deprecated` of a route: a table, or `false` where the default is not meant for it.
 pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
     if table.shape("deprecated") == Shape::Table {
-        return table.table("deprecated", deprecated).map(RawEnd::Said);
+        let own = table.table("deprecated", deprecated)?;
+        return Some(RawEnd::Said(Box::new(own)));
     }
     let said = table.get("deprecated", |found| {
         match boolean(false, true)(found) {

@@ -10,7 +10,7 @@ pub enum RawEnd {
     /// `false`: the default of all routes is not meant for this one.
     Never,
     /// Its own.
-    Said(RawDeprecated),
+    Said(Box<RawDeprecated>),
 }
 
 /// `[deprecated]`, or that of a route.
