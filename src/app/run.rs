@@ -209,9 +209,16 @@ async fn live(
         }
     }
     tracing::info!("draining; a second signal ends the program at once");
-    let _ = commands.send(Command::Drain).await;
+    let drain = async {
+        let (reply, kept) = oneshot::channel();
+        if commands.send(Command::Drain(reply)).await.is_ok() {
+            let _ = kept.await;
+        }
+        workers.drain().await;
+    };
+    // Dropped at the second signal, the drain leaves calls in progress.
     tokio::select! {
-        () = workers.drain() => tracing::info!("drained"),
+        () = drain => tracing::info!("drained"),
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())

@@ -178,7 +178,7 @@ fn a_stage_that_cannot_run_is_422_and_changes_nothing() {
 fn a_flip_that_cannot_be_understood_names_every_member_and_changes_nothing() {
     let servers = Servers::start();
     let proxy = moving(&servers);
-    let flip = r#"{"stage":"translat","percent":101,"why":"x"}"#;
+    let flip = r#"{"stage":"translat","percent":101,"what":"x"}"#;
     let answer = proxy.ask("PUT", "/api/v1/flags/mover", flip);
     let places: Vec<Value> = part(&answer, 400, "/problems")
         .as_array()
@@ -186,7 +186,7 @@ fn a_flip_that_cannot_be_understood_names_every_member_and_changes_nothing() {
         .iter()
         .map(|problem| problem["place"].clone())
         .collect();
-    assert_eq!(places, ["why", "stage", "percent"]);
+    assert_eq!(places, ["what", "stage", "percent"]);
     let answer = proxy.ask("PUT", "/api/v1/flags/mover", "{");
     assert_eq!(part(&answer, 400, "/problems/0/place"), "body");
     assert_eq!(answers(&proxy, "mover"), "rpc");
@@ -218,7 +218,7 @@ fn an_edit_of_a_flag_is_over_its_flip_and_says_so() {
     write(&proxy, "flags.toml", &MOVER.replace("translate", "retired"));
     let stage = || proxy.ask("GET", "/api/v1/flags/mover", "").json()["stage"].clone();
     becomes(stage, &json!("retired"));
-    proxy.log_line(&["a flip is dropped: the flag was edited", "flag=mover"]);
+    proxy.log_line(&["what was changed at run time is dropped: the flag was edited", "flag=mover"]);
     let call = proxy.rest("GET", "/things/7", &[("x-client-id", "mover")], "");
     assert_eq!(call.status(), 410);
 }

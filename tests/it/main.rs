@@ -54,3 +54,4 @@ mod timeouts;
 mod two_servers;
 mod upgrade;
 mod upstream_failures;
+mod whole_rollout;

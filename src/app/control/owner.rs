@@ -105,7 +105,7 @@ pub async fn own<I, M, C, D>(
                     looks.reset_after(SETTLE);
                 }
             }
-            _ = observations.tick() => owner.observe().await,
+            _ = observations.tick(), if owner.phase == Phase::Serving => owner.observe().await,
             _ = syncs.tick(), if owner.control.is_shared() => owner.sync().await,
         }
     }
@@ -135,11 +135,12 @@ where
                 self.follow(reloaded).await;
                 tell(reply, reloaded);
             }
-            Command::Drain => {
+            Command::Drain(reply) => {
                 self.phase = Phase::Draining;
                 // The workers are still there to tell.
-                self.observe().await;
+                self.take_counts().await;
                 self.control.leave(millis(wall())).await;
+                tell(reply, ());
             }
         }
     }

@@ -60,8 +60,8 @@ pub enum Command {
     Ready(Sender<Readiness>),
     /// Read the files again, now.
     Reload(Sender<Reloaded>),
-    /// The process is about to end: readiness says no from here on.
-    Drain,
+    /// The process is about to end: readiness says no from here on. Answered once what was counted so far is kept.
+    Drain(Sender<()>),
 }
 
 /// A change that is asked for.

@@ -158,7 +158,7 @@ fn obey(command: Command) {
             reply.send(Readiness { obstacles, notes }).unwrap();
         }
         Command::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
-        Command::Drain => {}
+        Command::Drain(reply) => reply.send(()).unwrap(),
     }
 }
 

@@ -220,7 +220,7 @@ async fn draining_is_not_ready() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
         assert_eq!(ready(&commands).await, Readiness::default());
-        commands.send(Command::Drain).await.unwrap();
+        ask(&commands, Command::Drain).await;
         assert_eq!(ready(&commands).await.obstacles, ["draining"]);
     })
     .await;

@@ -1,0 +1,216 @@
+//! The operator's day, whole: three clients move from the old way to the new one and lose nothing, though the new
+//! server breaks on the way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::scene::{self, Called};
+use crate::support::{Message, Proxy, Upstream, both, eventually};
+
+const CONFIG: &str = r#"
+[[client]]
+name = "ios"
+match = { header = { x-client-id = "ios" } }
+key = { header = "x-device-id" }
+[[client]]
+name = "android"
+match = { header = { x-client-id = "android" } }
+key = { header = "x-device-id" }
+[[client]]
+name = "batch"
+match = { header = { x-client-id = "batch" } }
+key = { header = "x-device-id" }
+[[route]]
+name = "item.get"
+rest = "GET /items/{id}"
+rpc = "item/get"
+successor = "the method `item/get`"
+"#;
+
+const FLAGS: &str = r#"
+[[flag]]
+name = "mover"
+route = "item.*"
+side = "rest"
+stage = "passthrough"
+guard = { window = "10s", min_calls = 10 }
+"#;
+
+const CLIENTS: [&str; 3] = ["ios", "android", "batch"];
+/// Devices of each client.
+const DEVICES: usize = 16;
+/// What both servers say of an item, in these bytes.
+const ITEM: &str = r#"{"id":"7", "price":1.10,"big":123456789012345678901234567890}"#;
+
+/// Both servers and the proxy before them.
+struct Day {
+    proxy: Proxy,
+    broken: Arc<AtomicBool>,
+    _servers: [Upstream; 2],
+}
+
+/// What the callers of one round have met.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Round {
+    old: usize,
+    new: usize,
+    /// By client.
+    failures: [usize; 3],
+}
+
+impl Day {
+    fn begin() -> Day {
+        let broken = Arc::new(AtomicBool::new(false));
+        let old = Upstream::serving(|_| {
+            scene::answer("200 OK", &[("content-type", "application/json"), ("x-by", "old")], ITEM)
+        });
+        let is_broken = broken.clone();
+        let new = Upstream::serving(move |request| {
+            if is_broken.load(Ordering::SeqCst) {
+                return scene::answer("503 Service Unavailable", &[], "out of order");
+            }
+            let id = Called::of(request).id().to_owned();
+            scene::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ITEM}}}"#))
+        });
+        let proxy = Proxy::start_with_flags(&format!("{}{CONFIG}", both(&old, &new)), FLAGS);
+        Day {
+            proxy,
+            broken,
+            _servers: [old, new],
+        }
+    }
+
+    fn call(&self, client: &str, device: usize) -> Message {
+        let device = device.to_string();
+        let headers = [("x-client-id", client), ("x-device-id", &*device)];
+        self.proxy.rest("GET", "/items/7", &headers, "")
+    }
+
+    /// One call of every device. Whatever is no failure has the bytes that both servers send.
+    fn round(&self) -> Round {
+        let mut round = Round::default();
+        for (place, client) in CLIENTS.iter().enumerate() {
+            for device in 0..DEVICES {
+                let answer = self.call(client, device);
+                if answer.status() >= 500 {
+                    round.failures[place] += 1;
+                    continue;
+                }
+                assert_eq!((answer.status(), answer.text()), (200, ITEM));
+                assert_eq!(answer.head.one("content-type"), Some("application/json"));
+                match answer.head.one("x-by") {
+                    Some("old") => round.old += 1,
+                    by => {
+                        assert_eq!(by, None);
+                        round.new += 1;
+                    }
+                }
+            }
+        }
+        round
+    }
+
+    fn set(&self, stage: &str, percent: f64) {
+        let body = json!({ "stage": stage, "percent": percent, "who": "anna" });
+        let answer = self.proxy.ask("PUT", "/api/v1/flags/mover", &body.to_string());
+        assert_eq!(answer.status(), 200, "{answer:?}");
+    }
+
+    fn flag(&self) -> Value {
+        self.proxy.ask("GET", "/api/v1/flags/mover", "").json()
+    }
+}
+
+#[test]
+fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
+    let day = Day::begin();
+    let all = CLIENTS.len() * DEVICES;
+    let untouched = Round { old: all, ..Round::default() };
+
+    assert_eq!(day.round(), untouched, "passthrough");
+
+    day.set("shadow", 100.0);
+    assert_eq!(day.round(), untouched, "a shadow changes nothing");
+    let matches = r#"dualgauge_verdicts_total{client="batch",route="item.get",side="rest",stage="shadow",verdict="match"}"#;
+    eventually("comparisons that match", || {
+        let page = day.proxy.metrics();
+        page.text().lines().any(|line| line.starts_with(matches)).then_some(())
+    });
+    let mismatches = day.proxy.ask("GET", "/api/v1/mismatches", "").json();
+    assert_eq!(mismatches["routes"], json!([]), "{mismatches}");
+
+    day.set("translate", 5.0);
+    let few = day.round();
+    assert_eq!(few.failures, [0; 3]);
+    assert!(few.new < few.old, "{few:?}");
+    assert_eq!(day.round(), few, "who is in stays in");
+
+    day.set("translate", 50.0);
+    let half = day.round();
+    assert_eq!(half.failures, [0; 3]);
+    assert!(half.new > few.new && half.old > 0, "{half:?}");
+
+    // The new server breaks; each caller tries once more, and then the guard has seen enough.
+    day.broken.store(true, Ordering::SeqCst);
+    let hurt = day.round();
+    assert_eq!(hurt.old, half.old, "the old way is safe whatever the new one does");
+    assert_eq!(hurt.failures.iter().sum::<usize>(), half.new);
+    let trip = eventually("the guard takes the flag back", || {
+        let flag = day.flag();
+        flag["tripped"]["reason"].as_str().map(str::to_owned)
+    });
+    assert!(!trip.is_empty());
+    assert_eq!(day.round(), untouched, "back on the old way: {trip}");
+    day.proxy.log_line(&["a guard takes its flag back", "flag=mover"]);
+    let history = day.proxy.ask("GET", "/api/v1/history", "").json();
+    assert_eq!(history[0]["what"], "trip");
+    assert_eq!(history[0]["by"]["who"], "guard");
+
+    // Mended, and armed again by a person.
+    day.broken.store(false, Ordering::SeqCst);
+    let armed = day.proxy.ask("POST", "/api/v1/flags/mover/rearm", "");
+    assert_eq!(armed.status(), 200, "{armed:?}");
+    day.set("translate", 100.0);
+    let everyone = Round { new: all, ..Round::default() };
+    assert_eq!(day.round(), everyone, "everyone is on the new way");
+
+    day.set("retired", 100.0);
+    for client in CLIENTS {
+        let answer = day.call(client, 0);
+        assert_eq!(answer.status(), 410);
+        assert!(answer.text().contains("item/get"), "{answer:?}");
+    }
+
+    let killed = day.proxy.ask("PUT", "/api/v1/kill", r#"{"who":"anna"}"#);
+    assert_eq!(killed.status(), 200, "{killed:?}");
+    assert_eq!(day.round(), untouched, "the kill switch is over retired routes, too");
+    day.proxy.ask("DELETE", "/api/v1/kill", "");
+    assert_eq!(day.call("ios", 0).status(), 410);
+    let undone = day.proxy.ask("POST", "/api/v1/flags/mover/undo", "");
+    assert_eq!(undone.json()["stage"], "translate", "{undone:?}");
+    assert_eq!(day.round(), everyone);
+}
+
+#[test]
+fn a_trip_survives_a_restart() {
+    let day = Day::begin();
+    day.set("translate", 50.0);
+    let half = day.round();
+    assert!(half.new >= 10 && half.old >= 10, "{half:?}");
+    day.broken.store(true, Ordering::SeqCst);
+    day.round();
+    eventually("the guard takes the flag back", || {
+        day.flag()["tripped"]["reason"].as_str().map(drop)
+    });
+    let Day { proxy, broken, _servers } = day;
+    let day = Day {
+        proxy: proxy.restart(),
+        broken,
+        _servers,
+    };
+    let flag = day.flag();
+    assert!(flag["tripped"]["reason"].is_string(), "{flag}");
+    assert_eq!(day.round().failures, [0; 3]);
+}
