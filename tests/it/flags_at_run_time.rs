@@ -218,7 +218,10 @@ fn an_edit_of_a_flag_is_over_its_flip_and_says_so() {
     write(&proxy, "flags.toml", &MOVER.replace("translate", "retired"));
     let stage = || proxy.ask("GET", "/api/v1/flags/mover", "").json()["stage"].clone();
     becomes(stage, &json!("retired"));
-    proxy.log_line(&["what was changed at run time is dropped: the flag was edited", "flag=mover"]);
+    proxy.log_line(&[
+        "what was changed at run time is dropped: the flag was edited",
+        "flag=mover",
+    ]);
     let call = proxy.rest("GET", "/things/7", &[("x-client-id", "mover")], "");
     assert_eq!(call.status(), 410);
 }

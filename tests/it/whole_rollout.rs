@@ -64,7 +64,11 @@ impl Day {
     fn begin() -> Day {
         let broken = Arc::new(AtomicBool::new(false));
         let old = Upstream::serving(|_| {
-            scene::answer("200 OK", &[("content-type", "application/json"), ("x-by", "old")], ITEM)
+            scene::answer(
+                "200 OK",
+                &[("content-type", "application/json"), ("x-by", "old")],
+                ITEM,
+            )
         });
         let is_broken = broken.clone();
         let new = Upstream::serving(move |request| {
@@ -114,7 +118,9 @@ impl Day {
 
     fn set(&self, stage: &str, percent: f64) {
         let body = json!({ "stage": stage, "percent": percent, "who": "anna" });
-        let answer = self.proxy.ask("PUT", "/api/v1/flags/mover", &body.to_string());
+        let answer = self
+            .proxy
+            .ask("PUT", "/api/v1/flags/mover", &body.to_string());
         assert_eq!(answer.status(), 200, "{answer:?}");
     }
 
@@ -127,16 +133,23 @@ impl Day {
 fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     let day = Day::begin();
     let all = CLIENTS.len() * DEVICES;
-    let untouched = Round { old: all, ..Round::default() };
+    let untouched = Round {
+        old: all,
+        ..Round::default()
+    };
 
     assert_eq!(day.round(), untouched, "passthrough");
 
     day.set("shadow", 100.0);
     assert_eq!(day.round(), untouched, "a shadow changes nothing");
-    let matches = r#"dualgauge_verdicts_total{client="batch",route="item.get",side="rest",stage="shadow",verdict="match"}"#;
+    let labels = ["route", "client", "side", "stage", "verdict"];
     eventually("comparisons that match", || {
-        let page = day.proxy.metrics();
-        page.text().lines().any(|line| line.starts_with(matches)).then_some(())
+        let verdicts = day
+            .proxy
+            .metrics()
+            .table("dualgauge_verdicts_total", &labels);
+        let found = verdicts.get("item.get batch rest shadow match")?;
+        (*found >= 1.0).then_some(())
     });
     let mismatches = day.proxy.ask("GET", "/api/v1/mismatches", "").json();
     assert_eq!(mismatches["routes"], json!([]), "{mismatches}");
@@ -155,7 +168,10 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     // The new server breaks; each caller tries once more, and then the guard has seen enough.
     day.broken.store(true, Ordering::SeqCst);
     let hurt = day.round();
-    assert_eq!(hurt.old, half.old, "the old way is safe whatever the new one does");
+    assert_eq!(
+        hurt.old, half.old,
+        "the old way is safe whatever the new one does"
+    );
     assert_eq!(hurt.failures.iter().sum::<usize>(), half.new);
     let trip = eventually("the guard takes the flag back", || {
         let flag = day.flag();
@@ -163,7 +179,8 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     });
     assert!(!trip.is_empty());
     assert_eq!(day.round(), untouched, "back on the old way: {trip}");
-    day.proxy.log_line(&["a guard takes its flag back", "flag=mover"]);
+    day.proxy
+        .log_line(&["a guard takes its flag back", "flag=mover"]);
     let history = day.proxy.ask("GET", "/api/v1/history", "").json();
     assert_eq!(history[0]["what"], "trip");
     assert_eq!(history[0]["by"]["who"], "guard");
@@ -173,7 +190,10 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     let armed = day.proxy.ask("POST", "/api/v1/flags/mover/rearm", "");
     assert_eq!(armed.status(), 200, "{armed:?}");
     day.set("translate", 100.0);
-    let everyone = Round { new: all, ..Round::default() };
+    let everyone = Round {
+        new: all,
+        ..Round::default()
+    };
     assert_eq!(day.round(), everyone, "everyone is on the new way");
 
     day.set("retired", 100.0);
@@ -185,7 +205,11 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
 
     let killed = day.proxy.ask("PUT", "/api/v1/kill", r#"{"who":"anna"}"#);
     assert_eq!(killed.status(), 200, "{killed:?}");
-    assert_eq!(day.round(), untouched, "the kill switch is over retired routes, too");
+    assert_eq!(
+        day.round(),
+        untouched,
+        "the kill switch is over retired routes, too"
+    );
     day.proxy.ask("DELETE", "/api/v1/kill", "");
     assert_eq!(day.call("ios", 0).status(), 410);
     let undone = day.proxy.ask("POST", "/api/v1/flags/mover/undo", "");
@@ -204,7 +228,11 @@ fn a_trip_survives_a_restart() {
     eventually("the guard takes the flag back", || {
         day.flag()["tripped"]["reason"].as_str().map(drop)
     });
-    let Day { proxy, broken, _servers } = day;
+    let Day {
+        proxy,
+        broken,
+        _servers,
+    } = day;
     let day = Day {
         proxy: proxy.restart(),
         broken,

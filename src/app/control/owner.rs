@@ -87,6 +87,8 @@ pub async fn own<I, M, C, D>(
         installed: Installed::Everywhere,
         phase: Phase::Serving,
     };
+    // What guards see later, they hold against what was counted when they began.
+    owner.observe().await;
     let mut looks = time::interval_at(now() + LOOK_EVERY, LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut syncs = time::interval_at(now() + SYNC_EVERY, SYNC_EVERY);

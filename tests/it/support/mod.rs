@@ -28,4 +28,4 @@ pub(crate) use upstream::Upstream;
 pub(crate) use wire::{End, Wire};
 
 /// How long anything that must happen may take.
-pub(crate) const WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const WITHIN: Duration = Duration::from_secs(30);
