@@ -3,7 +3,6 @@
 //! A thousand seeded runs of each case, a hundred of the long ones, or as many as the argument behind `--` says; those
 //! whose name holds the word behind `--only`. No figure is a time of this machine: they are the same everywhere.
 
-#![expect(missing_docs, reason = "a program")]
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 #![expect(clippy::expect_used, reason = "fixed values")]
 #![expect(

@@ -8,6 +8,11 @@ use dualgauge::domain::rollout::{
     Watch, Way,
 };
 
+#[path = "cases.rs"]
+mod cases;
+
+pub(crate) use cases::{faulty, quiet};
+
 /// Seconds of a minute, an hour and a day.
 pub(crate) const MINUTE: u64 = 60;
 pub(crate) const HOUR: u64 = 60 * MINUTE;
@@ -236,7 +241,7 @@ fn ramp() -> Ramp {
         .into_iter()
         .filter_map(Percent::from_thousandths)
         .collect();
-    Ramp::new(steps, Duration::from_secs(600)).expect("the steps rise")
+    Ramp::new(steps, Duration::from_secs(600)).unwrap_or_else(|fault| unreachable!("{fault}"))
 }
 
 /// The guard of the documentation.
@@ -281,207 +286,4 @@ fn flaps(second: u64) -> bool {
 fn outage(manner: &mut Manner) {
     manner.failed = 0.95;
     manner.refused = 0.0;
-}
-
-/// Cases in which the guard must keep still.
-pub(crate) fn quiet() -> Vec<Scenario> {
-    let base = Scenario {
-        name: "",
-        per_second: 10.0,
-        portion: Portion::Fixed(0.5),
-        guard: guard(),
-        manner: healthy,
-        onset: 0,
-        until: DAY,
-        wanted: Wanted::NoTrip,
-        rarely: 1,
-    };
-    let case = |name, per_second, portion, manner| Scenario {
-        name,
-        per_second,
-        portion,
-        manner,
-        rarely: if per_second > 10.0 { 10 } else { 1 },
-        ..base.clone()
-    };
-    let both_flap: fn(Way, u64) -> Manner = |way, second| {
-        let mut manner = healthy(way, second);
-        if flaps(second) {
-            outage(&mut manner);
-        }
-        manner
-    };
-    let both_fail: fn(Way, u64) -> Manner = |way, second| {
-        let mut manner = healthy(way, second);
-        if second % DAY > HOUR {
-            manner.failed = 0.15;
-            manner.refused = 0.1;
-            manner.median_ms *= 5.0;
-        }
-        manner
-    };
-    let hours = |hours: u64, scenario: Scenario| Scenario {
-        until: hours * HOUR,
-        rarely: 10,
-        ..scenario
-    };
-    let strictly = |scenario: Scenario| Scenario {
-        guard: strict(),
-        ..scenario
-    };
-    let half = Portion::Fixed(0.5);
-    let all = Portion::Then(0.5, HOUR, 1.0);
-    let held = Portion::Then(0.5, HOUR, 0.95);
-    vec![
-        case("healthy, half the calls", 10.0, half, healthy),
-        strictly(case("healthy, limit 0.5 points", 10.0, half, healthy)),
-        hours(
-            6,
-            case(
-                "healthy, 1 % of the calls",
-                10.0,
-                Portion::Fixed(0.01),
-                healthy,
-            ),
-        ),
-        hours(
-            3,
-            case(
-                "healthy, a ramp at 100 calls/s",
-                100.0,
-                Portion::Ramped(1.0),
-                healthy,
-            ),
-        ),
-        hours(
-            12,
-            case("healthy, all calls after an hour", 10.0, all, healthy),
-        ),
-        hours(
-            12,
-            case("healthy, all but 5 % after an hour", 10.0, held, healthy),
-        ),
-        hours(12, case("one call a minute", 1.0 / 60.0, half, healthy)),
-        hours(
-            12,
-            case("both ways down 30 s in 10 min", 10.0, half, both_flap),
-        ),
-        hours(
-            3,
-            case(
-                "the same, in a ramp, 5 % held back",
-                100.0,
-                Portion::Ramped(0.95),
-                both_flap,
-            ),
-        ),
-        hours(
-            12,
-            case("the same, all but 5 % after an hour", 10.0, held, both_flap),
-        ),
-        hours(
-            6,
-            case(
-                "both fail 15 %, refuse 10 %, 5 times slower",
-                10.0,
-                half,
-                both_fail,
-            ),
-        ),
-    ]
-}
-
-/// Cases in which the guard must trip.
-pub(crate) fn faulty() -> Vec<Scenario> {
-    let base = Scenario {
-        name: "",
-        per_second: 10.0,
-        portion: Portion::Fixed(0.5),
-        guard: guard(),
-        manner: healthy,
-        onset: ONSET,
-        until: ONSET + 6 * HOUR,
-        wanted: Wanted::Trip,
-        rarely: 1,
-    };
-    let case = |name, per_second, portion, manner| Scenario {
-        name,
-        per_second,
-        portion,
-        manner,
-        rarely: if per_second > 10.0 { 10 } else { 1 },
-        ..base.clone()
-    };
-    let half = Portion::Fixed(0.5);
-    let down: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.failed = 1.0);
-    let mostly: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.failed = 0.7);
-    let flapping: fn(Way, u64) -> Manner = |arm, second| {
-        changed(arm, second, ONSET, |m| {
-            if flaps(second) {
-                outage(m)
-            }
-        })
-    };
-    let one: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.failed += 0.01);
-    let three: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.failed += 0.03);
-    let ten: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.failed += 0.1);
-    let slow: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.median_ms *= 2.0);
-    let other: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.mismatched = 0.01);
-    let refused: fn(Way, u64) -> Manner =
-        |arm, second| changed(arm, second, ONSET, |m| m.refused = 0.3);
-    let leak: fn(Way, u64) -> Manner = |arm, second| changed(arm, second, DAY, |m| m.failed += 0.1);
-    let strictly = |scenario: Scenario| Scenario {
-        guard: strict(),
-        ..scenario
-    };
-    let a_day_later = |scenario: Scenario| Scenario {
-        onset: DAY,
-        rarely: 10,
-        until: DAY + 6 * HOUR,
-        ..scenario
-    };
-    vec![
-        case("the new server is gone, half the calls", 10.0, half, down),
-        case(
-            "the new server is gone, 1 % of 10 calls/s",
-            10.0,
-            Portion::Fixed(0.01),
-            down,
-        ),
-        case(
-            "7 of 10 fail, 1 % of 10 calls/s",
-            10.0,
-            Portion::Fixed(0.01),
-            mostly,
-        ),
-        case("the new way down 30 s in 10 min", 10.0, half, flapping),
-        case("+10 points, limit 2", 10.0, half, ten),
-        case("+3 points, limit 2, 10 calls/s", 10.0, half, three),
-        case("+3 points, limit 2, 1000 calls/s", 1000.0, half, three),
-        strictly(case("+1 point, limit 0.5, 10 calls/s", 10.0, half, one)),
-        strictly(case("+1 point, limit 0.5, 1000 calls/s", 1000.0, half, one)),
-        case("latency doubled, limit 1.5", 10.0, half, slow),
-        case("latency doubled, limit 1.5, 100 calls/s", 100.0, half, slow),
-        case("1 % of the answers differ, limit 0.1 %", 10.0, half, other),
-        case("30 % refused (a bad mapping)", 10.0, half, refused),
-        a_day_later(case(
-            "+10 points after a day at 100 %",
-            10.0,
-            Portion::Then(0.5, HOUR, 1.0),
-            leak,
-        )),
-        a_day_later(case(
-            "the same, 5 % held back",
-            10.0,
-            Portion::Then(0.5, HOUR, 0.95),
-            leak,
-        )),
-    ]
 }

@@ -129,6 +129,33 @@ impl Day {
     }
 }
 
+/// The new server breaks; each caller tries once more, and then the guard has seen enough.
+fn break_and_go_back(day: &Day, half: &Round) {
+    let all = CLIENTS.len() * DEVICES;
+    day.broken.store(true, Ordering::SeqCst);
+    let hurt = day.round();
+    assert_eq!(
+        hurt.old, half.old,
+        "the old way is safe whatever the new one does"
+    );
+    assert_eq!(hurt.failures.iter().sum::<usize>(), half.new);
+    let trip = eventually("the guard takes the flag back", || {
+        let flag = day.flag();
+        flag["tripped"]["reason"].as_str().map(str::to_owned)
+    });
+    let untouched = Round {
+        old: all,
+        ..Round::default()
+    };
+    assert_eq!(day.round(), untouched, "back on the old way: {trip}");
+    day.proxy
+        .log_line(&["a guard takes its flag back", "flag=mover"]);
+    let history = day.proxy.ask("GET", "/api/v1/history", "").json();
+    assert_eq!(history[0]["what"], "trip");
+    assert_eq!(history[0]["by"]["who"], "guard");
+    day.broken.store(false, Ordering::SeqCst);
+}
+
 #[test]
 fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     let day = Day::begin();
@@ -165,28 +192,9 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     assert_eq!(half.failures, [0; 3]);
     assert!(half.new > few.new && half.old > 0, "{half:?}");
 
-    // The new server breaks; each caller tries once more, and then the guard has seen enough.
-    day.broken.store(true, Ordering::SeqCst);
-    let hurt = day.round();
-    assert_eq!(
-        hurt.old, half.old,
-        "the old way is safe whatever the new one does"
-    );
-    assert_eq!(hurt.failures.iter().sum::<usize>(), half.new);
-    let trip = eventually("the guard takes the flag back", || {
-        let flag = day.flag();
-        flag["tripped"]["reason"].as_str().map(str::to_owned)
-    });
-    assert!(!trip.is_empty());
-    assert_eq!(day.round(), untouched, "back on the old way: {trip}");
-    day.proxy
-        .log_line(&["a guard takes its flag back", "flag=mover"]);
-    let history = day.proxy.ask("GET", "/api/v1/history", "").json();
-    assert_eq!(history[0]["what"], "trip");
-    assert_eq!(history[0]["by"]["who"], "guard");
+    break_and_go_back(&day, &half);
 
     // Mended, and armed again by a person.
-    day.broken.store(false, Ordering::SeqCst);
     let armed = day.proxy.ask("POST", "/api/v1/flags/mover/rearm", "");
     assert_eq!(armed.status(), 200, "{armed:?}");
     day.set("translate", 100.0);

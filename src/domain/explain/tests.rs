@@ -77,7 +77,16 @@ fn cors() -> Cors {
     }
 }
 
-/// Everything is translated; the header `x-key` is the API key.
+/// The header `x-key` is the API key.
+fn clients() -> Clients {
+    let known = Client {
+        name: "known".into(),
+        matcher: Matcher::ApiKey(vec![[7; 32]]),
+        key: Some(KeySource::ApiKey),
+    };
+    Clients::new(vec![known], HeaderName::from_static("x-key"))
+}
+
 fn candidates() -> Candidates {
     Candidates {
         concurrency: 1,
@@ -89,6 +98,7 @@ fn candidates() -> Candidates {
     }
 }
 
+/// Everything is translated.
 fn plan() -> Plan {
     let params = |members: &[(&str, &str)]| {
         let members = members.iter();
@@ -121,14 +131,7 @@ fn plan() -> Plan {
         hosts: Vec::new(),
         comparing: Vec::new(),
         rollout: Rollout {
-            clients: Clients::new(
-                vec![Client {
-                    name: "known".into(),
-                    matcher: Matcher::ApiKey(vec![[7; 32]]),
-                    key: Some(KeySource::ApiKey),
-                }],
-                HeaderName::from_static("x-key"),
-            ),
+            clients: clients(),
             flags: Vec::new(),
             defaults: Defaults {
                 rest: Stage::Translate,

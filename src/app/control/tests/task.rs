@@ -79,7 +79,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
         mismatches: async || Mismatches::default(),
     };
-    let owner = own(folder.open().await, received, hooks);
+    let owner = Box::pin(own(folder.open().await, received, hooks));
     within(async { tokio::join!(owner, test(commands)) }).await;
 }
 

@@ -11,8 +11,11 @@ use crate::config::reader;
 use crate::config::toml::{Document, Part};
 use crate::domain::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
 
+/// What a flag says of both.
+type Both = (Option<Guard>, Option<Ramp>);
+
 /// The guards and ramps of the flags of a text.
-fn flags(text: &str) -> Result<Vec<(Option<Guard>, Option<Ramp>)>, Problems> {
+fn flags(text: &str) -> Result<Vec<Both>, Problems> {
     let document = Document::new(Path::new("flags.toml"), text.to_owned());
     let mut layer = Layer::new("flags");
     let mut problems = document.add_to(&mut layer, Part::Main)?;

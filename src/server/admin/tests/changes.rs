@@ -1,0 +1,79 @@
+//! Changes of flags: who may make them, and on what they stand.
+
+use serde_json::json;
+
+use super::{ELSEWHERE, LOOPBACK, ask, ask_with, empty, put, read, request, text};
+use crate::server::admin::Tokens;
+
+#[tokio::test]
+async fn a_flip_is_taken_back() {
+    let plain = empty(request("DELETE", "/api/v1/flags/ios-first"));
+    assert_eq!(ask(LOOPBACK, plain).await.status(), 200);
+    let typed =
+        empty(request("DELETE", "/api/v1/flags/ios-first").header("content-type", "text/plain"));
+    assert_eq!(ask(LOOPBACK, typed).await.status(), 415);
+}
+
+#[tokio::test]
+async fn a_flip_answers_the_flag_with_the_exact_percentage() {
+    let body = r#"{"stage": "translate", "percent": 33.333, "who": "anna"}"#;
+    let response = ask(LOOPBACK, put("ios-first", body)).await;
+    let raw = text(response).await;
+    assert!(raw.contains(r#""percent":33.333,"#), "{raw}");
+    let (status, flag) = read(ask(LOOPBACK, put("ios-first", body)).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(flag["stage"], "translate");
+    assert_eq!(flag["file"]["stage"], "passthrough");
+    let flipped = json!({"who": "anna", "at": "2026-02-03T04:05:06.000Z"});
+    assert_eq!(flag["flipped"], flipped);
+}
+
+#[tokio::test]
+async fn a_change_of_what_was_changed_since_is_412_and_a_lost_race_409() {
+    let body = r#"{"stage": "translate", "percent": 25, "why": "ticket 7"}"#;
+    let matching = |tag: &str| {
+        let mut request = put("ios-first", body);
+        let tag = http::HeaderValue::from_str(tag).unwrap();
+        request.headers_mut().insert("if-match", tag);
+        request
+    };
+    let known = ask(LOOPBACK, matching("\"2-abc\", \"3-abc\"")).await;
+    assert_eq!(known.headers()["etag"], "\"3-abc\"");
+    let (status, flag) = read(known).await;
+    assert_eq!((status, &flag["flipped"]["why"]), (200, &json!("ticket 7")));
+    let (status, problem) = read(ask(LOOPBACK, matching("\"2-abc\"")).await).await;
+    assert_eq!(status, 412);
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("If-Match: \"3-abc\"")
+    );
+    let (status, _) = read(ask(LOOPBACK, put("overtaken", body)).await).await;
+    assert_eq!(status, 409);
+}
+
+#[tokio::test]
+async fn where_tokens_were_given_out_the_api_takes_nobody_without_one() {
+    let digest = <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest("secret"));
+    let tokens = || Tokens::new(vec![("anna".to_owned(), digest)]);
+    for address in [LOOPBACK, ELSEWHERE] {
+        let asked = |token: Option<&str>| {
+            let mut request = put("ios-first", r#"{"stage": "translate", "percent": 25}"#);
+            if let Some(token) = token {
+                let value = http::HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+                request.headers_mut().insert("authorization", value);
+            }
+            ask_with(address, tokens(), request)
+        };
+        for token in [None, Some("guess")] {
+            let refused = asked(token).await;
+            assert_eq!(refused.headers()["www-authenticate"], "Bearer");
+            assert_eq!(read(refused).await.0, 401, "{address} {token:?}");
+        }
+        let (status, flag) = read(asked(Some("secret")).await).await;
+        assert_eq!((status, &flag["flipped"]["who"]), (200, &json!("anna")));
+        let open = ask_with(address, tokens(), empty(request("GET", "/metrics"))).await;
+        assert_eq!(open.status(), 200, "health and metrics stay open");
+    }
+}
