@@ -28,6 +28,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// For the place in the queue and the answer together.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The API as an OpenAPI document.
+pub(super) const API: &str = include_str!("admin.json");
+
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const JSON: &str = "application/json";
@@ -86,6 +89,7 @@ impl Admin {
                 let found = self.ask(Command::Mismatches).await?;
                 Ok(ok(&MismatchesView::of(&found, &wanted)))
             }
+            Target::Api => Ok(response(StatusCode::OK, JSON, API)),
             Target::Document(side) => {
                 let document = self.ask(|reply| Command::Document { side, reply }).await?;
                 Ok(response(StatusCode::OK, JSON, document.into_bytes()))

@@ -22,6 +22,8 @@ pub(super) enum Target {
     Plan,
     Usage,
     Mismatches,
+    /// The document of this API.
+    Api,
     /// The document of a side of the routes.
     Document(Side),
 }
@@ -62,6 +64,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/plan" => Target::Plan,
         "/api/v1/usage" => Target::Usage,
         "/api/v1/mismatches" => Target::Mismatches,
+        "/api/v1/admin.json" => Target::Api,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
         _ => return named(method, path),
@@ -244,6 +247,36 @@ mod tests {
         for (method, path, expected) in cases {
             assert_eq!(parse(&method, path), expected, "{method} {path}");
         }
+    }
+
+    #[test]
+    fn the_document_of_the_api_names_every_path_with_its_methods_and_no_other() {
+        let document: serde_json::Value = serde_json::from_str(super::super::answer::API).unwrap();
+        let methods = [
+            Method::GET,
+            Method::PUT,
+            Method::POST,
+            Method::DELETE,
+            Method::PATCH,
+        ];
+        let mut paths = 0;
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            let real = path.replace("{name}", "a").replace("{route}", "a");
+            for method in &methods {
+                let told = operations.get(method.as_str().to_ascii_lowercase());
+                assert_eq!(
+                    parse(method, &real).is_ok(),
+                    told.is_some(),
+                    "{method} {path}"
+                );
+            }
+            paths += 1;
+        }
+        // Every path of the module's own table under `/api`.
+        let table = include_str!("mod.rs");
+        let listed = table.lines().filter(|line| line.contains(" /api/v1/"));
+        let also_listed = 1; // `…/rearm` stands behind `…/undo`.
+        assert_eq!(paths, listed.count() + also_listed);
     }
 
     #[test]
