@@ -34,10 +34,15 @@ const TOKEN: &str = "DUALGAUGE_TOKEN";
 #[derive(Debug, Clone, Args)]
 pub(super) struct AdminArguments {
     /// The admin listener of the process
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:9090",
+        global = true
+    )]
     admin: String,
     /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
 }
 

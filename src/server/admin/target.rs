@@ -251,7 +251,8 @@ mod tests {
 
     #[test]
     fn the_document_of_the_api_names_every_path_with_its_methods_and_no_other() {
-        let document: serde_json::Value = serde_json::from_str(super::super::answer::API).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(crate::server::admin::answer::API).unwrap();
         let methods = [
             Method::GET,
             Method::PUT,
