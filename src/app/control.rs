@@ -43,12 +43,12 @@ use crate::domain::rollout::Kill;
 use crate::domain::rollout::standing::Standing;
 use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Health, Settings, Store, StoreError};
+use crate::telemetry::metrics::GuardTrips;
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
 use reports::Reporting;
 use watch::{Look, Watch};
 
-pub use guards::GuardTrips;
 pub use owner::{Hooks, own};
 pub use reports::Counts;
 

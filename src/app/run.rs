@@ -23,9 +23,10 @@ use crate::config::raw::LogFormatWord;
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::server::admin::{self, Command, Tokens};
+use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
-use crate::telemetry::metrics::{FlagState, Names, Process, render};
+use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, render};
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -144,6 +145,13 @@ impl Page {
             reloads_failed: facts.reloads.failed,
             loaded_at: facts.reloads.loaded_at,
             flags: plan.rollout.flags.iter().map(FlagState::from).collect(),
+            trips: facts.trips,
+            rulings: facts.rulings,
+            kill: facts.kill,
+            store: match facts.store {
+                Health::Fine => StoreState::Up,
+                Health::Away { .. } => StoreState::Away,
+            },
             log_lines_dropped: self.lines.count(),
         };
         render(&self.names, &self.remote.snapshots().await, &process)

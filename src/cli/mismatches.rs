@@ -80,7 +80,7 @@ fn human(told: &Value) -> String {
 fn line(sample: &Value) -> String {
     let word = |name| word(sample, name);
     format!(
-        "    {} {} {} {} {}: {} is {}, was {}\n",
+        "    {} {} {} {} {}: {}: candidate {}, control {}\n",
         word("at"),
         word("client"),
         word("stage"),

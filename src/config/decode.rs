@@ -273,6 +273,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     });
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
+    let decision_header = table.get("decision_header", header);
     let bearer = table.table("bearer", identity::bearer);
     let candidates = table.require_table("candidates", candidates::candidates);
     Some(RawRollout {
@@ -282,6 +283,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rest,
         default_rpc,
         api_key_header: api_key_header?,
+        decision_header,
         bearer,
         candidates: candidates?,
     })

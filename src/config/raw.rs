@@ -206,6 +206,8 @@ pub struct RawRollout {
     pub default_rpc: Option<Located<Stage>>,
     /// `api_key.header`: where a caller's API key is found.
     pub api_key_header: Located<HeaderName>,
+    /// `decision_header`: by which an answer tells its decision.
+    pub decision_header: Option<Located<HeaderName>>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
     /// `candidates`

@@ -16,6 +16,7 @@ mod guarded;
 mod headers;
 mod intake;
 mod local;
+mod marks;
 mod record;
 mod render;
 mod rest;

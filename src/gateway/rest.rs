@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use super::caller::identify;
 use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
+use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
 use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, translated};
@@ -28,10 +29,9 @@ pub(super) async fn serve(
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = call(&mut record, request, &arrival).await;
-    let (ours, route) = (record.is_ours(), record.route());
+    let (ours, marks) = (record.is_ours(), Marks::of(&record));
     let mut response = render::settled(record, answer);
-    let lifecycle = &installed.plan.lifecycle;
-    lifecycle.announce(route, Side::Rest, response.headers_mut());
+    marks.write(&installed.plan, response.headers_mut());
     if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
         cors.mark(origin.as_ref(), response.headers_mut());
     }

@@ -112,7 +112,7 @@ fn flags_are_listed_in_their_order_and_each_alone() {
     let mover = json!({
         "name": "mover", "client": "mover", "route": "*", "side": null,
         "stage": "translate", "percent": 100, "without_key": "out",
-        "file": {"stage": "translate", "percent": 100}, "flipped": null, "tripped": null, "ramp": null,
+        "file": {"stage": "translate", "percent": 100}, "flipped": null, "tripped": null, "guard": null, "ramp": null,
         "tag": part(&list, 200, "/flags/0/tag"),
     });
     assert_eq!(part(&list, 200, "/revision"), 0);

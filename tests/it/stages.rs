@@ -437,3 +437,37 @@ fn a_rest_route_may_have_the_path_of_the_rpc_face() {
     let start = rpc.request().head.start;
     assert_eq!(start, "DELETE /rpc?session=1 HTTP/1.1");
 }
+
+#[test]
+fn an_answer_tells_its_decision_where_the_configuration_asks_for_it() {
+    let flags = "[[flag]]\nname = \"ios\"\nclient = \"ios-app\"\nstage = \"translate\"\n";
+    let rest = Upstream::answering(json(r#""rest""#));
+    let rpc = saying(r#""result":"rpc""#);
+    let told = "[rollout]\nflags = \"flags.toml\"\ndecision_header = \"x-decision\"\n";
+    let config = format!("{}{ROUTES}{CLIENTS}{told}", both(&rest, &rpc));
+    let proxy = Proxy::start_with(&config, &[("flags.toml", flags)]);
+    let decision = |method: &str, target: &str, client: &str| {
+        let answer = scene
+            .proxy
+            .rest(method, target, &[("x-client-id", client)], "");
+        answer.head.one("x-decision").map(str::to_owned)
+    };
+    let of = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        decision("GET", "/agents/7", "ios-7"),
+        of("translate; flag ios")
+    );
+    assert_eq!(
+        decision("GET", "/agents/7", "web"),
+        of("passthrough; default")
+    );
+    assert_eq!(
+        decision("GET", "/elsewhere", "web"),
+        of("passthrough; unrouted")
+    );
+    let rpc = proxy.rpc(call("agents/get", r#"{"id":"7"}"#));
+    assert_eq!(rpc.head.one("x-decision"), Some("passthrough; default"));
+    let silent = Scene::of(CLIENTS, flags);
+    let answer = silent.proxy.rest("GET", "/agents/7", &[], "");
+    assert_eq!(answer.head.one("x-decision"), None);
+}

@@ -10,8 +10,9 @@ use crate::domain::rollout::standing::{Change, FlagStanding};
 use crate::domain::rollout::{
     Arming, At, Flag, Guard, Mode, RampState, Ruling, Step, Summed, Tally, Watch,
 };
-use crate::server::admin::Asked;
+use crate::server::admin::{Asked, Refusal};
 use crate::telemetry::clock::millis;
+use crate::telemetry::metrics::GuardTrips;
 
 /// Who takes a flag back, and lets a ramp go on.
 const GUARD: &str = "guard";
@@ -25,19 +26,6 @@ pub(super) struct Guards {
     trips: BTreeMap<(String, &'static str, &'static str), u64>,
 }
 
-/// How often the guard of a flag has taken it back, or would have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuardTrips {
-    /// The flag.
-    pub flag: String,
-    /// The limit that was exceeded.
-    pub limit: &'static str,
-    /// `act` or `dry_run`.
-    pub mode: &'static str,
-    /// How often.
-    pub count: u64,
-}
-
 impl Guards {
     pub(super) fn trips(&self) -> Vec<GuardTrips> {
         let trips = self.trips.iter();
@@ -49,6 +37,15 @@ impl Guards {
                 count: *count,
             })
             .collect()
+    }
+
+    /// What the guard of a flag said last, and of what.
+    pub(super) fn told(&self, flag: &str) -> Option<String> {
+        Some(match self.watched.get(flag)?.ruling()? {
+            Ruling::Content => "content".to_owned(),
+            Ruling::Inconclusive(why) => format!("inconclusive: {why}"),
+            Ruling::Trip(trip) => format!("trip: {trip}"),
+        })
     }
 
     /// What each guard said last.
@@ -106,11 +103,15 @@ impl Control {
             match self.change(&asked, at).await {
                 Ok(Made::Swapped) => made = Made::Swapped,
                 Ok(Made::Already) => {}
+                // Another replica was first.
+                Err(Refusal::Fault(_)) => {}
                 Err(refusal) => {
+                    // It is tried again at each look, and said once.
                     if self.trip_here(&asked.change) == Made::Swapped {
                         made = Made::Swapped;
+                        let flag = asked.change.flag();
+                        tracing::warn!(flag, error = %refusal, "a trip acts in this process only until it is stored");
                     }
-                    tracing::warn!(error = %refusal, "what a guard says is not stored; it is tried again");
                 }
             }
         }
@@ -153,6 +154,10 @@ impl Control {
                     mode_word(guard.mode),
                 );
                 *guards.trips.entry(key).or_default() += 1;
+                if guard.mode == Mode::DryRun {
+                    let reason = trip.to_string();
+                    tracing::warn!(flag = flag.name, reason, "a guard would take its flag back");
+                }
             }
             let stands = self.standing.of(&flag.name, &raw.text_hash);
             due.extend(

@@ -5,11 +5,11 @@ use super::over::percent;
 use crate::config::raw::RawFlag;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::rollout::standing::Entry;
+use crate::domain::rollout::standing::{Entry, FlagStanding};
 use crate::domain::side::Side;
 use crate::server::admin::{
-    ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, Refusal, RouteView,
-    UpstreamView,
+    ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
+    RouteView, UpstreamView,
 };
 
 impl Control {
@@ -76,7 +76,8 @@ impl Control {
             tag: self.flag_tag(&flag.name.value),
             flipped: stands.and_then(|stands| Some(stands.flip.as_ref()?.by.clone())),
             tripped: stands.and_then(|stands| stands.trip.clone()),
-            ramp: None,
+            guard: self.guards.told(&flag.name.value),
+            ramp: ramp(flag, stands),
         }
     }
 
@@ -126,4 +127,18 @@ impl Control {
             },
         }
     }
+}
+
+/// How far the ramp of a flag has come, unless a person has taken over.
+fn ramp(flag: &RawFlag, stands: Option<&FlagStanding>) -> Option<RampView> {
+    let steps = flag.ramp.as_ref()?.steps.len();
+    if stands.is_some_and(|stands| stands.flip.is_some()) {
+        return None;
+    }
+    let stored = stands.and_then(|stands| stands.ramp);
+    Some(RampView {
+        step: stored.map_or(1, |ramp| ramp.step + 1),
+        steps,
+        since: stored.map(|ramp| ramp.since),
+    })
 }

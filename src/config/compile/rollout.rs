@@ -44,6 +44,11 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         defaults: Defaults { rest, rpc },
         clients,
         kill: Kill::Off,
+        decision_header: raw
+            .rollout
+            .decision_header
+            .as_ref()
+            .map(|header| header.value.clone()),
         brownouts: Brownouts::default(),
     }
 }

@@ -138,6 +138,7 @@ fn plan() -> Plan {
                 rpc: Stage::Translate,
             },
             kill: Kill::Off,
+            decision_header: None,
             brownouts: Brownouts::default(),
         },
         upstreams: Upstreams {

@@ -98,6 +98,7 @@ fn plan(side: Side) -> Plan {
                 rpc: Stage::Passthrough,
             },
             kill: Kill::Off,
+            decision_header: None,
             brownouts: Brownouts::default(),
         },
         upstreams: Upstreams::default(),

@@ -1,6 +1,6 @@
 //! The decision: which stage a call gets, and which rule says so.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
 use crate::domain::lifecycle::Brownouts;
@@ -17,6 +17,8 @@ pub struct Rollout {
     pub defaults: Defaults,
     /// Whether all of that is suspended.
     pub kill: Kill,
+    /// The header by which an answer tells its decision, where it does.
+    pub decision_header: Option<HeaderName>,
     /// Which of the announced brownouts hold.
     pub brownouts: Brownouts,
 }

@@ -48,6 +48,7 @@ fn rollout(flags: Vec<Flag>) -> Rollout {
             rpc: Stage::Translate,
         },
         kill: Kill::Off,
+        decision_header: None,
         brownouts: Brownouts::default(),
     }
 }

@@ -25,6 +25,7 @@ use crate::domain::side::Side;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
+use crate::gateway::marks::Marks;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
@@ -175,7 +176,7 @@ impl Letter {
     }
 
     async fn alone(&self, item: Item) -> Response<AnswerBody> {
-        let (said, route) = self.item(item, Company::Alone).await;
+        let (said, marks) = self.item(item, Company::Alone).await;
         let mut response = match said {
             Said::Message(whole, candidate) => {
                 render::respond_before(*whole, candidate.into_iter().collect())
@@ -183,8 +184,7 @@ impl Letter {
             Said::Forwarded(response) => response,
             Said::Nothing => self.silence(),
         };
-        let lifecycle = &self.installed.plan.lifecycle;
-        lifecycle.announce(route, Side::Rpc, response.headers_mut());
+        marks.write(&self.installed.plan, response.headers_mut());
         response
     }
 
@@ -194,8 +194,7 @@ impl Letter {
         let plan = &self.installed.plan;
         let room = Cell::new(plan.limits.answer);
         let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
-        let said: Vec<(Said, Option<usize>)> =
-            calls.buffered(plan.face.batch_concurrency).collect().await;
+        let said: Vec<(Said, Marks)> = calls.buffered(plan.face.batch_concurrency).collect().await;
         let mut followed_by = Vec::new();
         let mut messages: Vec<Pieces> = Vec::with_capacity(said.len());
         for (said, _) in said {
@@ -212,7 +211,7 @@ impl Letter {
     }
 
     /// One message, from its record to its answer, and the route that it has taken.
-    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Option<usize>) {
+    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
@@ -230,7 +229,7 @@ impl Letter {
                 (call.id, spoken)
             }
         };
-        let route = record.route();
+        let marks = Marks::of(&record);
         let said = match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
                 let candidate = render::beside(&mut record, || Told::whole(&whole));
@@ -249,7 +248,7 @@ impl Letter {
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
             (Err(failure), id) => self.fail(record, failure, id.as_ref()),
         };
-        (said, route)
+        (said, marks)
     }
 
     /// A failure for the call that bears an id; a notification gets none, but its record tells.

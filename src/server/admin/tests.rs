@@ -48,6 +48,7 @@ fn flag() -> FlagView {
         tag: "3-abc".to_owned(),
         flipped: None,
         tripped: None,
+        guard: None,
         ramp: None,
     }
 }
@@ -261,7 +262,7 @@ async fn flags_are_listed_in_order_with_the_revision() {
         "name": "ios-first", "client": "ios-*", "route": "*", "side": null,
         "stage": "passthrough", "percent": 100, "without_key": "out",
         "file": {"stage": "passthrough", "percent": 100},
-        "tag": "3-abc", "flipped": null, "tripped": null, "ramp": null,
+        "tag": "3-abc", "flipped": null, "tripped": null, "guard": null, "ramp": null,
     });
     let expected = json!({
         "revision": 7, "kill": null, "still_translated": [], "called_off": [], "flags": [flag],

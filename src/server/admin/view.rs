@@ -51,6 +51,8 @@ pub struct FlagView {
     pub flipped: Option<Signature>,
     /// Why its guard has taken it back; `null` where it is in force.
     pub tripped: Option<Tripped>,
+    /// What its guard said last, and of what: `null` where it has none, or it has not looked yet.
+    pub guard: Option<String>,
     /// How far its ramp has come; `null` where it has none, or a person has flipped the flag.
     pub ramp: Option<RampView>,
 }
@@ -62,8 +64,8 @@ pub struct RampView {
     pub step: usize,
     /// How many steps there are.
     pub steps: usize,
-    /// Since when, in milliseconds since 1970.
-    pub since: u64,
+    /// Since when, in milliseconds since 1970; `null` where it has not begun.
+    pub since: Option<u64>,
 }
 
 /// What the flags file says of a flag.

@@ -168,6 +168,42 @@ pub(super) const FLAG_PERCENT: Family = Family {
            globs; the side is rest, rpc or both.",
 };
 
+pub(super) const FLAG_TRIPPED: Family = Family {
+    name: "dualgauge_flag_tripped",
+    kind: MetricType::GAUGE,
+    labels: &["flag"],
+    help: "1 where the guard of a flag has taken it back and nobody has re-armed it, else 0.",
+};
+
+pub(super) const GUARD_TRIPS: Family = Family {
+    name: "dualgauge_guard_trips_total",
+    kind: MetricType::COUNTER,
+    labels: &["flag", "limit", "mode"],
+    help: "Trips that the guard of a flag has ruled in this process, by the limit that was exceeded; with the mode \
+           dry_run it would have taken the flag back.",
+};
+
+pub(super) const GUARD_RULING: Family = Family {
+    name: "dualgauge_guard_ruling",
+    kind: MetricType::GAUGE,
+    labels: &["flag", "ruling"],
+    help: "1 for what the guard of a flag said last: content, inconclusive or trip.",
+};
+
+pub(super) const KILL_SWITCH: Family = Family {
+    name: "dualgauge_kill_switch",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "1 while the kill switch is on, else 0.",
+};
+
+pub(super) const STORE_UP: Family = Family {
+    name: "dualgauge_store_up",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "1 where the store of flags has answered last, 0 while it is away and the last good flags hold.",
+};
+
 pub(super) const LOG_LINES_DROPPED: Family = Family {
     name: "dualgauge_log_lines_dropped_total",
     kind: MetricType::COUNTER,
@@ -183,7 +219,7 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 23] = [
+pub(super) const ALL: [&Family; 28] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
@@ -205,6 +241,11 @@ pub(super) const ALL: [&Family; 23] = [
     &PLAN_RELOADS,
     &PLAN_LOADED,
     &FLAG_PERCENT,
+    &FLAG_TRIPPED,
+    &GUARD_TRIPS,
+    &GUARD_RULING,
+    &KILL_SWITCH,
+    &STORE_UP,
     &LOG_LINES_DROPPED,
     &BUILD,
 ];

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::domain::rollout::{Flag, Percent, Stage};
+use crate::domain::rollout::{Arming, Flag, Kill, Percent, Stage};
 use crate::domain::side::Side;
 
 /// What is known once for the whole process.
@@ -16,8 +16,38 @@ pub struct Process {
     pub loaded_at: SystemTime,
     /// The flags of the live plan; names are unique.
     pub flags: Vec<FlagState>,
+    /// How often guards have taken their flags back, or would have.
+    pub trips: Vec<GuardTrips>,
+    /// What each guard said last, by the names of the flags.
+    pub rulings: Vec<(String, &'static str)>,
+    /// The kill switch.
+    pub kill: Kill,
+    /// Whether the store has answered last.
+    pub store: StoreState,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
+}
+
+/// Whether the store of what changes at run time can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreState {
+    /// It can.
+    Up,
+    /// It is away.
+    Away,
+}
+
+/// How often the guard of a flag has taken it back, or would have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardTrips {
+    /// The flag.
+    pub flag: String,
+    /// The limit that was exceeded.
+    pub limit: &'static str,
+    /// `act` or `dry_run`.
+    pub mode: &'static str,
+    /// How often.
+    pub count: u64,
 }
 
 /// One flag of the live plan.
@@ -35,6 +65,8 @@ pub struct FlagState {
     pub stage: Stage,
     /// To how many callers.
     pub percent: Percent,
+    /// Whether it is in force.
+    pub arming: Arming,
 }
 
 impl From<&Flag> for FlagState {
@@ -45,7 +77,11 @@ impl From<&Flag> for FlagState {
             route: flag.route.as_str().to_owned(),
             side: flag.side,
             stage: flag.stage,
-            percent: flag.percent,
+            percent: match flag.arming {
+                Arming::Armed => flag.share(),
+                Arming::Tripped => Percent::NONE,
+            },
+            arming: flag.arming,
         }
     }
 }

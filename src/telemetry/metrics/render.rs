@@ -10,10 +10,10 @@ use prometheus::{Registry, TextEncoder};
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
-use super::process::{FlagState, Process};
+use super::process::{FlagState, Process, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Snapshot};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -256,6 +256,16 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
     let loaded_at = crate::telemetry::clock::unix_seconds(process.loaded_at);
     let dropped = counter(&family::LOG_LINES_DROPPED, &[], process.log_lines_dropped);
     let version = [env!("CARGO_PKG_VERSION")];
+    let tripped = process.flags.iter().map(|state| {
+        let is_tripped = f64::from(u8::from(state.arming == Arming::Tripped));
+        gauge(&family::FLAG_TRIPPED, &[&state.flag], is_tripped)
+    });
+    let trips = process.trips.iter().map(|trips| {
+        let labels = [trips.flag.as_str(), trips.limit, trips.mode];
+        counter(&family::GUARD_TRIPS, &labels, trips.count)
+    });
+    let rulings = process.rulings.iter();
+    let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
     vec![
         of(&family::PLAN_RELOADS, reloads.into()),
         of(
@@ -266,9 +276,19 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
             &family::FLAG_PERCENT,
             process.flags.iter().map(flag).collect(),
         ),
+        of(&family::FLAG_TRIPPED, tripped.collect()),
+        of(&family::GUARD_TRIPS, trips.collect()),
+        of(&family::GUARD_RULING, rulings.collect()),
+        switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
+        switch(&family::STORE_UP, u8::from(process.store == StoreState::Up)),
         of(&family::LOG_LINES_DROPPED, vec![dropped]),
         of(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
     ]
+}
+
+/// 1 while something is so, else 0.
+fn switch(family: &Family, on: impl Into<f64>) -> proto::MetricFamily {
+    of(family, vec![gauge(family, &[], on.into())])
 }
 
 fn flag(state: &FlagState) -> proto::Metric {

@@ -8,7 +8,7 @@ use super::*;
 use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{Arming, Flag, Glob, Percent, Stage, Way, WithoutKey};
+use crate::domain::rollout::{Arming, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -37,6 +37,15 @@ fn process() -> Process {
             flag("ios-first", Some(Side::Rest), 12_500),
             flag("say \"all\"", None, 100_000),
         ],
+        trips: vec![GuardTrips {
+            flag: "ios-first".to_owned(),
+            limit: "failures",
+            mode: "act",
+            count: 2,
+        }],
+        rulings: vec![("ios-first".to_owned(), "content")],
+        kill: Kill::Off,
+        store: StoreState::Up,
         log_lines_dropped: 7,
     }
 }
@@ -150,8 +159,7 @@ fn names_follow_the_rule() {
         "_in_flight",
         "_seconds",
         "_percent",
-        "_info",
-    ];
+        "_info", "_tripped", "_ruling", "_switch", "_up"];
     for family in family::ALL {
         let name = family.name;
         assert!(name.starts_with("dualgauge_"), "{name}");
