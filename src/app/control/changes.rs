@@ -179,8 +179,9 @@ impl Control {
     }
 
     fn cannot_take(&mut self, revision: u64, error: String) {
-        let trouble =
-            Some(format!("what another replica has stored cannot be in force here: {error}"));
+        let trouble = Some(format!(
+            "what another replica has stored cannot be in force here: {error}"
+        ));
         if self.trouble == trouble {
             return;
         }
