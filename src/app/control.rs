@@ -283,10 +283,23 @@ impl Control {
         if config == self.config && file_flags == self.file_flags {
             return Ok(None);
         }
-        compile_with(config, file_flags, (&self.standing, &self.tripped_here)).map(Some)
+        let here = self.still_tripped_here(&file_flags);
+        compile_with(config, file_flags, (&self.standing, &here)).map(Some)
+    }
+
+    /// What was taken back in this process only, of flags that were not edited since.
+    fn still_tripped_here(&self, file_flags: &[RawFlag]) -> BTreeMap<String, String> {
+        let mut here = self.tripped_here.clone();
+        here.retain(|name, _| {
+            let text_hash = self.text_hash(name);
+            let mut flags = file_flags.iter();
+            flags.any(|flag| flag.name.value == *name && flag.text_hash == text_hash)
+        });
+        here
     }
 
     fn replace(&mut self, compiled: Compiled) {
+        self.tripped_here = self.still_tripped_here(&compiled.file_flags);
         self.config = compiled.config;
         self.file_flags = compiled.file_flags;
         self.flags = compiled.flags;

@@ -134,11 +134,13 @@ impl SharedStore {
         let Some((revision, text)) = found else {
             return Ok(None);
         };
-        let found = self.versioned(Part::State, &revision, text)?;
+        let stored = revision;
+        let found = self.versioned(Part::State, &stored, text)?;
         if found.revision < known {
             let found = found.revision;
             return Err(StoreError::Forgot { known, found });
         }
+        self.see(&found, stored);
         Ok(Some(found))
     }
 
@@ -237,14 +239,24 @@ impl SharedStore {
         if word == "done" {
             return Ok(());
         }
-        let found = self.versioned(part, &revision, text)?;
+        let stored = revision;
+        let found = self.versioned(part, &stored, text)?;
         match part {
             Part::State if found.revision < expected => {
                 let (known, found) = (expected, found.revision);
-                Err(CommitError::Store(StoreError::Forgot { known, found }))
+                return Err(CommitError::Store(StoreError::Forgot { known, found }));
             }
-            Part::State | Part::Archive => Err(CommitError::Conflict(found)),
+            Part::State => self.see(&found, stored),
+            Part::Archive => {}
         }
+        Err(CommitError::Conflict(found))
+    }
+
+    /// What the caller is told of is known. A state from before what is known is not: that the other one holds is
+    /// to be told when it is back, by the digest of its text.
+    fn see(&mut self, found: &Versioned, stored: String) {
+        let revision = found.revision;
+        self.seen = Some(Seen { revision, stored });
     }
 
     /// How a revision is stored, as far as this store knows: with the digest of its text where that was seen.
@@ -278,10 +290,6 @@ impl SharedStore {
             let error = foreign(text_key, "a longer text than is ever stored");
             return self.standing.note(Err(error), wall());
         };
-        if part == Part::State {
-            let stored = stored.to_owned();
-            self.seen = Some(Seen { revision, stored });
-        }
         Ok(Versioned { revision, text })
     }
 

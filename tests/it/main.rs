@@ -35,6 +35,16 @@ mod mutual_tls;
 mod quadrant;
 mod random;
 mod random_table;
+#[cfg(unix)]
+#[expect(
+    dead_code,
+    clippy::expect_used,
+    reason = "the tests of the store itself need more of it"
+)]
+#[path = "../shared/server.rs"]
+mod redis_server;
+#[cfg(unix)]
+mod replicas;
 mod rest_answers;
 mod rest_refused;
 mod rest_requests;

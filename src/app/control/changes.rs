@@ -1,12 +1,14 @@
 //! Changes of the standing at run time: compiled, stored, and only then in force.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::guards::trip;
 use super::{Control, over};
 use crate::domain::rollout::standing::{Change, Changed, Signature, Standing};
 use crate::server::admin::{Asked, Refusal};
-use crate::store::{CommitError, Versioned};
+use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 
 /// How often a change is tried anew because another replica was first.
@@ -34,35 +36,40 @@ impl Control {
             at: Rfc3339(at).to_string(),
             why: asked.why.clone(),
         };
+        self.refresh().await?;
+        self.tell_of_trip_here(&asked.change, at).await?;
+        self.make(asked, &by).await
+    }
+
+    /// Makes a change over what is known, and again over what another replica was faster with.
+    async fn make(&mut self, asked: &Asked, by: &Signature) -> Result<Made, Refusal> {
         for _ in 0..ATTEMPTS {
             self.check(asked)?;
             let revision = self.revision + 1;
             let changed = self
                 .standing
-                .change(&asked.change, (revision, &by), |flag| self.text_hash(flag));
+                .change(&asked.change, (revision, by), |flag| self.text_hash(flag));
             let next = match changed.map_err(Refusal::Fault)? {
                 Changed::To(next) => *next,
                 Changed::Already => return Ok(Made::Already),
             };
-            let flags = over::laid(&self.file_flags, &next, &self.tripped_here);
+            let here = self.unstored(&next);
+            let flags = over::laid(&self.file_flags, &next, &here);
             let plan = over::plan(&self.config, &flags, &next).map_err(Refusal::Invalid)?;
             let text = next.written().map_err(Refusal::Unwritable)?;
             match self.store.commit(self.revision, &text).await {
                 Ok(revision) => {
-                    log_change(&asked.change, &by);
+                    log_change(&asked.change, by);
                     self.revision = revision;
                     self.standing = next;
+                    self.tripped_here = here;
                     self.flags = flags;
                     self.plan = Arc::new(plan);
                     self.trouble = None;
                     return Ok(Made::Swapped);
                 }
-                Err(CommitError::Conflict(found)) => {
-                    self.take(found);
-                    if self.has_made(&asked.change, (revision, &by)) {
-                        return Ok(Made::Swapped);
-                    }
-                }
+                Err(CommitError::Conflict(found)) => self.take(found),
+                Err(CommitError::Store(StoreError::Forgot { .. })) => self.give_back().await,
                 Err(CommitError::Store(error)) => return Err(Refusal::Store(error)),
             }
         }
@@ -119,20 +126,37 @@ impl Control {
         flag.map(|flag| flag.text_hash.clone()).unwrap_or_default()
     }
 
-    /// Whether a change whose fate was unknown is in the history.
-    fn has_made(&self, change: &Change, (revision, by): (u64, &Signature)) -> bool {
-        let mut entries = self.standing.history.iter();
-        entries.any(|entry| {
-            entry.revision == revision && entry.by == *by && entry.what == change.as_str()
-        })
+    /// Who takes back what only this process has taken from the old way is heard of by all: that it was tripped is
+    /// stored first.
+    async fn tell_of_trip_here(&mut self, change: &Change, at: SystemTime) -> Result<(), Refusal> {
+        let (Change::Rearm { flag } | Change::Unflip { flag }) = change else {
+            return Ok(());
+        };
+        let Some(reason) = self.tripped_here.get(flag) else {
+            return Ok(());
+        };
+        let (asked, by) = trip(flag, reason, at);
+        self.make(&asked, &by).await.map(drop)
+    }
+
+    /// What this process has taken back and this standing does not tell of.
+    fn unstored(&self, standing: &Standing) -> BTreeMap<String, String> {
+        let mut here = self.tripped_here.clone();
+        here.retain(|flag, _| {
+            let stands = standing.of(flag, &self.text_hash(flag));
+            stands.is_none_or(|stands| stands.trip.is_none())
+        });
+        here
     }
 
     /// Takes what another replica has stored. Where it has no plan here, the plan of before stays.
     pub(super) fn take(&mut self, found: Versioned) {
         let standing = match Standing::read(&found.text) {
             Ok(standing) => standing,
+            // Its revision stays unknown, so that no change from here is ever stored over what cannot be read.
             Err(error) => return self.cannot_take(found.revision, error.to_string()),
         };
+        self.tripped_here = self.unstored(&standing);
         let flags = over::laid(&self.file_flags, &standing, &self.tripped_here);
         match over::plan(&self.config, &flags, &standing) {
             Ok(plan) => {
@@ -155,15 +179,18 @@ impl Control {
     }
 
     fn cannot_take(&mut self, revision: u64, error: String) {
+        let trouble = Some(format!(
+            "what another replica has stored cannot be in force here: {error}"
+        ));
+        if self.trouble == trouble {
+            return;
+        }
         tracing::error!(
             revision,
             error,
             "what another replica has stored cannot be in force here"
         );
-        self.revision = revision;
-        self.trouble = Some(format!(
-            "what another replica has stored cannot be in force here: {error}"
-        ));
+        self.trouble = trouble;
     }
 
     /// Takes off what was changed for flags that were edited or removed since, and says so.
@@ -197,10 +224,7 @@ impl Control {
                 self.revision = revision;
                 None
             }
-            Err(CommitError::Conflict(found)) => {
-                self.take(found);
-                None
-            }
+            Err(CommitError::Conflict(found)) => return self.take(found),
             Err(CommitError::Store(error)) => {
                 tracing::error!(%error, "dropped changes could not be taken out of the store");
                 Some(format!("what is stored is not what is in force: {error}"))

@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use super::changes::Made;
 use super::{Control, over};
-use crate::domain::rollout::standing::{Change, FlagStanding};
+use crate::domain::rollout::standing::{Change, FlagStanding, Signature};
 use crate::domain::rollout::{
     Arming, At, Flag, Guard, Mode, RampState, Ruling, Step, Summed, Tally, Watch,
 };
 use crate::server::admin::{Asked, Refusal};
-use crate::telemetry::clock::millis;
+use crate::telemetry::clock::{Rfc3339, millis};
 use crate::telemetry::metrics::GuardTrips;
 
 /// Who takes a flag back, and lets a ramp go on.
@@ -65,11 +65,47 @@ pub(super) struct Watched {
     ramp: Option<RampState>,
     #[serde(skip)]
     ruling: Option<Ruling>,
+    /// Whether the flag was in force when it was last looked at.
+    #[serde(skip)]
+    arming: Option<Arming>,
 }
 
 impl Watched {
     pub(super) fn ruling(&self) -> Option<&Ruling> {
         self.ruling.as_ref()
+    }
+
+    /// Begins anew where a person has armed the flag again; whose guard has tripped it, here or on another replica,
+    /// makes no difference.
+    fn see(&mut self, flag: &Flag, guard: &Guard) {
+        let last = self.arming.replace(flag.arming);
+        let was_tripped = last == Some(Arming::Tripped) || is_tripped(&self.watch, guard);
+        if flag.arming == Arming::Armed && was_tripped {
+            self.watch.rearm();
+        }
+    }
+}
+
+/// What a guard asks for that takes a flag back.
+pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (Asked, Signature) {
+    let change = Change::Trip {
+        flag: flag.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let by = Signature {
+        who: GUARD.to_owned(),
+        at: Rfc3339(at).to_string(),
+        why: None,
+    };
+    (asked(change), by)
+}
+
+fn asked(change: Change) -> Asked {
+    Asked {
+        change,
+        who: GUARD.to_owned(),
+        why: None,
+        expected: None,
     }
 }
 
@@ -84,27 +120,24 @@ impl Control {
     pub async fn observe(&mut self, at: SystemTime) -> Made {
         let mut made = Made::Already;
         for (flag, due) in self.rulings(at) {
-            let (change, why) = match due {
+            let change = match due {
                 Due::Trip { reason } => {
-                    tracing::error!(flag, reason, "a guard takes its flag back");
-                    (Change::Trip { flag, reason }, None)
+                    if !self.tripped_here.contains_key(&flag) {
+                        tracing::error!(flag, reason, "a guard takes its flag back");
+                    }
+                    Change::Trip { flag, reason }
                 }
                 Due::Advance { from, to } => {
                     let at = millis(at);
-                    (Change::Advance { flag, from, to, at }, None)
+                    Change::Advance { flag, from, to, at }
                 }
             };
-            let asked = Asked {
-                change,
-                who: GUARD.to_owned(),
-                why,
-                expected: None,
-            };
+            let asked = asked(change);
             match self.change(&asked, at).await {
                 Ok(Made::Swapped) => made = Made::Swapped,
                 Ok(Made::Already) => {}
-                // Another replica was first.
-                Err(Refusal::Fault(_)) => {}
+                // Somebody else was faster, or the flag is gone: there is nothing to store.
+                Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
                 Err(refusal) => {
                     // It is tried again at each look, and said once.
                     if self.trip_here(&asked.change) == Made::Swapped {
@@ -139,10 +172,7 @@ impl Control {
             };
             let watched = guards.watched.entry(flag.name.clone()).or_default();
             let tally = guards.summed.total().get(&flag.name).unwrap_or(&none);
-            if flag.arming == Arming::Armed && is_tripped(&watched.watch, guard) {
-                // A person has armed it again.
-                watched.watch.rearm();
-            }
+            watched.see(flag, guard);
             let before = watched.ruling.take();
             let ruling = watched.watch.observe(guard, at, tally);
             if let Ruling::Trip(trip) = &ruling

@@ -11,7 +11,7 @@ use super::guards::Watched;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::{Reporter, Tallies};
-use crate::store::{CommitError, Report, Reports, boot};
+use crate::store::{CommitError, Report, Reports, Versioned, boot};
 use crate::telemetry::clock::millis;
 
 /// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
@@ -38,6 +38,8 @@ pub(super) struct Reporting {
     left: Option<u64>,
     /// What others have counted, those that are gone among them.
     others: Usage,
+    /// What was folded of processes that are gone, as it was told last.
+    archive: Versioned,
     counts: Counts,
 }
 
@@ -73,6 +75,7 @@ impl Reporting {
             own: (replica, boot()),
             left: None,
             others: Usage::default(),
+            archive: Versioned::default(),
             counts: Counts::default(),
         }
     }
@@ -118,6 +121,7 @@ impl Control {
 
     async fn take_reports(&mut self, reports: Reports, now: u64) {
         let Reports { archive, reports } = reports;
+        let archive = self.archive(archive).await;
         let first = self.reporting.left.is_none();
         self.reporting.left = Some(now);
         let archived = read(&archive.text).usage();
@@ -133,6 +137,9 @@ impl Control {
             let source = (report.replica.clone(), report.boot.clone());
             (source, counted.tallies.clone())
         });
+        if first {
+            self.guards.summed.begin(sources.clone());
+        }
         self.guards.summed.take(sources);
         let others = read.iter().filter(|(report, _)| !self.is_own(report));
         let mut usage = archived.clone();
@@ -141,6 +148,19 @@ impl Control {
         }
         self.reporting.others = usage;
         self.fold((archive.revision, archived), read, now).await;
+    }
+
+    /// The archive, given back to a store that has forgotten it.
+    async fn archive(&mut self, found: Versioned) -> Versioned {
+        if found.revision == 0 && self.reporting.archive.revision > 0 {
+            let good = self.reporting.archive.clone();
+            if let Err(error) = self.store.restore_archive(&good).await {
+                tracing::warn!(%error, "the archive of usage could not be given back");
+            }
+            return good;
+        }
+        self.reporting.archive.clone_from(&found);
+        found
     }
 
     fn is_own(&self, report: &Report) -> bool {

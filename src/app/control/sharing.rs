@@ -3,7 +3,7 @@
 use super::{Control, Known, StartError};
 use crate::config::raw::RawConfig;
 use crate::domain::rollout::standing::{FlagStanding, Flip, Signature, Standing};
-use crate::server::admin::Readiness;
+use crate::server::admin::{Readiness, Refusal};
 use crate::store::{Health, Settings, Store, StoreError, Versioned, legacy};
 
 /// What a process begins with.
@@ -101,7 +101,27 @@ impl Control {
         }
     }
 
-    async fn give_back(&mut self) {
+    /// Looks at a shared store before a change: a tag that another replica has told is known here as well, and what is
+    /// so already is so everywhere.
+    ///
+    /// # Errors
+    /// [`Refusal::Store`] where the store cannot tell.
+    pub(super) async fn refresh(&mut self) -> Result<(), Refusal> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        match self.store.read(self.revision).await {
+            Ok(found) => {
+                self.known = Known::Yes;
+                found.into_iter().for_each(|found| self.take(found));
+            }
+            Err(StoreError::Forgot { .. }) => self.give_back().await,
+            Err(error) => return Err(Refusal::Store(error)),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn give_back(&mut self) {
         let Ok(text) = self.standing.written() else {
             return;
         };

@@ -13,33 +13,58 @@ pub type Reporter = (String, String);
 /// A sum that only rises: what a process has counted stays in it when the process is gone.
 #[derive(Debug, Clone, Default)]
 pub struct Summed {
-    last: BTreeMap<Reporter, Tallies>,
+    last: BTreeMap<Reporter, Last>,
     total: Tallies,
+    round: u64,
 }
 
+/// What a process has reported last, and in which round.
+#[derive(Debug, Clone)]
+struct Last {
+    round: u64,
+    tallies: Tallies,
+}
+
+/// How many processes are remembered, those that are gone among them.
+const REMEMBERED: usize = 2_000;
+
 impl Summed {
-    /// Adds what is new in the reports of all processes, and tells the sum. A process that no longer reports is
-    /// forgotten; if it comes back with the same counts, they are counted again.
-    pub fn take(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) -> &Tallies {
-        let mut now = BTreeMap::new();
+    /// Takes what processes had counted before anybody watched: it is not new.
+    pub fn begin(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) {
+        let round = self.round;
         for (source, tallies) in reports {
-            self.count(&source, &tallies);
-            now.insert(source, tallies);
+            let last = self.last.entry(source);
+            last.or_insert(Last { round, tallies });
         }
-        self.last = now;
+    }
+
+    /// Adds what is new in the reports of all processes, and tells the sum. A process that does not report for a
+    /// while, because the store has forgotten, is not counted again when it does.
+    pub fn take(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) -> &Tallies {
+        self.round += 1;
+        for (source, tallies) in reports {
+            self.update(source, tallies);
+        }
+        while self.last.len() > REMEMBERED {
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.round);
+            let Some((source, _)) = oldest else { break };
+            let source = source.clone();
+            self.last.remove(&source);
+        }
         &self.total
     }
 
     /// Adds what is new in the report of one process.
     pub fn update(&mut self, source: Reporter, tallies: Tallies) {
         self.count(&source, &tallies);
-        self.last.insert(source, tallies);
+        let round = self.round;
+        self.last.insert(source, Last { round, tallies });
     }
 
     fn count(&mut self, source: &Reporter, tallies: &Tallies) {
         let before = self.last.get(source);
         for (flag, tally) in tallies {
-            let earlier = before.and_then(|before| before.get(flag));
+            let earlier = before.and_then(|before| before.tallies.get(flag));
             let news = earlier.map_or_else(|| tally.clone(), |earlier| tally.since(earlier));
             self.total.entry(flag.clone()).or_default().add(&news);
         }
@@ -87,5 +112,23 @@ mod tests {
         assert_eq!(total(&summed), 9);
         summed.update(source("a", "2"), calls(4));
         assert_eq!(total(&summed), 12);
+    }
+
+    #[test]
+    fn what_was_counted_before_anybody_watched_is_not_new() {
+        let mut summed = Summed::default();
+        summed.begin([(source("a", "1"), calls(5))]);
+        assert!(summed.total().is_empty());
+        summed.take([(source("a", "1"), calls(6))]);
+        assert_eq!(total(&summed), 1);
+    }
+
+    #[test]
+    fn a_process_whose_report_was_lost_for_a_while_is_not_counted_twice() {
+        let mut summed = Summed::default();
+        summed.take([(source("a", "1"), calls(5)), (source("b", "1"), calls(2))]);
+        summed.take([(source("a", "1"), calls(5))]);
+        summed.take([(source("a", "1"), calls(5)), (source("b", "1"), calls(3))]);
+        assert_eq!(total(&summed), 8);
     }
 }
