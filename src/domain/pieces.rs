@@ -104,6 +104,13 @@ impl PiecesWriter {
         }
     }
 
+    /// How many bytes of a carried piece are copied.
+    #[inline]
+    #[must_use]
+    pub const fn copied(length: usize) -> usize {
+        if length < COPY_BELOW { length } else { 0 }
+    }
+
     /// Copies a small text.
     #[inline]
     pub fn copy(&mut self, text: &[u8]) {

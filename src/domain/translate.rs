@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::json::{Json, Kind, same_ignoring_case};
-use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
-use super::pieces::{Pieces, PiecesWriter};
+use super::pattern::{Bindings, Now, Pattern, Reading, Scope, Words, Writing};
+use super::pieces::Pieces;
 use super::route::{
     BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
 };
@@ -193,9 +193,9 @@ pub fn rest_to_rpc(
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
-    let written = call.params.write(&writing, &mut params);
-    written.map_err(|misfit| misfit.within("body"))?;
+    let params = call.params.pieces(&writing, room(body.as_ref()));
+    let params = params.map_err(|misfit| misfit.within("body"))?;
+    let params = params.unwrap_or_default();
     let method = match &call.method {
         Words::Literal(method) => method.clone(),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
@@ -203,7 +203,6 @@ pub fn rest_to_rpc(
             texts.unwrap_or_default().into_owned()
         }
     };
-    let params = params.finish();
     if let Some(schema) = &route.schema.params {
         let whole = Json::written(params.clone().into_bytes());
         fits_schema(schema, &whole, "params")?;
@@ -360,10 +359,7 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => {
-            let out = PiecesWriter::with_capacity(room(call.1));
-            write_body(pattern, &writing, out).map_err(in_params)?
-        }
+        Some(pattern) => write_body(pattern, &writing, room(call.1)).map_err(in_params)?,
         None => None,
     };
     Ok(ToRest {
@@ -379,10 +375,11 @@ pub fn rpc_to_rest(
 pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
-    mut body: PiecesWriter,
+    usual: usize,
 ) -> Result<Option<Pieces>, BindError> {
-    let written = pattern.write(writing, &mut body)?;
-    let body = body.finish();
+    let Some(body) = pattern.pieces(writing, usual)? else {
+        return Ok(None);
+    };
     let is_empty = |chunk: &bytes::Bytes| {
         chunk.first() == Some(&b'{')
             && chunk.last() == Some(&b'}')
@@ -394,10 +391,7 @@ pub(in crate::domain) fn write_body(
     let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
         || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
-    Ok(match written {
-        Presence::Present if !says_nothing => Some(body),
-        Presence::Present | Presence::Absent => None,
-    })
+    Ok((!says_nothing).then_some(body))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot, Texts};
-use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
+use crate::domain::json::{
+    Json, Kind, Spelling, all_plain, decode, encode, is_integer, is_number, kind_of,
+};
 use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
@@ -399,6 +401,22 @@ fn text_of(value: &Json) -> String {
 }
 
 impl Shape {
+    /// Whether a text of this kind has this shape, told at a glance; others may have it as well.
+    #[inline(always)]
+    pub(super) fn takes(&self, kind: Kind, text: &[u8], spelling: Spelling) -> bool {
+        match self {
+            Shape::Any => true,
+            Shape::One(Scalar::String) => kind == Kind::String && spelling == Spelling::Plain,
+            Shape::One(Scalar::Integer) => kind == Kind::Number && is_integer(text),
+            Shape::One(Scalar::Number) => kind == Kind::Number,
+            Shape::One(Scalar::Boolean) => kind == Kind::Boolean,
+            Shape::Object => kind == Kind::Object,
+            Shape::Array => kind == Kind::Array,
+            Shape::Null => kind == Kind::Null,
+            Shape::One(Scalar::Enum(_)) | Shape::Repeated(_) | Shape::Separated(_) => false,
+        }
+    }
+
     /// Whether a value has this shape.
     ///
     /// # Errors

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{
-    Absence, Bindings, Bound, Codec, EachPattern, ListPattern, Members, Misfit, ObjectPattern,
-    Pattern, Presence, Role, Slot, Texts, Writing,
+    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Presence,
+    Role, Slot, Texts, Writing,
 };
 use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
-use crate::domain::pieces::PiecesWriter;
+use crate::domain::pieces::{Pieces, PiecesWriter};
 
 impl Slot {
     /// What is to be written here.
@@ -34,10 +34,8 @@ impl Slot {
     /// Writes the value of JSON, if there is one.
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
         // Mostly what is bound is written as it is.
-        if let Role::Shared(hole) = self.role
+        if let Some(hole) = self.written_as_it_is()
             && let Bound::Value(value) = writing.hole(hole)
-            && self.codec != Codec::Json
-            && !matches!(self.absence, Absence::Implied(_))
         {
             out.share(value.shared(), 0..value.as_bytes().len());
             return Ok(Presence::Present);
@@ -55,6 +53,24 @@ impl Slot {
 }
 
 impl Pattern {
+    /// The value as a message of its own, if there is one; `usual` is how many bytes of it are expected to be copied.
+    ///
+    /// # Errors
+    /// [`Misfit`] names a value that cannot stand where the pattern has it.
+    pub fn pieces(&self, writing: &Writing<'_>, usual: usize) -> Result<Option<Pieces>, Misfit> {
+        if let Pattern::Object(object) = self
+            && let Some(filled) = &object.filled
+            && let Some(pieces) = filled.pieces(writing)
+        {
+            return Ok(Some(pieces));
+        }
+        let mut out = PiecesWriter::with_capacity(usual);
+        Ok(match self.write(writing, &mut out)? {
+            Presence::Present => Some(out.finish()),
+            Presence::Absent => None,
+        })
+    }
+
     /// Writes the value, if there is one.
     ///
     /// # Errors
@@ -79,6 +95,11 @@ impl Pattern {
 
 impl ObjectPattern {
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
+        if let Some(filled) = &self.filled
+            && let Some(()) = filled.write(writing, out)
+        {
+            return Ok(());
+        }
         let rest = self.rest.as_ref().map(|rest| members(rest.bound(writing)));
         let rest = rest.transpose()?;
         if self.members.is_empty()
