@@ -61,7 +61,7 @@ impl Filled {
         for (text, hole) in &self.holes {
             out.copy(text);
             if let Bound::Value(value) = writing.hole(*hole) {
-                out.share(value.shared(), 0..value.as_bytes().len());
+                out.value(value);
             }
         }
         out.copy(&self.end);

@@ -12,11 +12,13 @@ mod filled;
 mod mention;
 mod read;
 mod resolve;
+mod shape;
 mod spelled;
 mod text;
 mod tree;
 mod value;
 mod walk;
+mod word;
 mod write;
 
 pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};

@@ -151,6 +151,20 @@ impl Words {
         }
     }
 
+    /// Reads a text that is given once.
+    ///
+    /// # Errors
+    /// [`Misfit`] tells what the text should have been.
+    #[inline]
+    pub fn read_once(&self, text: &str, reading: &mut Reading) -> Result<(), Misfit> {
+        if let Words::Hole(slot) = self
+            && let Some(value) = slot.read_word(text)
+        {
+            return reading.bind(slot, Bound::Value(value));
+        }
+        self.read(&[text], reading)
+    }
+
     /// The texts to write: none, one, or one for each element of a list.
     ///
     /// # Errors

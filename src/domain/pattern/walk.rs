@@ -5,14 +5,18 @@
 //! wrong; what the walk has bound is bound to the same values again. So no object is walked in which a hole stands
 //! twice, where it would matter which of its places comes first.
 
-use super::{Bound, Codec, ObjectPattern, Pattern, Reading, Role, Slot};
-use crate::domain::json::{Json, Spelling, Walk, kind_of, same_ignoring_case};
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::{Codec, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot};
+use crate::domain::json::{Json, Kind, Spelling, Walk, is_integer, kind_of, same_ignoring_case};
 
 /// How the objects of a pattern are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Access {
-    /// In one walk, unless something is out of the common.
-    Walked,
+    /// In one walk, unless something is out of the common; with what is looked for at each member.
+    Walked(Box<[Glance]>),
     /// Opened.
     Opened,
 }
@@ -33,7 +37,77 @@ impl Access {
         if rest.is_some() || twins || twice || members.len() > Seen::MOST {
             Access::Opened
         } else {
-            Access::Walked
+            Access::Walked(members.iter().map(|(_, member)| member.glance()).collect())
+        }
+    }
+}
+
+/// What a value must be to be read at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glance {
+    /// Something of this sort, which is the value of this hole.
+    Value(usize, Sort),
+    /// Nothing: it is looked at more closely.
+    Closer,
+}
+
+/// What is told of a value by its first byte, and little more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Anything but `null`, which may stand for no value.
+    Any,
+    /// A string without escapes.
+    Plain,
+    /// A number without fraction and exponent.
+    Integer,
+    /// Any value of this kind.
+    Of(Kind),
+}
+
+impl Pattern {
+    fn glance(&self) -> Glance {
+        match self {
+            Pattern::Hole(slot) => match (&slot.role, slot.codec, slot.shape.sort()) {
+                (Role::Shared(hole), Codec::Plain | Codec::Percent, Some(sort)) => {
+                    Glance::Value(*hole, sort)
+                }
+                _ => Glance::Closer,
+            },
+            Pattern::Literal(_)
+            | Pattern::Object(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => Glance::Closer,
+        }
+    }
+}
+
+impl Shape {
+    fn sort(&self) -> Option<Sort> {
+        match self {
+            Shape::Any => Some(Sort::Any),
+            Shape::One(Scalar::String) => Some(Sort::Plain),
+            Shape::One(Scalar::Integer) => Some(Sort::Integer),
+            Shape::One(Scalar::Number) => Some(Sort::Of(Kind::Number)),
+            Shape::One(Scalar::Boolean) => Some(Sort::Of(Kind::Boolean)),
+            Shape::Object => Some(Sort::Of(Kind::Object)),
+            Shape::Array => Some(Sort::Of(Kind::Array)),
+            Shape::One(Scalar::Enum(_))
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Null => None,
+        }
+    }
+}
+
+impl Sort {
+    #[inline(always)]
+    fn has(self, text: &[u8], spelling: Spelling) -> bool {
+        match self {
+            Sort::Any => text.first() != Some(&b'n'),
+            Sort::Plain => text.first() == Some(&b'"') && spelling == Spelling::Plain,
+            Sort::Integer => is_integer(text),
+            Sort::Of(kind) => kind_of(text) == kind,
         }
     }
 }
@@ -65,11 +139,9 @@ impl Seen {
 impl ObjectPattern {
     /// Reads an object in one walk; nothing where that has to be done with more care.
     pub(super) fn read_walking(&self, object: &Json, reading: &mut Reading) -> Option<()> {
-        if !self.is_walkable() {
-            return None;
-        }
+        let text = object.shared()?;
         let dropped = reading.dropped;
-        let read = self.walk(object, &mut Walk::of(object.as_bytes(), 0)?, reading);
+        let read = self.walk(text, &mut Walk::of(text, 0)?, reading);
         if read.is_none() {
             reading.dropped = dropped;
         }
@@ -77,16 +149,35 @@ impl ObjectPattern {
     }
 
     fn is_walkable(&self) -> bool {
-        self.access == Access::Walked && self.rest.is_none()
+        matches!(self.access, Access::Walked(_)) && self.rest.is_none()
     }
 
-    fn walk(&self, whole: &Json, walk: &mut Walk<'_>, reading: &mut Reading) -> Option<()> {
+    /// Reads the members of an object that is a part of a text.
+    fn walk(&self, text: &Bytes, walk: &mut Walk<'_>, reading: &mut Reading) -> Option<()> {
+        let Access::Walked(glances) = &self.access else {
+            return None;
+        };
         let mut seen = Seen::default();
         let mut next = 0;
         while let Some(place) = self.next_known(next, walk)? {
             seen.add(place)?;
-            self.members[place].1.read_next(whole, walk, reading)?;
             next = place + 1;
+            if let Some(Glance::Value(hole, sort)) = glances.get(place) {
+                let (value, spelling) = walk.spelled_value();
+                if sort.has(text.get(value.clone())?, spelling) {
+                    reading.bind_value(*hole, Json::scanned(text, value))?;
+                } else {
+                    self.members[place].1.look(text, value, reading)?;
+                }
+            } else if let Pattern::Object(object) = &self.members[place].1
+                && object.is_walkable()
+            {
+                let mut inside = walk.inside()?;
+                object.walk(text, &mut inside, reading)?;
+                walk.leave(&inside);
+            } else {
+                self.members[place].1.look(text, walk.value(), reading)?;
+            }
         }
         if seen.count() < self.members.len() {
             for (place, (_, member)) in self.members.iter().enumerate() {
@@ -119,44 +210,17 @@ impl ObjectPattern {
 }
 
 impl Pattern {
-    /// Reads the value that a walk has come to, which is a part of the whole.
-    #[inline(always)]
-    fn read_next(&self, whole: &Json, walk: &mut Walk<'_>, reading: &mut Reading) -> Option<()> {
+    /// Reads a part of a text that is no value at a glance.
+    #[inline(never)]
+    fn look(&self, text: &Bytes, value: Range<usize>, reading: &mut Reading) -> Option<()> {
         match self {
-            Pattern::Object(object) if object.is_walkable() => {
-                let mut inside = walk.inside()?;
-                object.walk(whole, &mut inside, reading)?;
-                walk.leave(&inside);
-                Some(())
-            }
-            Pattern::Hole(slot) => {
-                let (place, spelling) = walk.spelled_value();
-                let text = &whole.as_bytes()[place.clone()];
-                match slot.role {
-                    Role::Shared(hole) if slot.takes(text, spelling) => {
-                        let value = Bound::Value(whole.piece(place));
-                        reading.bind_hole(hole, value).ok()
-                    }
-                    Role::Shared(_) | Role::Written(_) | Role::Forgotten(_) => {
-                        self.take(whole.piece(place), reading).ok()
-                    }
-                }
-            }
+            Pattern::Literal(literal) if literal.as_bytes() == text.get(value.clone())? => Some(()),
             Pattern::Literal(_)
+            | Pattern::Hole(_)
             | Pattern::Object(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => self.take(whole.piece(walk.value()), reading).ok(),
+            | Pattern::Each(_) => self.take(Json::scanned(text, value), reading).ok(),
         }
-    }
-}
-
-impl Slot {
-    /// Whether a text is a value of this place, told at a glance; others may be values as well.
-    #[inline(always)]
-    fn takes(&self, text: &[u8], spelling: Spelling) -> bool {
-        self.codec != Codec::Json
-            && text.first() != Some(&b'n')
-            && self.shape.takes(kind_of(text), text, spelling)
     }
 }

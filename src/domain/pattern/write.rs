@@ -37,14 +37,14 @@ impl Slot {
         if let Some(hole) = self.written_as_it_is()
             && let Bound::Value(value) = writing.hole(hole)
         {
-            out.share(value.shared(), 0..value.as_bytes().len());
+            out.value(value);
             return Ok(Presence::Present);
         }
         let bound = self.bound(writing);
         let value = self.write_json(&bound);
         match value.map_err(|what| Misfit::new(&self.name, what))? {
             Some(value) => {
-                out.carry(value.into_owned().into_bytes());
+                out.value(&value);
                 Ok(Presence::Present)
             }
             None => Ok(Presence::Absent),
@@ -106,7 +106,7 @@ impl ObjectPattern {
             && let Some(rest) = &rest
             && rest.picked.is_none()
         {
-            out.carry(rest.object.clone().into_bytes());
+            out.value(&rest.object);
             return Ok(());
         }
         let mut first = First::Yes;
@@ -135,7 +135,7 @@ impl ObjectPattern {
 
     /// Writes the members that are not named behind those that are, and closes the object.
     fn splice(&self, rest: &Members, first: First, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let text = rest.object.shared();
+        let text = rest.object.as_bytes();
         let Some(picked) = &rest.picked else {
             for member in rest.object.open()? {
                 self.refuse_twice(&member.name)?;
@@ -144,7 +144,7 @@ impl ObjectPattern {
                 out.copy(first.close());
             } else {
                 out.push(first.lead());
-                out.share(text, 1..text.len());
+                out.part(&rest.object, 1..text.len());
             }
             return Ok(());
         };
@@ -152,7 +152,7 @@ impl ObjectPattern {
         for place in picked {
             self.refuse_twice(&name_of(&text[place.clone()])?)?;
             out.push(first.lead());
-            out.share(text, place.clone());
+            out.part(&rest.object, place.clone());
             first = First::No;
         }
         out.copy(first.close());
@@ -271,7 +271,7 @@ impl ListPattern {
                 }
                 (Presence::Absent, _) => match pattern.left_out(writing) {
                     Some(default) if missing.is_none() => {
-                        out.carry(default.into_bytes());
+                        out.value(&default);
                         tail = tail.or(Some((mark, lead)));
                         lead = b',';
                     }
@@ -291,7 +291,7 @@ impl ListPattern {
                     return Err(Misfit::new(self.item_name(gap), what));
                 }
                 out.push(lead);
-                out.share(array.shared(), inside);
+                out.part(array, inside);
                 (lead, tail) = (b',', None);
             }
         }
@@ -361,7 +361,7 @@ impl EachPattern {
                     let default = self.item.left_out(&inside).ok_or_else(|| {
                         Misfit::new(index.to_string(), "an element cannot be absent")
                     })?;
-                    out.carry(default.into_bytes());
+                    out.value(&default);
                 }
             }
             lead = b',';

@@ -2,17 +2,21 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{Reading, Words, Writing};
-use crate::domain::percent::{self, Keep, Plus, cut};
+use crate::domain::pattern::{Bound, Reading, Words, Writing};
+use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, cut into its pairs; values are decoded where they are read.
 #[derive(Debug, Default)]
 pub struct Query<'a> {
     pairs: Vec<(Cow<'a, str>, &'a str)>,
+    /// Whether something in it is encoded.
+    is_encoded: bool,
 }
 
 impl<'a> Query<'a> {
@@ -21,22 +25,36 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`BindError`] for a name that is malformed.
     pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
-        let mut pairs = Vec::new();
-        let mut rest = query;
+        let mut rest = query.filter(|query| !query.is_empty());
+        let is_encoded = rest.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
+        /// Few queries have more.
+        const USUAL: usize = 8;
+        let mut pairs = Vec::with_capacity(if rest.is_some() { USUAL } else { 0 });
         while let Some(text) = rest {
-            let (pair, behind) = cut(text, b'&');
+            let (pair, behind) = cut::<b'&'>(text);
             rest = behind;
             if pair.is_empty() {
                 continue;
             }
-            let (name, value) = cut(pair, b'=');
-            let name = percent::decode(name, Plus::Space);
-            pairs.push((
-                name.map_err(|error| BindError::new("a name in the query", error))?,
-                value.unwrap_or_default(),
-            ));
+            let (name, value) = cut::<b'='>(pair);
+            let name = if is_encoded {
+                percent::decode(name, Plus::Space)
+                    .map_err(|error| BindError::new("a name in the query", error))?
+            } else {
+                Cow::Borrowed(name)
+            };
+            pairs.push((name, value.unwrap_or_default()));
         }
-        Ok(Query { pairs })
+        Ok(Query { pairs, is_encoded })
+    }
+
+    #[inline]
+    fn decode(&self, name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
+        if !self.is_encoded {
+            return Ok(Cow::Borrowed(value));
+        }
+        let value = percent::decode(value, Plus::Space);
+        value.map_err(|error| BindError::new(in_query(name), error))
     }
 
     /// Whether a name occurs.
@@ -58,29 +76,26 @@ impl<'a> Query<'a> {
 
     fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
-        let values = named.map(|(_, value)| percent::decode(value, Plus::Space));
-        values
-            .collect::<Result<_, _>>()
-            .map_err(|error| BindError::new(in_query(name), error))
+        named.map(|(_, value)| self.decode(name, value)).collect()
     }
 
-    /// Reads the values of a parameter, of which there mostly is one.
-    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<(), BindError> {
+    /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
+    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<usize, BindError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
-        let read = match (named.next(), named.next()) {
-            (None, _) => item.words.read(&[], reading),
+        let (count, read) = match (named.next(), named.next()) {
+            (None, _) => (0, item.words.read(&[], reading)),
             (Some((_, value)), None) => {
-                let value = percent::decode(value, Plus::Space);
-                let value = value.map_err(|error| BindError::new(in_query(&item.key), error))?;
-                item.words.read(&[&value], reading)
+                let value = self.decode(&item.key, value)?;
+                (1, item.words.read_once(&value, reading))
             }
             (Some(_), Some(_)) => {
                 let found = self.values(&item.key)?;
                 let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-                item.words.read(&found, reading)
+                (found.len(), item.words.read(&found, reading))
             }
         };
-        read.map_err(|misfit| misfit.within(&in_query(&item.key)))
+        read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
+        Ok(count)
     }
 
     /// The names of the pairs that bear none of those that a route knows.
@@ -106,18 +121,13 @@ pub fn read(
     reading: &mut Reading,
 ) -> Result<(), BindError> {
     let call = &route.rest_call;
-    for placed in &call.path.holes {
-        let place = || format!("path parameter `{}`", placed.slot.name);
-        let text = path_text(&call.path, placed, segments);
-        let text = text.map_err(|what| BindError::new(place(), what))?;
-        let bound = placed.slot.read_texts(&[&text], reading.depth);
-        let bound = bound.map_err(|what| BindError::new(place(), what))?;
-        reading
-            .bind(&placed.slot, bound)
-            .map_err(|misfit| misfit.within(&place()))?;
-    }
+    read_path(&call.path, segments, reading)?;
+    let mut known = 0;
     for item in &call.query {
-        query.read(item, reading)?;
+        known += query.read(item, reading)?;
+    }
+    if known == query.pairs.len() {
+        return Ok(());
     }
     for name in query.unknown(call) {
         refuse_stranger(route, name)?;
@@ -128,6 +138,40 @@ pub fn read(
         reading.dropped += 1;
     }
     Ok(())
+}
+
+fn read_path(
+    path: &Template,
+    segments: &Segments<'_>,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let mut found = segments.iter();
+    let mut at = 0;
+    for placed in &path.holes {
+        while at < placed.start {
+            found.next();
+            at += 1;
+        }
+        at = placed.end;
+        read_hole(path, placed, &mut found, reading)
+            .map_err(|misfit| misfit.within(&format!("path parameter `{}`", placed.slot.name)))?;
+    }
+    Ok(())
+}
+
+fn read_hole<'a>(
+    path: &Template,
+    placed: &PlacedHole,
+    found: &mut impl Iterator<Item = &'a str>,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let text = path_text(path, placed, found).map_err(BindError::here)?;
+    if let Some(value) = placed.slot.read_word(&text) {
+        return reading.bind(&placed.slot, Bound::Value(value));
+    }
+    safe_in_path(&text).map_err(BindError::here)?;
+    let bound = placed.slot.read_texts(&[&text], reading.depth);
+    reading.bind(&placed.slot, bound.map_err(BindError::here)?)
 }
 
 /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
@@ -148,37 +192,38 @@ fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
     }
 }
 
-/// The decoded text of a hole in a path.
+/// The decoded text of a hole in a path, whose segments come next.
+#[inline]
 fn path_text<'a>(
     template: &Template,
     placed: &PlacedHole,
-    segments: &Segments<'a>,
+    found: &mut impl Iterator<Item = &'a str>,
 ) -> Result<Cow<'a, str>, String> {
-    let spans_rest = template.segments[placed.start..placed.end].contains(&SegmentPattern::Rest);
-    let verb = template.verb.as_deref();
-    let has_verb = verb.is_some() && placed.end == template.segments.len();
-    let last = |segment: &'a str| match segment.rsplit_once(':') {
-        Some((head, _)) if has_verb => head,
-        Some(_) | None => segment,
+    let patterns = &template.segments[placed.start..placed.end];
+    let has_verb = template.verb.is_some() && placed.end == template.segments.len();
+    let last = |segment: &'a str| match has_verb.then(|| segment.rsplit_once(':')) {
+        Some(Some((head, _))) => head,
+        Some(None) | None => segment,
     };
-    let count = placed.end - placed.start;
-    let mut found = segments.iter().skip(placed.start);
-    let text = if count == 1 && !spans_rest {
+    if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
         let single = found.next().ok_or("the path ends before it")?;
-        percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())?
+        percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())
     } else {
-        let most = if spans_rest { usize::MAX } else { count };
+        let spans_rest = patterns.contains(&SegmentPattern::Rest);
+        let most = if spans_rest {
+            usize::MAX
+        } else {
+            patterns.len()
+        };
         let mut raw: Vec<&str> = found.take(most).collect();
-        if raw.len() < count && !spans_rest {
+        if raw.len() < patterns.len() && !spans_rest {
             return Err("the path ends before it".into());
         }
         if let Some(tail) = raw.last_mut() {
             *tail = last(tail);
         }
-        Cow::Owned(joined(&raw)?)
-    };
-    safe_in_path(&text)?;
-    Ok(text)
+        joined(&raw).map(Cow::Owned)
+    }
 }
 
 /// The decoded text of several segments.
@@ -200,8 +245,7 @@ fn joined(raw: &[&str]) -> Result<String, String> {
 /// Refuses what a program between here and the file system may read as something else.
 fn safe_in_path(text: &str) -> Result<(), String> {
     // Nothing in most values is one of these.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if text.bytes().all(is_plain) {
+    if is_word(text.as_bytes()) {
         return Ok(());
     }
     if text
@@ -227,15 +271,25 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 /// # Errors
 /// [`BindError`] names the hole whose value does not fit.
 pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> {
-    let mut target = String::with_capacity(64);
+    let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';
     for item in &route.rest_call.query {
-        for value in item.words.write(writing)? {
+        let mut name = |target: &mut String| {
             target.push(separator);
             separator = '&';
-            percent::encode(&item.key, Keep::Nothing, &mut target);
+            percent::encode(&item.key, Keep::Nothing, target);
             target.push('=');
+        };
+        if let Words::Hole(slot) = &item.words
+            && let Some(word) = slot.word(writing)
+        {
+            name(&mut target);
+            target.push_str(word);
+            continue;
+        }
+        for value in item.words.write(writing)? {
+            name(&mut target);
             percent::encode(&value, Keep::Nothing, &mut target);
         }
     }
@@ -247,21 +301,13 @@ fn write_path(
     writing: &Writing<'_>,
     target: &mut String,
 ) -> Result<(), BindError> {
+    let mut holes = path.holes.iter().peekable();
     let mut at = 0;
     while let Some(segment) = path.segments.get(at) {
         target.push('/');
-        if let Some(placed) = path.holes.iter().find(|placed| placed.start == at) {
-            let told = |what: String| BindError::new(&placed.slot.name, what);
-            let texts = placed.slot.texts(writing);
-            let text = texts.map_err(told)?.last().unwrap_or_default();
-            let checked = safe_in_path(&text).and_then(|()| spans(path, placed, &text));
-            checked.map_err(told)?;
-            let single = path.segments[placed.start..placed.end] == [SegmentPattern::One];
-            percent::encode(
-                &text,
-                if single { Keep::Nothing } else { Keep::Slashes },
-                target,
-            );
+        if let Some(placed) = holes.next_if(|placed| placed.start == at) {
+            write_hole(path, placed, writing, target)
+                .map_err(|what| BindError::new(&placed.slot.name, what))?;
             at = placed.end;
         } else {
             if let SegmentPattern::Literal(text) = segment {
@@ -277,6 +323,29 @@ fn write_path(
         target.push(':');
         target.push_str(verb);
     }
+    Ok(())
+}
+
+fn write_hole(
+    path: &Template,
+    placed: &PlacedHole,
+    writing: &Writing<'_>,
+    target: &mut String,
+) -> Result<(), String> {
+    let is_single = path.segments[placed.start..placed.end] == [SegmentPattern::One];
+    if is_single && let Some(word) = placed.slot.word(writing) {
+        target.push_str(word);
+        return Ok(());
+    }
+    let text = placed.slot.texts(writing)?.last().unwrap_or_default();
+    safe_in_path(&text)?;
+    spans(path, placed, &text)?;
+    let keep = if is_single {
+        Keep::Nothing
+    } else {
+        Keep::Slashes
+    };
+    percent::encode(&text, keep, target);
     Ok(())
 }
 
