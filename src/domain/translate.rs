@@ -286,6 +286,12 @@ pub fn read_rpc(
         let read = call.method.read(&[method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
     }
+    // What is read at once has no other members than those of the pattern.
+    if let Some(params) = params
+        && call.params.read_at_once(params, &mut reading).is_some()
+    {
+        return Ok(reading);
+    }
     let own = params.map(|params| without_protocol(&call.params, params));
     let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
     // Absent params are the empty object, whatever the pattern makes of it.

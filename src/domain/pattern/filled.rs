@@ -29,42 +29,35 @@ impl Filled {
         })
     }
 
-    /// How many bytes are copied, where every hole has a value.
-    #[inline]
-    fn room(&self, writing: &Writing<'_>) -> Option<usize> {
-        let mut room = self.length;
-        for (_, hole) in &self.holes {
-            let Bound::Value(value) = writing.hole(*hole) else {
-                return None;
-            };
-            room += PiecesWriter::copied(value.as_bytes().len());
-        }
-        Some(room)
-    }
-
     /// Writes the object, where every hole has a value.
     pub(super) fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Option<()> {
-        self.room(writing)?;
-        self.fill(writing, out);
-        Some(())
+        let has_value = |(_, hole): &(_, usize)| matches!(writing.hole(*hole), Bound::Value(_));
+        if self.holes.iter().all(has_value) {
+            self.fill(writing, out)
+        } else {
+            None
+        }
     }
 
     /// The object as a message of its own, where every hole has a value.
-    pub(super) fn pieces(&self, writing: &Writing<'_>) -> Option<Pieces> {
-        let mut out = PiecesWriter::with_capacity(self.room(writing)?);
-        self.fill(writing, &mut out);
+    pub(super) fn pieces(&self, writing: &Writing<'_>, usual: usize) -> Option<Pieces> {
+        let mut out = PiecesWriter::with_capacity(self.length + usual);
+        self.fill(writing, &mut out)?;
         Some(out.finish())
     }
 
+    /// Writes up to the first hole that has no value.
     #[inline]
-    fn fill(&self, writing: &Writing<'_>, out: &mut PiecesWriter) {
+    fn fill(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Option<()> {
         for (text, hole) in &self.holes {
+            let Bound::Value(value) = writing.hole(*hole) else {
+                return None;
+            };
             out.copy(text);
-            if let Bound::Value(value) = writing.hole(*hole) {
-                out.value(value);
-            }
+            out.value(value);
         }
         out.copy(&self.end);
+        Some(())
     }
 }
 

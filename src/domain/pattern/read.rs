@@ -18,6 +18,23 @@ impl Pattern {
         }
     }
 
+    /// Reads an object that has the members of this pattern and no others, each once and spelled without escapes.
+    /// What fits but is not read in this way has to be read as usual.
+    pub(in crate::domain) fn read_at_once(
+        &self,
+        value: &Json,
+        reading: &mut Reading,
+    ) -> Option<()> {
+        match self {
+            Pattern::Object(object) => object.read_walking(value, reading),
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => None,
+        }
+    }
+
     /// Reads a value that is given away.
     pub(super) fn take(&self, value: Json, reading: &mut Reading) -> Result<(), Misfit> {
         match self {

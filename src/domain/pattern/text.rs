@@ -151,18 +151,13 @@ impl Words {
         }
     }
 
-    /// Reads a text that is given once.
-    ///
-    /// # Errors
-    /// [`Misfit`] tells what the text should have been.
+    /// Reads a text, encoded or not, if all of it is a value that is a word.
     #[inline]
-    pub fn read_once(&self, text: &str, reading: &mut Reading) -> Result<(), Misfit> {
-        if let Words::Hole(slot) = self
-            && let Some(value) = slot.read_word(text)
-        {
-            return reading.bind(slot, Bound::Value(value));
+    pub(in crate::domain) fn read_word(&self, text: &str, reading: &mut Reading) -> Option<()> {
+        match self {
+            Words::Hole(slot) => slot.read_word(text, reading),
+            Words::Literal(_) | Words::Mixed(_) => None,
         }
-        self.read(&[text], reading)
     }
 
     /// The texts to write: none, one, or one for each element of a list.

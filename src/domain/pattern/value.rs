@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot, Texts};
 use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
-use crate::domain::percent::{self, Keep, Plus};
+use crate::domain::percent::{self, Keep, Plus, cut};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -256,7 +256,14 @@ impl Slot {
             (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => match text.len() {
                 0 if self.is_required() => Err("it must not be empty".into()),
                 0 => scalar.read_list(std::iter::empty()),
-                _ => scalar.read_list(text.split(',')),
+                _ => {
+                    let mut rest = Some(*text);
+                    scalar.read_list(std::iter::from_fn(|| {
+                        let (element, behind) = cut::<b','>(rest?);
+                        rest = behind;
+                        Some(element)
+                    }))
+                }
             },
             (shape, [text]) => {
                 let may_be_empty = || !self.is_required() && *shape == Shape::One(Scalar::String);

@@ -2,26 +2,26 @@
 //!
 //! Most values are. Laws: a word is read as the value that any text is read as, and written as its text.
 
-use super::{Bound, Codec, Scalar, Shape, Slot, Writing};
+use super::{Bound, Codec, Reading, Scalar, Shape, Slot, Writing};
 use crate::domain::json::{Json, Kind, is_integer, is_number, kind_of};
 use crate::domain::percent::is_word;
 
 impl Slot {
-    /// The value that a text stands for, where the text is a word and one will do.
+    /// Reads a text, encoded or not, if it is a word and stands for a value that can be bound.
     #[inline]
-    pub(in crate::domain) fn read_word(&self, text: &str) -> Option<Json> {
+    pub(in crate::domain) fn read_word(&self, text: &str, reading: &mut Reading) -> Option<()> {
+        let hole = self.binds()?;
         if self.codec != Codec::Plain || text.is_empty() || !is_word(text.as_bytes()) {
             return None;
         }
-        match &self.shape {
-            Shape::One(Scalar::String) => Some(Json::quoted(text)),
-            Shape::One(Scalar::Integer) if is_integer(text.as_bytes()) => Some(Json::copied(text)),
-            Shape::One(Scalar::Number) if is_number(text.as_bytes()) => Some(Json::copied(text)),
-            Shape::One(Scalar::Boolean) if matches!(text, "true" | "false") => {
-                Some(Json::copied(text))
-            }
-            _ => None,
-        }
+        let value = match &self.shape {
+            Shape::One(Scalar::String) => Json::quoted(text),
+            Shape::One(Scalar::Integer) if is_integer(text.as_bytes()) => Json::copied(text),
+            Shape::One(Scalar::Number) if is_number(text.as_bytes()) => Json::copied(text),
+            Shape::One(Scalar::Boolean) if matches!(text, "true" | "false") => Json::copied(text),
+            _ => return None,
+        };
+        reading.bind_value(hole, value)
     }
 
     /// The text of a value that is a word.

@@ -60,7 +60,7 @@ impl Pattern {
     pub fn pieces(&self, writing: &Writing<'_>, usual: usize) -> Result<Option<Pieces>, Misfit> {
         if let Pattern::Object(object) = self
             && let Some(filled) = &object.filled
-            && let Some(pieces) = filled.pieces(writing)
+            && let Some(pieces) = filled.pieces(writing, usual)
         {
             return Ok(Some(pieces));
         }

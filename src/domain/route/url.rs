@@ -2,21 +2,17 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{Bound, Reading, Words, Writing};
+use crate::domain::pattern::{Reading, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, cut into its pairs; values are decoded where they are read.
 #[derive(Debug, Default)]
 pub struct Query<'a> {
     pairs: Vec<(Cow<'a, str>, &'a str)>,
-    /// Whether something in it is encoded.
-    is_encoded: bool,
 }
 
 impl<'a> Query<'a> {
@@ -25,11 +21,10 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`BindError`] for a name that is malformed.
     pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
-        let mut rest = query.filter(|query| !query.is_empty());
-        let is_encoded = rest.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
         /// Few queries have more.
         const USUAL: usize = 8;
-        let mut pairs = Vec::with_capacity(if rest.is_some() { USUAL } else { 0 });
+        let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
+        let mut rest = query;
         while let Some(text) = rest {
             let (pair, behind) = cut::<b'&'>(text);
             rest = behind;
@@ -37,24 +32,13 @@ impl<'a> Query<'a> {
                 continue;
             }
             let (name, value) = cut::<b'='>(pair);
-            let name = if is_encoded {
-                percent::decode(name, Plus::Space)
-                    .map_err(|error| BindError::new("a name in the query", error))?
-            } else {
-                Cow::Borrowed(name)
-            };
-            pairs.push((name, value.unwrap_or_default()));
+            let name = percent::decode(name, Plus::Space);
+            pairs.push((
+                name.map_err(|error| BindError::new("a name in the query", error))?,
+                value.unwrap_or_default(),
+            ));
         }
-        Ok(Query { pairs, is_encoded })
-    }
-
-    #[inline]
-    fn decode(&self, name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
-        if !self.is_encoded {
-            return Ok(Cow::Borrowed(value));
-        }
-        let value = percent::decode(value, Plus::Space);
-        value.map_err(|error| BindError::new(in_query(name), error))
+        Ok(Query { pairs })
     }
 
     /// Whether a name occurs.
@@ -76,7 +60,7 @@ impl<'a> Query<'a> {
 
     fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
-        named.map(|(_, value)| self.decode(name, value)).collect()
+        named.map(|(_, value)| decode(name, value)).collect()
     }
 
     /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
@@ -85,8 +69,11 @@ impl<'a> Query<'a> {
         let (count, read) = match (named.next(), named.next()) {
             (None, _) => (0, item.words.read(&[], reading)),
             (Some((_, value)), None) => {
-                let value = self.decode(&item.key, value)?;
-                (1, item.words.read_once(&value, reading))
+                if item.words.read_word(value, reading).is_some() {
+                    return Ok(1);
+                }
+                let value = decode(&item.key, value)?;
+                (1, item.words.read(&[&value], reading))
             }
             (Some(_), Some(_)) => {
                 let found = self.values(&item.key)?;
@@ -104,6 +91,12 @@ impl<'a> Query<'a> {
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))
     }
+}
+
+/// The text of a value of the parameter with this name.
+fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
+    let value = percent::decode(value, Plus::Space);
+    value.map_err(|error| BindError::new(in_query(name), error))
 }
 
 fn in_query(name: &str) -> String {
@@ -140,6 +133,24 @@ pub fn read(
     Ok(())
 }
 
+/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
+    let call = &route.rest_call;
+    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
+    if call.foreign.iter().any(is_foreign) {
+        let what = format!("the route `{}` does not take it", route.name);
+        return Err(BindError::new(in_query(name), what));
+    }
+    let mut keys = call.query.iter().map(|item| &item.key);
+    match keys.find(|key| same_ignoring_case(key, name)) {
+        Some(key) => {
+            let what = format!("it differs from `{key}` only in letter case");
+            Err(BindError::new(in_query(name), what))
+        }
+        None => Ok(()),
+    }
+}
+
 fn read_path(
     path: &Template,
     segments: &Segments<'_>,
@@ -165,65 +176,53 @@ fn read_hole<'a>(
     found: &mut impl Iterator<Item = &'a str>,
     reading: &mut Reading,
 ) -> Result<(), BindError> {
-    let text = path_text(path, placed, found).map_err(BindError::here)?;
-    if let Some(value) = placed.slot.read_word(&text) {
-        return reading.bind(&placed.slot, Bound::Value(value));
-    }
+    let patterns = &path.segments[placed.start..placed.end];
+    let verb = path.verb.as_deref();
+    let verb = verb.filter(|_| placed.end == path.segments.len());
+    let text = if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
+        let ends = || BindError::here("the path ends before it");
+        let single = without(verb, found.next().ok_or_else(ends)?);
+        if placed.slot.read_word(single, reading).is_some() {
+            return Ok(());
+        }
+        percent::decode(single, Plus::Literal).map_err(BindError::here)?
+    } else {
+        Cow::Owned(spanning(patterns, verb, found).map_err(BindError::here)?)
+    };
     safe_in_path(&text).map_err(BindError::here)?;
     let bound = placed.slot.read_texts(&[&text], reading.depth);
     reading.bind(&placed.slot, bound.map_err(BindError::here)?)
 }
 
-/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
-fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
-    let call = &route.rest_call;
-    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
-    if call.foreign.iter().any(is_foreign) {
-        let what = format!("the route `{}` does not take it", route.name);
-        return Err(BindError::new(in_query(name), what));
-    }
-    let mut keys = call.query.iter().map(|item| &item.key);
-    match keys.find(|key| same_ignoring_case(key, name)) {
-        Some(key) => {
-            let what = format!("it differs from `{key}` only in letter case");
-            Err(BindError::new(in_query(name), what))
-        }
-        None => Ok(()),
+/// The last segment without the verb behind it.
+#[inline]
+fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
+    match verb.and_then(|_| segment.rsplit_once(':')) {
+        Some((head, _)) => head,
+        None => segment,
     }
 }
 
-/// The decoded text of a hole in a path, whose segments come next.
-#[inline]
-fn path_text<'a>(
-    template: &Template,
-    placed: &PlacedHole,
+/// The decoded text of a hole that spans several segments, which come next.
+fn spanning<'a>(
+    patterns: &[SegmentPattern],
+    verb: Option<&str>,
     found: &mut impl Iterator<Item = &'a str>,
-) -> Result<Cow<'a, str>, String> {
-    let patterns = &template.segments[placed.start..placed.end];
-    let has_verb = template.verb.is_some() && placed.end == template.segments.len();
-    let last = |segment: &'a str| match has_verb.then(|| segment.rsplit_once(':')) {
-        Some(Some((head, _))) => head,
-        Some(None) | None => segment,
-    };
-    if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
-        let single = found.next().ok_or("the path ends before it")?;
-        percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())
+) -> Result<String, String> {
+    let spans_rest = patterns.contains(&SegmentPattern::Rest);
+    let most = if spans_rest {
+        usize::MAX
     } else {
-        let spans_rest = patterns.contains(&SegmentPattern::Rest);
-        let most = if spans_rest {
-            usize::MAX
-        } else {
-            patterns.len()
-        };
-        let mut raw: Vec<&str> = found.take(most).collect();
-        if raw.len() < patterns.len() && !spans_rest {
-            return Err("the path ends before it".into());
-        }
-        if let Some(tail) = raw.last_mut() {
-            *tail = last(tail);
-        }
-        joined(&raw).map(Cow::Owned)
+        patterns.len()
+    };
+    let mut raw: Vec<&str> = found.take(most).collect();
+    if raw.len() < patterns.len() && !spans_rest {
+        return Err("the path ends before it".into());
     }
+    if let Some(tail) = raw.last_mut() {
+        *tail = without(verb, tail);
+    }
+    joined(&raw)
 }
 
 /// The decoded text of several segments.
