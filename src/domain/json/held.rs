@@ -1,4 +1,4 @@
-//! Where the bytes of a value are: a short one that was written anew is kept in place, and needs no memory of its own.
+//! Where the bytes of a value are: short ones are kept in place, which costs less than to share them.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ const SHORT: usize = 23;
 pub(super) enum Held {
     /// A part of a text that others may hold as well.
     Shared(Bytes),
-    /// Bytes of its own, and how many.
+    /// How many of these bytes it is.
     Short(u8, [u8; SHORT]),
 }
 
@@ -35,23 +35,25 @@ impl Held {
         Some(Held::Short(behind as u8 + 1, bytes))
     }
 
-    /// A part of this. What has a text to be a part of shares it: to copy even a short one would cost more.
+    /// A part of a text. Where it is short, the bytes behind it come along: as many are always moved in a few steps.
     #[inline]
-    pub(super) fn piece(&self, range: Range<usize>) -> Held {
-        match self {
-            Held::Shared(text) => Held::Shared(text.slice(range)),
-            Held::Short(_, bytes) => match Held::short(&bytes[range]) {
-                Some(short) => short,
-                None => self.clone(),
-            },
+    pub(super) fn part(text: &Bytes, range: Range<usize>) -> Held {
+        let length = range.len();
+        match text.get(range.start..).and_then(|from| from.first_chunk()) {
+            Some(bytes) if length <= SHORT => Held::Short(length as u8, *bytes),
+            _ => Held::Shared(text.slice(range)),
         }
     }
 
+    /// A part of this.
     #[inline]
-    pub(super) fn shared(&self) -> Option<&Bytes> {
+    pub(super) fn piece(&self, range: Range<usize>) -> Held {
         match self {
-            Held::Shared(text) => Some(text),
-            Held::Short(..) => None,
+            Held::Shared(text) => Held::part(text, range),
+            Held::Short(..) => match Held::short(&self.as_bytes()[range]) {
+                Some(short) => short,
+                None => self.clone(),
+            },
         }
     }
 

@@ -145,7 +145,7 @@ impl Json {
     /// A piece of `text` that a scan of `text` has found to be a value.
     #[inline]
     pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
-        Json(Held::Shared(text.slice(range)))
+        Json(Held::part(text, range))
     }
 
     /// The text.
@@ -153,12 +153,6 @@ impl Json {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
-    }
-
-    /// The text that this is, where others may share it.
-    #[inline]
-    pub(in crate::domain) fn shared(&self) -> Option<&Bytes> {
-        self.0.shared()
     }
 
     /// The text, shared unless it is short.

@@ -60,17 +60,21 @@ impl<'a> Walk<'a> {
         Walk::of(self.text, self.at)
     }
 
-    /// Goes to the value of the next member if that begins with these bytes: a name and its colon, as JSON spells them.
+    /// Goes to the value of the next member if that is this one: a comma, a name and a colon, as JSON spells them.
     #[inline(always)]
     pub(in crate::domain) fn takes(&mut self, key: &[u8]) -> bool {
-        let Some(open) = next_item(self.text, self.at) else {
-            return false;
+        let near = self.text.get(self.at..).unwrap_or_default();
+        let behind = if near.first() == Some(&b',') && near.starts_with(key) {
+            self.at + key.len()
+        } else {
+            let name = key.get(1..).unwrap_or_default();
+            match next_item(self.text, self.at) {
+                Some(open) if self.text[open..].starts_with(name) => open + name.len(),
+                Some(_) | None => return false,
+            }
         };
-        let takes = self.text[open..].starts_with(key);
-        if takes {
-            self.at = skip_white(self.text, open + key.len());
-        }
-        takes
+        self.at = skip_white(self.text, behind);
+        true
     }
 
     /// Goes to the value of the next member, and tells the inside of its name.

@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
-
 use super::{Codec, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot};
 use crate::domain::json::{Json, Kind, Spelling, Walk, is_integer, kind_of, same_ignoring_case};
 
@@ -139,9 +137,8 @@ impl Seen {
 impl ObjectPattern {
     /// Reads an object in one walk; nothing where that has to be done with more care.
     pub(super) fn read_walking(&self, object: &Json, reading: &mut Reading) -> Option<()> {
-        let text = object.shared()?;
         let dropped = reading.dropped;
-        let read = self.walk(text, &mut Walk::of(text, 0)?, reading);
+        let read = self.walk(object, &mut Walk::of(object.as_bytes(), 0)?, reading);
         if read.is_none() {
             reading.dropped = dropped;
         }
@@ -152,8 +149,8 @@ impl ObjectPattern {
         matches!(self.access, Access::Walked(_)) && self.rest.is_none()
     }
 
-    /// Reads the members of an object that is a part of a text.
-    fn walk(&self, text: &Bytes, walk: &mut Walk<'_>, reading: &mut Reading) -> Option<()> {
+    /// Reads the members of an object that is a part of the whole.
+    fn walk(&self, whole: &Json, walk: &mut Walk<'_>, reading: &mut Reading) -> Option<()> {
         let Access::Walked(glances) = &self.access else {
             return None;
         };
@@ -164,19 +161,19 @@ impl ObjectPattern {
             next = place + 1;
             if let Some(Glance::Value(hole, sort)) = glances.get(place) {
                 let (value, spelling) = walk.spelled_value();
-                if sort.has(text.get(value.clone())?, spelling) {
-                    reading.bind_value(*hole, Json::scanned(text, value))?;
+                if sort.has(whole.as_bytes().get(value.clone())?, spelling) {
+                    reading.bind_value(*hole, whole.piece(value))?;
                 } else {
-                    self.members[place].1.look(text, value, reading)?;
+                    self.members[place].1.look(whole, value, reading)?;
                 }
             } else if let Pattern::Object(object) = &self.members[place].1
                 && object.is_walkable()
             {
                 let mut inside = walk.inside()?;
-                object.walk(text, &mut inside, reading)?;
+                object.walk(whole, &mut inside, reading)?;
                 walk.leave(&inside);
             } else {
-                self.members[place].1.look(text, walk.value(), reading)?;
+                self.members[place].1.look(whole, walk.value(), reading)?;
             }
         }
         if seen.count() < self.members.len() {
@@ -193,7 +190,7 @@ impl ObjectPattern {
     #[inline(always)]
     fn next_known(&self, mostly: usize, walk: &mut Walk<'_>) -> Option<Option<usize>> {
         let key = self.keys.get(mostly);
-        if key.is_some_and(|key| walk.takes(&key[1..])) {
+        if key.is_some_and(|key| walk.takes(key)) {
             return Some(Some(mostly));
         }
         match walk.name() {
@@ -210,9 +207,10 @@ impl ObjectPattern {
 }
 
 impl Pattern {
-    /// Reads a part of a text that is no value at a glance.
+    /// Reads a part of the whole that is no value at a glance.
     #[inline(never)]
-    fn look(&self, text: &Bytes, value: Range<usize>, reading: &mut Reading) -> Option<()> {
+    fn look(&self, whole: &Json, value: Range<usize>, reading: &mut Reading) -> Option<()> {
+        let text = whole.as_bytes();
         match self {
             Pattern::Literal(literal) if literal.as_bytes() == text.get(value.clone())? => Some(()),
             Pattern::Literal(_)
@@ -220,7 +218,7 @@ impl Pattern {
             | Pattern::Object(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => self.take(Json::scanned(text, value), reading).ok(),
+            | Pattern::Each(_) => self.take(whole.piece(value), reading).ok(),
         }
     }
 }

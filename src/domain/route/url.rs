@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
@@ -24,6 +26,7 @@ impl<'a> Query<'a> {
         /// Few queries have more.
         const USUAL: usize = 8;
         let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
+        let is_encoded = query.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
         let mut rest = query;
         while let Some(text) = rest {
             let (pair, behind) = cut::<b'&'>(text);
@@ -32,11 +35,13 @@ impl<'a> Query<'a> {
                 continue;
             }
             let (name, value) = cut::<b'='>(pair);
-            let name = percent::decode(name, Plus::Space);
-            pairs.push((
-                name.map_err(|error| BindError::new("a name in the query", error))?,
-                value.unwrap_or_default(),
-            ));
+            let name = if is_encoded {
+                percent::decode(name, Plus::Space)
+                    .map_err(|error| BindError::new("a name in the query", error))?
+            } else {
+                Cow::Borrowed(name)
+            };
+            pairs.push((name, value.unwrap_or_default()));
         }
         Ok(Query { pairs })
     }
