@@ -163,9 +163,8 @@ impl PiecesWriter {
     /// Carries a value that its owner keeps.
     #[inline(always)]
     pub fn value(&mut self, value: &Json) {
-        let text = value.as_bytes();
-        if text.len() < COPY_BELOW {
-            self.copy(text);
+        if value.as_bytes().len() < COPY_BELOW {
+            value.copy_to(&mut self.open);
         } else {
             self.carry(value.clone().into_bytes());
         }

@@ -3,6 +3,8 @@
 //! Laws: what no hole names stays the bytes it was and where it was; a call that is translated there and
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
@@ -36,9 +38,9 @@ pub struct RestHead<'a> {
 
 /// A REST call as an RPC call.
 #[derive(Debug)]
-pub struct ToRpc {
-    /// The method.
-    pub method: String,
+pub struct ToRpc<'r> {
+    /// The method; the route's own where it is one text.
+    pub method: Cow<'r, str>,
     /// The params.
     pub params: Pieces,
     /// What the holes are, for the answer.
@@ -188,7 +190,7 @@ pub fn rest_to_rpc(
     mut reading: Reading,
     body: Option<Json>,
     terms: Terms,
-) -> Result<ToRpc, BindError> {
+) -> Result<ToRpc<'_>, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
@@ -197,10 +199,10 @@ pub fn rest_to_rpc(
     let params = params.map_err(|misfit| misfit.within("body"))?;
     let params = params.unwrap_or_default();
     let method = match &call.method {
-        Words::Literal(method) => method.clone(),
+        Words::Literal(method) => Cow::Borrowed(method.as_str()),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
             let texts = method.write(&writing)?.last();
-            texts.unwrap_or_default().into_owned()
+            Cow::Owned(texts.unwrap_or_default().into_owned())
         }
     };
     if let Some(schema) = &route.schema.params {

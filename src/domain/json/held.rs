@@ -65,6 +65,19 @@ impl Held {
         }
     }
 
+    /// Copies it to the end of a text; as many bytes are always moved for a short one, in a few steps.
+    #[inline(always)]
+    pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Held::Shared(text) => out.extend_from_slice(text),
+            Held::Short(length, bytes) => {
+                let end = out.len() + usize::from(*length);
+                out.extend_from_slice(bytes);
+                out.truncate(end);
+            }
+        }
+    }
+
     pub(super) fn into_bytes(self) -> Bytes {
         match self {
             Held::Shared(text) => text,

@@ -155,6 +155,12 @@ impl Json {
         self.0.as_bytes()
     }
 
+    /// Copies the text to the end of another one.
+    #[inline(always)]
+    pub(in crate::domain) fn copy_to(&self, out: &mut Vec<u8>) {
+        self.0.copy_to(out);
+    }
+
     /// The text, shared unless it is short.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {

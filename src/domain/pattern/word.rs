@@ -4,14 +4,20 @@
 
 use super::{Bound, Codec, Reading, Scalar, Shape, Slot, Writing};
 use crate::domain::json::{Json, Kind, is_integer, is_number, kind_of};
-use crate::domain::percent::is_word;
+use crate::domain::percent::{cut, is_word};
 
 impl Slot {
     /// Reads a text, encoded or not, if it is a word and stands for a value that can be bound.
     #[inline]
     pub(in crate::domain) fn read_word(&self, text: &str, reading: &mut Reading) -> Option<()> {
         let hole = self.binds()?;
-        if self.codec != Codec::Plain || text.is_empty() || !is_word(text.as_bytes()) {
+        if self.codec != Codec::Plain {
+            return None;
+        }
+        if let Shape::Separated(Scalar::String) = self.shape {
+            return reading.bind_value(hole, listed(text)?);
+        }
+        if text.is_empty() || !is_word(text.as_bytes()) {
             return None;
         }
         let value = match &self.shape {
@@ -41,4 +47,22 @@ impl Slot {
         let is_word = !inner.is_empty() && is_word(inner);
         std::str::from_utf8(inner).ok().filter(|_| is_word)
     }
+}
+
+/// The array of words that a text lists, with commas between them.
+fn listed(text: &str) -> Option<Json> {
+    let mut out = Vec::with_capacity(2 * text.len() + 4);
+    out.push(b'[');
+    let mut rest = Some(text);
+    while let Some(list) = rest {
+        let (word, behind) = cut::<b','>(list);
+        if word.is_empty() || !is_word(word.as_bytes()) {
+            return None;
+        }
+        out.push(b'"');
+        out.extend_from_slice(word.as_bytes());
+        out.extend_from_slice(if behind.is_some() { b"\"," } else { b"\"]" });
+        rest = behind;
+    }
+    Some(Json::written(out))
 }

@@ -71,23 +71,21 @@ impl<'a> Query<'a> {
     /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
     fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<usize, BindError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
-        let (count, read) = match (named.next(), named.next()) {
-            (None, _) => (0, item.words.read(&[], reading)),
-            (Some((_, value)), None) => {
-                if item.words.read_word(value, reading).is_some() {
-                    return Ok(1);
-                }
-                let value = decode(&item.key, value)?;
-                (1, item.words.read(&[&value], reading))
-            }
-            (Some(_), Some(_)) => {
-                let found = self.values(&item.key)?;
-                let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-                (found.len(), item.words.read(&found, reading))
-            }
+        let found = match (named.next(), named.next()) {
+            (None, _) => Vec::new(),
+            (Some((_, value)), None) => return read_once(item, value, reading).map(|()| 1),
+            (Some(_), Some(_)) => self.values(&item.key)?,
         };
+        let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
+        let read = item.words.read(&found, reading);
         read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
-        Ok(count)
+        Ok(found.len())
+    }
+
+    /// Whether each parameter is there once, in the order of a pattern, and no other one is.
+    fn is_as_declared(&self, items: &[QueryItem]) -> bool {
+        let mut both = self.pairs.iter().zip(items);
+        self.pairs.len() == items.len() && both.all(|((name, _), item)| *name == item.key)
     }
 
     /// The names of the pairs that bear none of those that a route knows.
@@ -96,6 +94,16 @@ impl<'a> Query<'a> {
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))
     }
+}
+
+/// Reads the value of a parameter that is there once.
+fn read_once(item: &QueryItem, value: &str, reading: &mut Reading) -> Result<(), BindError> {
+    if item.words.read_word(value, reading).is_some() {
+        return Ok(());
+    }
+    let value = decode(&item.key, value)?;
+    let read = item.words.read(&[&value], reading);
+    read.map_err(|misfit| misfit.within(&in_query(&item.key)))
 }
 
 /// The text of a value of the parameter with this name.
@@ -120,6 +128,12 @@ pub fn read(
 ) -> Result<(), BindError> {
     let call = &route.rest_call;
     read_path(&call.path, segments, reading)?;
+    if query.is_as_declared(&call.query) {
+        for (item, (_, value)) in call.query.iter().zip(&query.pairs) {
+            read_once(item, value, reading)?;
+        }
+        return Ok(());
+    }
     let mut known = 0;
     for item in &call.query {
         known += query.read(item, reading)?;
