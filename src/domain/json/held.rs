@@ -36,7 +36,7 @@ impl Held {
     }
 
     /// A part of a text. Where it is short, the bytes behind it come along: as many are always moved in a few steps.
-    #[inline]
+    #[inline(always)]
     pub(super) fn part(text: &Bytes, range: Range<usize>) -> Held {
         let length = range.len();
         match text.get(range.start..).and_then(|from| from.first_chunk()) {
@@ -46,7 +46,7 @@ impl Held {
     }
 
     /// A part of this.
-    #[inline]
+    #[inline(always)]
     pub(super) fn piece(&self, range: Range<usize>) -> Held {
         match self {
             Held::Shared(text) => Held::part(text, range),
@@ -83,6 +83,29 @@ impl Held {
             Held::Shared(text) => text,
             Held::Short(..) => Bytes::copy_from_slice(self.as_bytes()),
         }
+    }
+}
+
+/// A short text that is being written.
+#[derive(Default)]
+pub(in crate::domain) struct Short {
+    length: usize,
+    bytes: [u8; SHORT],
+}
+
+impl Short {
+    /// Writes some bytes, if there is room for them.
+    #[inline(always)]
+    pub(in crate::domain) fn push<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) -> Option<()> {
+        let behind = self.bytes.get_mut(self.length..)?;
+        *behind.first_chunk_mut()? = bytes;
+        self.length += COUNT;
+        Some(())
+    }
+
+    #[inline(always)]
+    pub(super) fn finish(self) -> Held {
+        Held::Short(self.length as u8, self.bytes)
     }
 }
 

@@ -24,6 +24,7 @@ use bytes::Bytes;
 
 use crate::domain::pieces::Pieces;
 use held::Held;
+pub(in crate::domain) use held::Short;
 
 pub(in crate::domain) use blocks::all_plain;
 pub use fault::{Fault, FaultKind};
@@ -129,6 +130,14 @@ impl Json {
         }
     }
 
+    /// A short value that the domain itself has written.
+    #[inline(always)]
+    pub(in crate::domain) fn short(text: Short) -> Json {
+        let json = Json(text.finish());
+        debug_assert!(scan_value(json.as_bytes(), u16::MAX).is_ok());
+        json
+    }
+
     /// A message that the domain has written.
     #[must_use]
     pub fn sent(pieces: Pieces) -> Json {
@@ -137,7 +146,7 @@ impl Json {
 
     /// A piece of this value that a scan has found to be a value itself.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn piece(&self, range: Range<usize>) -> Json {
         Json(self.0.piece(range))
     }

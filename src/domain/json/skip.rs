@@ -249,7 +249,7 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
 /// The end of the object or array that starts at `at`.
 fn skip_nested(text: &[u8], mut at: usize) -> usize {
     /// Many values are this small; a larger one is worth the setting up of blocks.
-    const NEAR: usize = 24;
+    const NEAR: usize = 16;
     let near = at.saturating_add(NEAR);
     let mut depth = 0_usize;
     while at < near

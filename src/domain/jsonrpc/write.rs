@@ -24,10 +24,12 @@ fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>)
     let around = br#"{"jsonrpc":"2.0","id":,"method":"","params":}"#.len();
     let digits = id.map_or(0, |id| id.checked_ilog10().unwrap_or_default() as usize + 1);
     let mut writer = PiecesWriter::with_capacity(around + digits + method.len() + params.copied());
-    writer.copy(b"{\"jsonrpc\":\"2.0\"");
-    if let Some(id) = id {
-        writer.copy(b",\"id\":");
-        writer.number(id);
+    match id {
+        Some(id) => {
+            writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
+            writer.number(id);
+        }
+        None => writer.copy(b"{\"jsonrpc\":\"2.0\""),
     }
     for (member, value) in members {
         writer.copy(b",");

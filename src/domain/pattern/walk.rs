@@ -154,6 +154,7 @@ impl ObjectPattern {
         let Access::Walked(glances) = &self.access else {
             return None;
         };
+        let text = whole.as_bytes();
         let mut seen = Seen::default();
         let mut next = 0;
         while let Some(place) = self.next_known(next, walk)? {
@@ -161,7 +162,7 @@ impl ObjectPattern {
             next = place + 1;
             if let Some(Glance::Value(hole, sort)) = glances.get(place) {
                 let (value, spelling) = walk.spelled_value();
-                if sort.has(whole.as_bytes().get(value.clone())?, spelling) {
+                if sort.has(text.get(value.clone())?, spelling) {
                     reading.bind_value(*hole, whole.piece(value))?;
                 } else {
                     self.members[place].1.look(whole, value, reading)?;

@@ -3,8 +3,8 @@
 //! Most values are. Laws: a word is read as the value that any text is read as, and written as its text.
 
 use super::{Bound, Codec, Reading, Scalar, Shape, Slot, Writing};
-use crate::domain::json::{Json, Kind, is_integer, is_number, kind_of};
-use crate::domain::percent::{cut, is_word};
+use crate::domain::json::{Json, Kind, Short, is_integer, is_number, kind_of};
+use crate::domain::percent::is_word;
 
 impl Slot {
     /// Reads a text, encoded or not, if it is a word and stands for a value that can be bound.
@@ -49,20 +49,19 @@ impl Slot {
     }
 }
 
-/// The array of words that a text lists, with commas between them.
+/// The array of words that a text lists, with commas between them, where it is short.
 fn listed(text: &str) -> Option<Json> {
-    let mut out = Vec::with_capacity(2 * text.len() + 4);
-    out.push(b'[');
-    let mut rest = Some(text);
-    while let Some(list) = rest {
-        let (word, behind) = cut::<b','>(list);
-        if word.is_empty() || !is_word(word.as_bytes()) {
-            return None;
+    let mut list = Short::default();
+    list.push(*b"[\"")?;
+    let mut before = b',';
+    for byte in text.bytes() {
+        match byte {
+            b',' if before != b',' => list.push(*b"\",\"")?,
+            _ if is_word(&[byte]) => list.push([byte])?,
+            _ => return None,
         }
-        out.push(b'"');
-        out.extend_from_slice(word.as_bytes());
-        out.extend_from_slice(if behind.is_some() { b"\"," } else { b"\"]" });
-        rest = behind;
+        before = byte;
     }
-    Some(Json::written(out))
+    list.push(*b"\"]")?;
+    (before != b',').then(|| Json::short(list))
 }

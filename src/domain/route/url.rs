@@ -97,6 +97,7 @@ impl<'a> Query<'a> {
 }
 
 /// Reads the value of a parameter that is there once.
+#[inline]
 fn read_once(item: &QueryItem, value: &str, reading: &mut Reading) -> Result<(), BindError> {
     if item.words.read_word(value, reading).is_some() {
         return Ok(());
