@@ -25,7 +25,13 @@ impl Slot {
             Shape::One(Scalar::Integer) if is_integer(text.as_bytes()) => Json::copied(text),
             Shape::One(Scalar::Number) if is_number(text.as_bytes()) => Json::copied(text),
             Shape::One(Scalar::Boolean) if matches!(text, "true" | "false") => Json::copied(text),
-            _ => return None,
+            Shape::Any
+            | Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null => return None,
         };
         reading.bind_value(hole, value)
     }
