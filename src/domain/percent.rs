@@ -61,13 +61,33 @@ pub fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, PercentError> {
         .map_err(|_| PercentError::NotUtf8)
 }
 
-/// What comes before an ASCII character, and what comes behind its first occurrence.
+/// What comes before the first of an ASCII character, and what comes behind it.
 #[inline]
-pub(in crate::domain) fn cut(text: &str, at: u8) -> (&str, Option<&str>) {
-    match text.bytes().position(|byte| byte == at) {
-        Some(place) => (&text[..place], Some(&text[place + 1..])),
-        None => (text, None),
+pub(in crate::domain) fn cut<const AT: u8>(text: &str) -> (&str, Option<&str>) {
+    let end = first::<AT>(text.as_bytes()).unwrap_or(text.len());
+    (&text[..end], text.get(end + 1..))
+}
+
+/// Where the first of a byte is.
+#[inline]
+fn first<const BYTE: u8>(text: &[u8]) -> Option<usize> {
+    let (words, last) = text.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let found = lanes::<BYTE>(*word);
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
     }
+    let place = last.iter().position(|byte| *byte == BYTE)?;
+    Some(words.len() * 8 + place)
+}
+
+/// The highest bit of each of eight bytes that is this one; the first byte is the lowest.
+pub(in crate::domain) const fn lanes<const BYTE: u8>(bytes: [u8; 8]) -> u64 {
+    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
+    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([BYTE; 8]);
+    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
+    !(((other & LOW) + LOW) | other | LOW)
 }
 
 /// The byte that the two digits at `at` spell.
@@ -91,6 +111,20 @@ static UNRESERVED: [bool; 256] = {
     }
     table
 };
+
+/// Which of them stand as they are in every part of a URL: dots may be a dot segment.
+static WORD: [bool; 256] = {
+    let mut table = UNRESERVED;
+    table[b'.' as usize] = false;
+    table[b'~' as usize] = false;
+    table
+};
+
+/// Whether a text has only letters, digits, `-` and `_`, which stand as they are in every part of a URL.
+#[inline]
+pub(in crate::domain) fn is_word(text: &[u8]) -> bool {
+    text.iter().all(|byte| WORD[usize::from(*byte)])
+}
 
 /// Which characters stay unescaped beside the unreserved ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::json::encode;
+use super::json::{Json, encode};
 
 /// Below this a carried piece is copied: one write of one buffer is cheaper than a list of them.
 const COPY_BELOW: usize = 1024;
@@ -64,6 +64,13 @@ impl Pieces {
         }
     }
 
+    /// How many of the bytes are copied where this is carried.
+    #[must_use]
+    pub fn copied(&self) -> usize {
+        let lengths = self.chunks().iter().map(Bytes::len);
+        lengths.map(PiecesWriter::copied).sum()
+    }
+
     /// Everything as one piece; copies only where there are several.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
@@ -102,6 +109,13 @@ impl PiecesWriter {
             done: Vec::new(),
             open: Vec::with_capacity(small),
         }
+    }
+
+    /// How many bytes of a carried piece are copied.
+    #[inline]
+    #[must_use]
+    pub const fn copied(length: usize) -> usize {
+        if length < COPY_BELOW { length } else { 0 }
     }
 
     /// Copies a small text.
@@ -146,13 +160,22 @@ impl PiecesWriter {
         self.open.truncate(mark.0);
     }
 
-    /// Carries a part of a text that its owner keeps.
-    #[inline]
-    pub fn share(&mut self, text: &Bytes, part: Range<usize>) {
-        if part.len() < COPY_BELOW {
-            self.copy(&text[part]);
+    /// Carries a value that its owner keeps.
+    #[inline(always)]
+    pub fn value(&mut self, value: &Json) {
+        if value.as_bytes().len() < COPY_BELOW {
+            value.copy_to(&mut self.open);
         } else {
-            self.carry(text.slice(part));
+            self.carry(value.clone().into_bytes());
+        }
+    }
+
+    /// Carries a part of a value that its owner keeps.
+    pub fn part(&mut self, value: &Json, part: Range<usize>) {
+        if part.len() < COPY_BELOW {
+            self.copy(&value.as_bytes()[part]);
+        } else {
+            self.carry(value.piece(part).into_bytes());
         }
     }
 

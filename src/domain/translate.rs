@@ -3,12 +3,14 @@
 //! Laws: what no hole names stays the bytes it was and where it was; a call that is translated there and
 //! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::json::{Json, Kind, same_ignoring_case};
-use super::pattern::{Bindings, Now, Pattern, Presence, Reading, Scope, Words, Writing};
-use super::pieces::{Pieces, PiecesWriter};
+use super::pattern::{Bindings, Now, Pattern, Reading, Scope, Words, Writing};
+use super::pieces::Pieces;
 use super::route::{
     BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
 };
@@ -36,9 +38,9 @@ pub struct RestHead<'a> {
 
 /// A REST call as an RPC call.
 #[derive(Debug)]
-pub struct ToRpc {
-    /// The method.
-    pub method: String,
+pub struct ToRpc<'r> {
+    /// The method; the route's own where it is one text.
+    pub method: Cow<'r, str>,
     /// The params.
     pub params: Pieces,
     /// What the holes are, for the answer.
@@ -188,22 +190,21 @@ pub fn rest_to_rpc(
     mut reading: Reading,
     body: Option<Json>,
     terms: Terms,
-) -> Result<ToRpc, BindError> {
+) -> Result<ToRpc<'_>, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let mut params = PiecesWriter::with_capacity(room(body.as_ref()));
-    let written = call.params.write(&writing, &mut params);
-    written.map_err(|misfit| misfit.within("body"))?;
+    let params = call.params.pieces(&writing, room(body.as_ref()));
+    let params = params.map_err(|misfit| misfit.within("body"))?;
+    let params = params.unwrap_or_default();
     let method = match &call.method {
-        Words::Literal(method) => method.clone(),
+        Words::Literal(method) => Cow::Borrowed(method.as_str()),
         method @ (Words::Hole(_) | Words::Mixed(_)) => {
             let texts = method.write(&writing)?.last();
-            texts.unwrap_or_default().into_owned()
+            Cow::Owned(texts.unwrap_or_default().into_owned())
         }
     };
-    let params = params.finish();
     if let Some(schema) = &route.schema.params {
         let whole = Json::written(params.clone().into_bytes());
         fits_schema(schema, &whole, "params")?;
@@ -287,6 +288,12 @@ pub fn read_rpc(
         let read = call.method.read(&[method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
     }
+    // What is read at once has no other members than those of the pattern.
+    if let Some(params) = params
+        && call.params.read_at_once(params, &mut reading).is_some()
+    {
+        return Ok(reading);
+    }
     let own = params.map(|params| without_protocol(&call.params, params));
     let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
     // Absent params are the empty object, whatever the pattern makes of it.
@@ -360,10 +367,7 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => {
-            let out = PiecesWriter::with_capacity(room(call.1));
-            write_body(pattern, &writing, out).map_err(in_params)?
-        }
+        Some(pattern) => write_body(pattern, &writing, room(call.1)).map_err(in_params)?,
         None => None,
     };
     Ok(ToRest {
@@ -379,10 +383,11 @@ pub fn rpc_to_rest(
 pub(in crate::domain) fn write_body(
     pattern: &Pattern,
     writing: &Writing<'_>,
-    mut body: PiecesWriter,
+    usual: usize,
 ) -> Result<Option<Pieces>, BindError> {
-    let written = pattern.write(writing, &mut body)?;
-    let body = body.finish();
+    let Some(body) = pattern.pieces(writing, usual)? else {
+        return Ok(None);
+    };
     let is_empty = |chunk: &bytes::Bytes| {
         chunk.first() == Some(&b'{')
             && chunk.last() == Some(&b'}')
@@ -394,10 +399,7 @@ pub(in crate::domain) fn write_body(
     let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
         || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
-    Ok(match written {
-        Presence::Present if !says_nothing => Some(body),
-        Presence::Present | Presence::Absent => None,
-    })
+    Ok((!says_nothing).then_some(body))
 }
 
 #[cfg(test)]

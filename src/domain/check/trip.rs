@@ -159,7 +159,7 @@ impl Subject<'_> {
             .map_err(|misfit| misfit.to_string())?;
         Ok(Leg {
             message: Message::RpcCall {
-                method: call.method,
+                method: call.method.into_owned(),
                 params: Some(json(call.params)),
             },
             by: Some(by),

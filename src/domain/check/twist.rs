@@ -83,7 +83,7 @@ impl Twist<'_> {
             rest = None;
             members.push((STRANGER.to_owned(), Pattern::Literal(value.clone())));
         }
-        let mut changed = ObjectPattern::new(members, rest);
+        let mut changed = ObjectPattern::understood(members, rest);
         changed.foreign.clone_from(&object.foreign);
         Pattern::Object(changed)
     }

@@ -114,7 +114,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
 fn sent(
     case: &Case<'_>,
     route: &Route,
-    (upstream, call): (&UpstreamPlan, ToRpc),
+    (upstream, call): (&UpstreamPlan, ToRpc<'_>),
     secrets: &Secrets,
 ) -> Sent {
     let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);

@@ -8,6 +8,7 @@
 mod blocks;
 mod compact;
 mod fault;
+mod held;
 mod open;
 mod same;
 mod scan;
@@ -22,6 +23,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::domain::pieces::Pieces;
+use held::Held;
+pub(in crate::domain) use held::Short;
 
 pub(in crate::domain) use blocks::all_plain;
 pub use fault::{Fault, FaultKind};
@@ -66,8 +69,8 @@ impl Kind {
 }
 
 /// One valid JSON value as the text it came in, without white space around it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Json(Bytes);
+#[derive(Clone)]
+pub struct Json(Held);
 
 impl Json {
     /// Checks the whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
@@ -76,28 +79,63 @@ impl Json {
     /// [`Fault`] names the byte and what was expected there.
     pub fn parse(text: Bytes, depth: u16) -> Result<Json, Fault> {
         let range = scan_value(&text, depth)?;
-        Ok(Json(text.slice(range)))
+        if range.len() == text.len() {
+            return Ok(Json(Held::Shared(text)));
+        }
+        Ok(Json::scanned(&text, range))
     }
 
     /// A literal that the source spells out, such as `{}`.
     #[must_use]
     pub const fn literal(text: &'static str) -> Json {
-        Json(Bytes::from_static(text.as_bytes()))
+        Json(Held::Shared(Bytes::from_static(text.as_bytes())))
     }
 
     /// The JSON string that spells `text`.
     #[must_use]
     pub fn string(text: &str) -> Json {
+        if all_plain(text.as_bytes()) {
+            return Json::quoted(text);
+        }
         let mut out = Vec::with_capacity(text.len() + 2);
         encode(text, &mut out);
-        Json(out.into())
+        Json::written(out)
+    }
+
+    /// The JSON string that spells a text which needs no escapes.
+    #[inline]
+    pub(in crate::domain) fn quoted(text: &str) -> Json {
+        match Held::quoted(text.as_bytes()) {
+            Some(short) => Json(short),
+            None => Json::written(["\"", text, "\""].concat()),
+        }
+    }
+
+    /// A number or a word of JSON.
+    #[inline]
+    pub(in crate::domain) fn copied(text: &str) -> Json {
+        match Held::short(text.as_bytes()) {
+            Some(short) => Json(short),
+            None => Json::written(text.to_owned()),
+        }
     }
 
     /// A value that the domain itself has written, of literals and of values that were valid.
-    pub(in crate::domain) fn written(text: impl Into<Bytes>) -> Json {
-        let text = text.into();
-        debug_assert_eq!(scan_value(&text, u16::MAX), Ok(0..text.len()), "{text:?}");
-        Json(text)
+    pub(in crate::domain) fn written(text: impl AsRef<[u8]> + Into<Bytes>) -> Json {
+        let whole = || 0..text.as_ref().len();
+        debug_assert_eq!(scan_value(text.as_ref(), u16::MAX), Ok(whole()));
+        match Held::short(text.as_ref()) {
+            Some(short) => Json(short),
+            None => Json(Held::Shared(text.into())),
+        }
+    }
+
+    /// A short value that the domain itself has written.
+    #[inline(always)]
+    pub(in crate::domain) fn short(text: Short) -> Json {
+        let json = Json(text.finish());
+        debug_assert!(scan_value(json.as_bytes(), u16::MAX).is_ok());
+        json
     }
 
     /// A message that the domain has written.
@@ -108,37 +146,40 @@ impl Json {
 
     /// A piece of this value that a scan has found to be a value itself.
     #[must_use]
+    #[inline(always)]
     pub fn piece(&self, range: Range<usize>) -> Json {
-        Json(self.0.slice(range))
+        Json(self.0.piece(range))
     }
 
     /// A piece of `text` that a scan of `text` has found to be a value.
+    #[inline]
     pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
-        Json(text.slice(range))
+        Json(Held::part(text, range))
     }
 
     /// The text.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_bytes()
     }
 
-    /// The text, to be shared.
-    #[must_use]
-    pub fn shared(&self) -> &Bytes {
-        &self.0
+    /// Copies the text to the end of another one.
+    #[inline(always)]
+    pub(in crate::domain) fn copy_to(&self, out: &mut Vec<u8>) {
+        self.0.copy_to(out);
     }
 
-    /// The text, shared.
+    /// The text, shared unless it is short.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
-        self.0
+        self.0.into_bytes()
     }
 
     /// What kind of value it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        kind_of(&self.0)
+        kind_of(self.as_bytes())
     }
 
     /// The text of a string value, decoded; `None` for other kinds.
@@ -146,14 +187,21 @@ impl Json {
     /// # Errors
     /// [`LoneSurrogate`] where the string is no Unicode text.
     pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
-        let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        Some(decode(inner).map(std::borrow::Cow::into_owned))
+        text_of(self.as_bytes())
     }
 }
 
+impl PartialEq for Json {
+    fn eq(&self, other: &Json) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Json {}
+
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Json({})", String::from_utf8_lossy(&self.0))
+        write!(f, "Json({})", String::from_utf8_lossy(self.as_bytes()))
     }
 }
 
@@ -168,6 +216,12 @@ pub fn kind_of(text: &[u8]) -> Kind {
         Some(b'n') => Kind::Null,
         _ => Kind::Number,
     }
+}
+
+/// The text of a valid string value, decoded; `None` for other kinds.
+pub(in crate::domain) fn text_of(value: &[u8]) -> Option<Result<String, LoneSurrogate>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(decode(inner).map(std::borrow::Cow::into_owned))
 }
 
 #[cfg(test)]

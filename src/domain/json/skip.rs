@@ -60,17 +60,21 @@ impl<'a> Walk<'a> {
         Walk::of(self.text, self.at)
     }
 
-    /// Goes to the value of the next member if that begins with these bytes: a name and its colon, as JSON spells them.
+    /// Goes to the value of the next member if that is this one: a comma, a name and a colon, as JSON spells them.
     #[inline(always)]
     pub(in crate::domain) fn takes(&mut self, key: &[u8]) -> bool {
-        let Some(open) = next_item(self.text, self.at) else {
-            return false;
+        let near = self.text.get(self.at..).unwrap_or_default();
+        let behind = if near.first() == Some(&b',') && near.starts_with(key) {
+            self.at + key.len()
+        } else {
+            let name = key.get(1..).unwrap_or_default();
+            match next_item(self.text, self.at) {
+                Some(open) if self.text[open..].starts_with(name) => open + name.len(),
+                Some(_) | None => return false,
+            }
         };
-        let takes = self.text[open..].starts_with(key);
-        if takes {
-            self.at = skip_white(self.text, open + key.len());
-        }
-        takes
+        self.at = skip_white(self.text, behind);
+        true
     }
 
     /// Goes to the value of the next member, and tells the inside of its name.
@@ -92,21 +96,23 @@ impl<'a> Walk<'a> {
     /// Goes behind the value, and tells its place.
     #[inline(always)]
     pub(in crate::domain) fn value(&mut self) -> Range<usize> {
-        self.value_to(skip_value(self.text, self.at))
+        self.spelled_value().0
+    }
+
+    /// Goes behind the value, and tells its place, and how it is spelled where it is a string.
+    #[inline(always)]
+    pub(in crate::domain) fn spelled_value(&mut self) -> (Range<usize>, Spelling) {
+        let (end, spelling) = skip_value(self.text, self.at);
+        let start = self.at.min(end);
+        self.at = end;
+        (start..end, spelling)
     }
 
     /// Goes behind the value, an object that another walk has come through.
     #[inline]
-    pub(in crate::domain) fn value_of(&mut self, through: &Walk<'a>) -> Range<usize> {
-        let bracket = skip_white(self.text, through.at);
-        self.value_to((bracket + 1).min(self.text.len()))
-    }
-
-    #[inline(always)]
-    fn value_to(&mut self, end: usize) -> Range<usize> {
-        let start = self.at.min(end);
-        self.at = end;
-        start..end
+    pub(in crate::domain) fn leave(&mut self, inside: &Walk<'a>) {
+        let bracket = skip_white(self.text, inside.at);
+        self.at = (bracket + 1).min(self.text.len());
     }
 }
 
@@ -148,7 +154,7 @@ impl Iterator for Elements<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<Range<usize>> {
         let start = next_item(self.text, self.at)?;
-        self.at = skip_value(self.text, start);
+        self.at = skip_value(self.text, start).0;
         Some(start..self.at)
     }
 }
@@ -188,13 +194,13 @@ pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the value that starts at `at`.
+/// The end of the value that starts at `at`, and how it is spelled where it is a string.
 #[inline(always)]
-fn skip_value(text: &[u8], at: usize) -> usize {
+fn skip_value(text: &[u8], at: usize) -> (usize, Spelling) {
     match text.get(at) {
-        Some(b'"') => skip_string(text, at).0,
-        Some(b'{' | b'[') => skip_nested(text, at),
-        _ => skip_scalar(text, at),
+        Some(b'"') => skip_string(text, at),
+        Some(b'{' | b'[') => (skip_nested(text, at), Spelling::Plain),
+        _ => (skip_scalar(text, at), Spelling::Plain),
     }
 }
 
@@ -243,7 +249,7 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
 /// The end of the object or array that starts at `at`.
 fn skip_nested(text: &[u8], mut at: usize) -> usize {
     /// Many values are this small; a larger one is worth the setting up of blocks.
-    const NEAR: usize = 24;
+    const NEAR: usize = 16;
     let near = at.saturating_add(NEAR);
     let mut depth = 0_usize;
     while at < near

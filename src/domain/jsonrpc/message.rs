@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::domain::json::{
     Fault, Found, Json, Kind, decode, kind_of, same_ignoring_case, scan_array, scan_object,
-    scan_value,
+    scan_value, text_of,
 };
 
 use super::RequestId;
@@ -297,7 +297,10 @@ impl Envelope {
             Some(_) => return invalid("`jsonrpc` must be the string \"2.0\"".into()),
         }
         let answers = self.places[RESULT].is_some() || self.places[ERROR].is_some();
-        let method = match self.value(text, METHOD).map(|method| method.text()) {
+        let method = match self.places[METHOD]
+            .clone()
+            .map(|place| text_of(&text[place]))
+        {
             None if answers => return Item::Response(Json::scanned(text, whole)),
             None => return invalid("`method` is missing".into()),
             Some(Some(Ok(_))) if answers => {

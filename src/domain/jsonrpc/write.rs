@@ -21,17 +21,21 @@ pub fn notification(method: &str, params: Pieces, members: Members<'_>) -> Piece
 }
 
 fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>) -> Pieces {
-    let mut writer = PiecesWriter::with_capacity(96 + method.len() + small(&params));
-    writer.copy(b"{\"jsonrpc\":\"2.0\"");
-    if let Some(id) = id {
-        writer.copy(b",\"id\":");
-        writer.number(id);
+    let around = br#"{"jsonrpc":"2.0","id":,"method":"","params":}"#.len();
+    let digits = id.map_or(0, |id| id.checked_ilog10().unwrap_or_default() as usize + 1);
+    let mut writer = PiecesWriter::with_capacity(around + digits + method.len() + params.copied());
+    match id {
+        Some(id) => {
+            writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
+            writer.number(id);
+        }
+        None => writer.copy(b"{\"jsonrpc\":\"2.0\""),
     }
     for (member, value) in members {
         writer.copy(b",");
         writer.string(member);
         writer.copy(b":");
-        writer.carry(value.clone().into_bytes());
+        writer.value(value);
     }
     writer.copy(b",\"method\":");
     writer.string(method);
@@ -41,14 +45,11 @@ fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>)
     writer.finish()
 }
 
-fn small(pieces: &Pieces) -> usize {
-    pieces.len().min(1024)
-}
-
 /// A response that reports success.
 #[must_use]
 pub fn result(id: &RequestId, result: Pieces) -> Pieces {
-    let mut writer = PiecesWriter::with_capacity(64 + small(&result));
+    let around = br#"{"jsonrpc":"2.0","id":,"result":}"#.len();
+    let mut writer = PiecesWriter::with_capacity(around + id.as_bytes().len() + result.copied());
     writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
     writer.copy(id.as_bytes());
     writer.copy(b",\"result\":");
@@ -66,10 +67,10 @@ pub fn error(id: &RequestId, error: &ErrorObject) -> Pieces {
     writer.copy(b",\"error\":{\"code\":");
     writer.copy(error.code.to_string().as_bytes());
     writer.copy(b",\"message\":");
-    writer.carry(error.message.clone().into_bytes());
+    writer.value(&error.message);
     if let Some(data) = &error.data {
         writer.copy(b",\"data\":");
-        writer.carry(Json::into_bytes(data.clone()));
+        writer.value(data);
     }
     writer.copy(b"}}");
     writer.finish()

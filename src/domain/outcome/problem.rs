@@ -63,14 +63,14 @@ pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> Re
     writer.copy(b"{\"type\":\"about:blank\",\"title\":");
     writer.copy(Json::string(title.unwrap_or("Error")).as_bytes());
     writer.copy(format!(",\"status\":{status},\"detail\":").as_bytes());
-    writer.carry(error.message.clone().into_bytes());
+    writer.value(&error.message);
     writer.copy(b",");
     writer.copy(extra.as_bytes());
     writer.copy(format!("\"rpc\":{{\"code\":{},\"message\":", error.code).as_bytes());
-    writer.carry(error.message.clone().into_bytes());
+    writer.value(&error.message);
     if let Some(data) = &error.data {
         writer.copy(b",\"data\":");
-        writer.carry(data.clone().into_bytes());
+        writer.value(data);
     }
     writer.copy(b"}}");
     RestAnswer {

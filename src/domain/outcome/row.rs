@@ -7,9 +7,9 @@ use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pattern::{
-    Bindings, Facts, Misfit, Pattern, Presence, Reading, Scope, Slot, Strangers, Words, Writing,
+    Bindings, Facts, Misfit, Pattern, Reading, Scope, Slot, Strangers, Words, Writing,
 };
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::pieces::Pieces;
 use crate::domain::route::HeaderItem;
 use crate::domain::side::Side;
 use crate::domain::translate::{Terms, read_headers, write_headers};
@@ -365,11 +365,7 @@ fn writing<'s>(reading: &'s Reading, call: &'s Bindings, terms: Terms) -> Writin
 }
 
 fn write(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, Misfit> {
-    let mut out = PiecesWriter::with_capacity(256);
-    Ok(match pattern.write(writing, &mut out)? {
-        Presence::Present => Some(out.finish()),
-        Presence::Absent => None,
-    })
+    pattern.pieces(writing, 256)
 }
 
 /// The member of a tool's result that tells failure (MCP, "Tools", error handling).

@@ -197,7 +197,7 @@ fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
     };
     ObjectPattern {
         foreign,
-        ..ObjectPattern::new(members, rest)
+        ..ObjectPattern::understood(members, rest)
     }
 }
 
@@ -332,7 +332,7 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
             };
             Pattern::Object(ObjectPattern {
                 foreign: object.foreign.clone(),
-                ..ObjectPattern::new(members, others)
+                ..ObjectPattern::understood(members, others)
             })
         }
         Pattern::List(list) => {

@@ -167,7 +167,17 @@ impl Reading {
         })
     }
 
+    /// Binds a hole to a value, unless it is bound to another one.
     #[inline(always)]
+    pub(super) fn bind_value(&mut self, hole: usize, value: Json) -> Option<()> {
+        match self.bindings.values.get_mut(hole) {
+            Some(unbound @ Bound::Unbound) => *unbound = Bound::Value(value),
+            _ => self.bind_hole(hole, Bound::Value(value)).ok()?,
+        }
+        Some(())
+    }
+
+    #[inline]
     pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
         match self.bindings.values.get_mut(hole) {
             Some(unbound @ Bound::Unbound) => {

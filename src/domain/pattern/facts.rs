@@ -123,7 +123,7 @@ impl Facts {
         }
         let rest = object.rest.as_ref();
         let rest = rest.map(|rest| self.slot(side, rest, (Place::Rest, depth)));
-        Ok(ObjectPattern::new(members, rest.transpose()?))
+        Ok(ObjectPattern::understood(members, rest.transpose()?))
     }
 
     fn list(

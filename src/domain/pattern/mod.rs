@@ -8,14 +8,17 @@
 mod bindings;
 mod compare;
 mod facts;
-mod find;
+mod filled;
 mod mention;
 mod read;
 mod resolve;
+mod shape;
 mod spelled;
 mod text;
 mod tree;
 mod value;
+mod walk;
+mod word;
 mod write;
 
 pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
@@ -30,7 +33,9 @@ pub use text::{Texts, Words};
 pub use tree::Tree;
 pub use value::Presence;
 
-use crate::domain::json::{Json, encode, same_ignoring_case};
+use crate::domain::json::{Json, encode};
+use filled::Filled;
+use walk::Access;
 
 /// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +65,14 @@ pub struct ObjectPattern<H = Slot> {
     pub foreign: Vec<String>,
     /// The names in turn as JSON spells them, each between a comma and its colon.
     keys: Vec<Box<[u8]>>,
-    /// Whether two of the names differ only in letter case, so that no value may have both.
-    has_twins: bool,
+    /// How values are read.
+    access: Access,
+    /// What is written where every hole has a value.
+    filled: Option<Filled>,
 }
 
 impl<H> ObjectPattern<H> {
-    /// An object with these members, and others that the hole takes.
+    /// An object with these members, and others that the hole takes, as it is spelled.
     #[must_use]
     pub fn new(members: Vec<(String, Pattern<H>)>, rest: Option<H>) -> ObjectPattern<H> {
         let keys = members.iter().map(|(name, _)| {
@@ -75,13 +82,10 @@ impl<H> ObjectPattern<H> {
             key.push(b':');
             key.into()
         });
-        let twins = members.iter().enumerate().any(|(index, (name, _))| {
-            let mut before = members[..index].iter();
-            before.any(|(known, _)| same_ignoring_case(known, name))
-        });
         ObjectPattern {
             keys: keys.collect(),
-            has_twins: twins,
+            access: Access::Opened,
+            filled: None,
             members,
             rest,
             foreign: Vec::new(),
@@ -92,6 +96,20 @@ impl<H> ObjectPattern<H> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.rest.is_none()
+    }
+}
+
+impl ObjectPattern {
+    /// The same as it is understood: how it is read and written is found out once, not for each value.
+    #[must_use]
+    pub fn understood(members: Vec<(String, Pattern)>, rest: Option<Slot>) -> ObjectPattern {
+        let access = Access::of(&members, rest.as_ref());
+        let mut object = ObjectPattern {
+            access,
+            ..ObjectPattern::new(members, rest)
+        };
+        object.filled = Filled::of(&object);
+        object
     }
 }
 

@@ -1,6 +1,5 @@
 //! Reading: a value against a pattern, into bindings.
 
-use super::find::Found;
 use super::{
     Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Reading,
     Strangers,
@@ -19,8 +18,25 @@ impl Pattern {
         }
     }
 
+    /// Reads an object that has the members of this pattern and no others, each once and spelled without escapes.
+    /// What fits but is not read in this way has to be read as usual.
+    pub(in crate::domain) fn read_at_once(
+        &self,
+        value: &Json,
+        reading: &mut Reading,
+    ) -> Option<()> {
+        match self {
+            Pattern::Object(object) => object.read_walking(value, reading),
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => None,
+        }
+    }
+
     /// Reads a value that is given away.
-    fn take(&self, value: Json, reading: &mut Reading) -> Result<(), Misfit> {
+    pub(super) fn take(&self, value: Json, reading: &mut Reading) -> Result<(), Misfit> {
         match self {
             Pattern::Literal(literal) if literal.same(&value) => Ok(()),
             Pattern::Literal(literal) => Err(Misfit::here(format!(
@@ -77,30 +93,10 @@ impl ObjectPattern {
             let object = value.clone();
             return reading.bind(rest, members(object, None));
         }
-        match Found::of(self, value) {
-            Some(found) => self.read_found(value, (&found, 0), reading),
+        match self.read_walking(value, reading) {
+            Some(()) => Ok(()),
             None => self.read_opened(value, reading),
         }
-    }
-
-    /// Reads the members of an object that have been found, from a place on.
-    fn read_found(
-        &self,
-        whole: &Json,
-        (found, first): (&Found, usize),
-        reading: &mut Reading,
-    ) -> Result<(), Misfit> {
-        for ((name, pattern), place) in self.members.iter().zip(found.from(first)) {
-            let read = match (pattern, place.inside) {
-                _ if place.value.is_empty() => pattern.read_absent(reading),
-                (Pattern::Object(object), Some(inside)) => {
-                    object.read_found(whole, (found, inside), reading)
-                }
-                _ => pattern.take(whole.piece(place.value.clone()), reading),
-            };
-            read.map_err(|misfit| misfit.within(name))?;
-        }
-        Ok(())
     }
 
     /// Reads an object whose names have to be looked at.

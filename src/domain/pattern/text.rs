@@ -151,6 +151,15 @@ impl Words {
         }
     }
 
+    /// Reads a text, encoded or not, if all of it is a value that is a word.
+    #[inline]
+    pub(in crate::domain) fn read_word(&self, text: &str, reading: &mut Reading) -> Option<()> {
+        match self {
+            Words::Hole(slot) => slot.read_word(text, reading),
+            Words::Literal(_) | Words::Mixed(_) => None,
+        }
+    }
+
     /// The texts to write: none, one, or one for each element of a list.
     ///
     /// # Errors

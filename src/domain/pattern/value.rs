@@ -1,10 +1,11 @@
 //! One value between a text and JSON: the type is declared, so nothing is guessed.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot, Texts};
 use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
-use crate::domain::percent::{self, Keep, Plus};
+use crate::domain::percent::{self, Keep, Plus, cut};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -32,14 +33,22 @@ impl Scalar {
         }
     }
 
-    /// Writes the JSON value that a text stands for.
+    /// The JSON value that a text stands for.
     ///
     /// # Errors
     /// What the text should have been.
-    pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
-        if !self.accepts(text) {
-            return Err(format!("`{}` is not {}", shown(text), self.described()));
-        }
+    #[inline]
+    fn value(&self, text: &str) -> Result<Json, String> {
+        self.must_accept(text)?;
+        Ok(match self {
+            Scalar::String | Scalar::Enum(_) => Json::string(text),
+            Scalar::Integer | Scalar::Number | Scalar::Boolean => Json::copied(text),
+        })
+    }
+
+    /// Writes the JSON value that a text stands for.
+    fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
+        self.must_accept(text)?;
         match self {
             Scalar::String | Scalar::Enum(_) => encode(text, out),
             Scalar::Integer | Scalar::Number | Scalar::Boolean => {
@@ -47,6 +56,15 @@ impl Scalar {
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn must_accept(&self, text: &str) -> Result<(), String> {
+        if self.accepts(text) {
+            Ok(())
+        } else {
+            Err(format!("`{}` is not {}", shown(text), self.described()))
+        }
     }
 
     /// Reads the array of values that texts stand for.
@@ -89,11 +107,8 @@ impl Scalar {
             .and_then(|rest| rest.strip_suffix(b"\""))
             .unwrap_or(value);
         let text = decode(inner).map_err(|error| error.to_string())?;
-        if self.accepts(&text) {
-            Ok(text)
-        } else {
-            Err(format!("`{}` is not {}", shown(&text), self.described()))
-        }
+        self.must_accept(&text)?;
+        Ok(text)
     }
 
     /// Whether a JSON value is one of this type.
@@ -220,16 +235,7 @@ impl Slot {
 
     fn plain_text(&self, text: &str) -> Result<Bound, String> {
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
-        // A buffer that is just full is shared as it is, and these need none.
-        let quotes = match (scalar, text) {
-            (Scalar::Boolean, "true") => return Ok(Bound::Value(Json::literal("true"))),
-            (Scalar::Boolean, "false") => return Ok(Bound::Value(Json::literal("false"))),
-            (Scalar::String | Scalar::Enum(_), _) => 2,
-            (Scalar::Integer | Scalar::Number | Scalar::Boolean, _) => 0,
-        };
-        let mut out = Vec::with_capacity(text.len() + quotes);
-        scalar.read(text, &mut out)?;
-        Ok(Bound::Value(Json::written(out)))
+        scalar.value(text).map(Bound::Value)
     }
 
     /// Reads the texts of a URL or a header: none, one or several.
@@ -250,7 +256,14 @@ impl Slot {
             (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => match text.len() {
                 0 if self.is_required() => Err("it must not be empty".into()),
                 0 => scalar.read_list(std::iter::empty()),
-                _ => scalar.read_list(text.split(',')),
+                _ => {
+                    let mut rest = Some(*text);
+                    scalar.read_list(std::iter::from_fn(|| {
+                        let (element, behind) = cut::<b','>(rest?);
+                        rest = behind;
+                        Some(element)
+                    }))
+                }
             },
             (shape, [text]) => {
                 let may_be_empty = || !self.is_required() && *shape == Shape::One(Scalar::String);
@@ -343,18 +356,9 @@ impl Slot {
     }
 
     fn elements<'v>(&self, scalar: &Scalar, value: &'v Json) -> Result<Vec<Cow<'v, str>>, String> {
-        if value.kind() != Kind::Array {
-            return Err(format!(
-                "it must be an array, not {}",
-                value.kind().described()
-            ));
-        }
+        must_be_array(value)?;
         let texts = value.elements().enumerate();
-        let texts = texts.map(|(index, place)| {
-            scalar
-                .write(&value.as_bytes()[place])
-                .map_err(|what| format!("element {index}: {what}"))
-        });
+        let texts = texts.map(|place| element(scalar, value, place));
         let texts: Vec<Cow<'v, str>> = texts.collect::<Result<_, _>>()?;
         if texts.is_empty() && self.is_required() {
             Err("it must not be empty".into())
@@ -364,17 +368,52 @@ impl Slot {
     }
 
     fn separated(&self, scalar: &Scalar, value: &Json) -> Result<Option<String>, String> {
-        let texts = self.elements(scalar, value)?;
-        if let Some(index) = texts.iter().position(|text| text.contains(',')) {
-            return Err(format!(
+        must_be_array(value)?;
+        let mut joined = String::with_capacity(value.as_bytes().len());
+        let mut count = 0;
+        let mut comma = None;
+        for place in value.elements() {
+            let text = element(scalar, value, (count, place))?;
+            if text.contains(',') {
+                comma = comma.or(Some(count));
+            }
+            if count > 0 {
+                joined.push(',');
+            }
+            joined.push_str(&text);
+            count += 1;
+        }
+        match (count, comma) {
+            (0, _) if self.is_required() => Err("it must not be empty".into()),
+            (0, _) => Ok(None),
+            (_, Some(index)) => Err(format!(
                 "element {index}: it contains a comma, which separates the elements of this list"
-            ));
+            )),
+            (1, None) if joined.is_empty() => {
+                Err("element 0: one empty element cannot be told from an empty list".into())
+            }
+            (_, None) => Ok(Some(joined)),
         }
-        if texts.len() == 1 && texts[0].is_empty() {
-            return Err("element 0: one empty element cannot be told from an empty list".into());
-        }
-        Ok((!texts.is_empty()).then(|| texts.join(",")))
     }
+}
+
+fn must_be_array(value: &Json) -> Result<(), String> {
+    match value.kind() {
+        Kind::Array => Ok(()),
+        kind @ (Kind::Object | Kind::String | Kind::Number | Kind::Boolean | Kind::Null) => {
+            Err(format!("it must be an array, not {}", kind.described()))
+        }
+    }
+}
+
+/// The text of an element.
+fn element<'v>(
+    scalar: &Scalar,
+    value: &'v Json,
+    (index, place): (usize, Range<usize>),
+) -> Result<Cow<'v, str>, String> {
+    let text = scalar.write(&value.as_bytes()[place]);
+    text.map_err(|what| format!("element {index}: {what}"))
 }
 
 /// The value whose text a string holds.
@@ -396,79 +435,6 @@ fn parsed(text: &str, depth: u16) -> Result<Json, String> {
 
 fn text_of(value: &Json) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
-}
-
-impl Shape {
-    /// Whether a value has this shape.
-    ///
-    /// # Errors
-    /// What it should have been.
-    pub fn check(&self, value: &Json) -> Result<(), String> {
-        let kind = value.kind();
-        let right = match self {
-            Shape::Any => true,
-            Shape::One(scalar) => return scalar.check(value.as_bytes()),
-            Shape::Object => kind == Kind::Object,
-            Shape::Array => kind == Kind::Array,
-            Shape::Null => kind == Kind::Null,
-            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
-                if kind == Kind::Array {
-                    for (index, place) in value.elements().enumerate() {
-                        scalar
-                            .check(&value.as_bytes()[place])
-                            .map_err(|what| format!("element {index}: {what}"))?;
-                    }
-                }
-                kind == Kind::Array
-            }
-        };
-        if right {
-            Ok(())
-        } else {
-            let wanted = match self {
-                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
-                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
-                    self.described()
-                }
-            };
-            Err(format!("it must be {wanted}, not {}", kind.described()))
-        }
-    }
-
-    /// The default as a value of this shape.
-    pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
-        let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
-        let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
-        let json = match parsed {
-            Ok(json) if !bare || json.kind() == Kind::String => json,
-            Ok(_) | Err(_) if bare => Json::string(default),
-            Err(_) if *self == Shape::Any => Json::string(default),
-            Ok(_) | Err(_) => {
-                return Err(format!(
-                    "the default `{default}` is not {}",
-                    self.described()
-                ));
-            }
-        };
-        self.check(&json)
-            .map_err(|what| format!("the default `{default}`: {what}"))?;
-        Ok(json)
-    }
-
-    /// What is accepted, for messages.
-    #[must_use]
-    pub fn described(&self) -> String {
-        match self {
-            Shape::Any => "any value".into(),
-            Shape::One(scalar) => scalar.described(),
-            Shape::Object => "an object".into(),
-            Shape::Array => "an array".into(),
-            Shape::Null => "null".into(),
-            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
-                format!("an array, each element {}", scalar.described())
-            }
-        }
-    }
 }
 
 /// Whether a place has a value.

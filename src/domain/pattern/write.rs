@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{
-    Absence, Bindings, Bound, Codec, EachPattern, ListPattern, Members, Misfit, ObjectPattern,
-    Pattern, Presence, Role, Slot, Texts, Writing,
+    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Presence,
+    Role, Slot, Texts, Writing,
 };
 use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
-use crate::domain::pieces::PiecesWriter;
+use crate::domain::pieces::{Pieces, PiecesWriter};
 
 impl Slot {
     /// What is to be written here.
@@ -34,19 +34,17 @@ impl Slot {
     /// Writes the value of JSON, if there is one.
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
         // Mostly what is bound is written as it is.
-        if let Role::Shared(hole) = self.role
+        if let Some(hole) = self.written_as_it_is()
             && let Bound::Value(value) = writing.hole(hole)
-            && self.codec != Codec::Json
-            && !matches!(self.absence, Absence::Implied(_))
         {
-            out.share(value.shared(), 0..value.as_bytes().len());
+            out.value(value);
             return Ok(Presence::Present);
         }
         let bound = self.bound(writing);
         let value = self.write_json(&bound);
         match value.map_err(|what| Misfit::new(&self.name, what))? {
             Some(value) => {
-                out.carry(value.into_owned().into_bytes());
+                out.value(&value);
                 Ok(Presence::Present)
             }
             None => Ok(Presence::Absent),
@@ -55,6 +53,24 @@ impl Slot {
 }
 
 impl Pattern {
+    /// The value as a message of its own, if there is one; `usual` is how many bytes of it are expected to be copied.
+    ///
+    /// # Errors
+    /// [`Misfit`] names a value that cannot stand where the pattern has it.
+    pub fn pieces(&self, writing: &Writing<'_>, usual: usize) -> Result<Option<Pieces>, Misfit> {
+        if let Pattern::Object(object) = self
+            && let Some(filled) = &object.filled
+            && let Some(pieces) = filled.pieces(writing, usual)
+        {
+            return Ok(Some(pieces));
+        }
+        let mut out = PiecesWriter::with_capacity(usual);
+        Ok(match self.write(writing, &mut out)? {
+            Presence::Present => Some(out.finish()),
+            Presence::Absent => None,
+        })
+    }
+
     /// Writes the value, if there is one.
     ///
     /// # Errors
@@ -79,13 +95,18 @@ impl Pattern {
 
 impl ObjectPattern {
     fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
+        if let Some(filled) = &self.filled
+            && let Some(()) = filled.write(writing, out)
+        {
+            return Ok(());
+        }
         let rest = self.rest.as_ref().map(|rest| members(rest.bound(writing)));
         let rest = rest.transpose()?;
         if self.members.is_empty()
             && let Some(rest) = &rest
             && rest.picked.is_none()
         {
-            out.carry(rest.object.clone().into_bytes());
+            out.value(&rest.object);
             return Ok(());
         }
         let mut first = First::Yes;
@@ -114,7 +135,7 @@ impl ObjectPattern {
 
     /// Writes the members that are not named behind those that are, and closes the object.
     fn splice(&self, rest: &Members, first: First, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let text = rest.object.shared();
+        let text = rest.object.as_bytes();
         let Some(picked) = &rest.picked else {
             for member in rest.object.open()? {
                 self.refuse_twice(&member.name)?;
@@ -123,7 +144,7 @@ impl ObjectPattern {
                 out.copy(first.close());
             } else {
                 out.push(first.lead());
-                out.share(text, 1..text.len());
+                out.part(&rest.object, 1..text.len());
             }
             return Ok(());
         };
@@ -131,7 +152,7 @@ impl ObjectPattern {
         for place in picked {
             self.refuse_twice(&name_of(&text[place.clone()])?)?;
             out.push(first.lead());
-            out.share(text, place.clone());
+            out.part(&rest.object, place.clone());
             first = First::No;
         }
         out.copy(first.close());
@@ -250,7 +271,7 @@ impl ListPattern {
                 }
                 (Presence::Absent, _) => match pattern.left_out(writing) {
                     Some(default) if missing.is_none() => {
-                        out.carry(default.into_bytes());
+                        out.value(&default);
                         tail = tail.or(Some((mark, lead)));
                         lead = b',';
                     }
@@ -270,7 +291,7 @@ impl ListPattern {
                     return Err(Misfit::new(self.item_name(gap), what));
                 }
                 out.push(lead);
-                out.share(array.shared(), inside);
+                out.part(array, inside);
                 (lead, tail) = (b',', None);
             }
         }
@@ -340,7 +361,7 @@ impl EachPattern {
                     let default = self.item.left_out(&inside).ok_or_else(|| {
                         Misfit::new(index.to_string(), "an element cannot be absent")
                     })?;
-                    out.carry(default.into_bytes());
+                    out.value(&default);
                 }
             }
             lead = b',';

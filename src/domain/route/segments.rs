@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::percent::normalise;
+use crate::domain::percent::{self, lanes, normalise};
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone, Copy)]
@@ -100,30 +100,7 @@ fn path_of<'a>(segments: impl IntoIterator<Item = Cow<'a, str>>) -> String {
 /// The first segment, and what is behind its slash.
 #[inline]
 pub(super) fn cut(path: &str) -> (&str, Option<&str>) {
-    let end = slash(path.as_bytes()).unwrap_or(path.len());
-    (&path[..end], path.get(end + 1..))
-}
-
-/// Where the first slash is.
-#[inline]
-fn slash(path: &[u8]) -> Option<usize> {
-    let (words, last) = path.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let slashes = slashes(*word);
-        if slashes != 0 {
-            return Some(index * 8 + slashes.trailing_zeros() as usize / 8);
-        }
-    }
-    let place = last.iter().position(|byte| *byte == b'/')?;
-    Some(words.len() * 8 + place)
-}
-
-/// The highest bit of each of eight bytes that is a slash; the first byte is the lowest.
-const fn slashes(bytes: [u8; 8]) -> u64 {
-    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
-    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([b'/'; 8]);
-    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
-    !(((other & LOW) + LOW) | other | LOW)
+    percent::cut::<b'/'>(path)
 }
 
 /// Whether a segment is empty, or begins like a dot segment: with a dot, or with one that is escaped.
@@ -134,7 +111,7 @@ fn may_be_irregular(path: &[u8]) -> bool {
     }
     let (words, last) = path.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let mut slashes = slashes(*word);
+        let mut slashes = lanes::<b'/'>(*word);
         while slashes != 0 {
             if begins(index * 8 + slashes.trailing_zeros() as usize / 8 + 1) {
                 return true;

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
 use crate::domain::json::same_ignoring_case;
 use crate::domain::pattern::{Reading, Words, Writing};
-use crate::domain::percent::{self, Keep, Plus, cut};
+use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, cut into its pairs; values are decoded where they are read.
 #[derive(Debug, Default)]
@@ -21,20 +23,25 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`BindError`] for a name that is malformed.
     pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
-        let mut pairs = Vec::new();
+        /// Few queries have more.
+        const USUAL: usize = 8;
+        let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
+        let is_encoded = query.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
         let mut rest = query;
         while let Some(text) = rest {
-            let (pair, behind) = cut(text, b'&');
+            let (pair, behind) = cut::<b'&'>(text);
             rest = behind;
             if pair.is_empty() {
                 continue;
             }
-            let (name, value) = cut(pair, b'=');
-            let name = percent::decode(name, Plus::Space);
-            pairs.push((
-                name.map_err(|error| BindError::new("a name in the query", error))?,
-                value.unwrap_or_default(),
-            ));
+            let (name, value) = cut::<b'='>(pair);
+            let name = if is_encoded {
+                percent::decode(name, Plus::Space)
+                    .map_err(|error| BindError::new("a name in the query", error))?
+            } else {
+                Cow::Borrowed(name)
+            };
+            pairs.push((name, value.unwrap_or_default()));
         }
         Ok(Query { pairs })
     }
@@ -58,29 +65,27 @@ impl<'a> Query<'a> {
 
     fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
-        let values = named.map(|(_, value)| percent::decode(value, Plus::Space));
-        values
-            .collect::<Result<_, _>>()
-            .map_err(|error| BindError::new(in_query(name), error))
+        named.map(|(_, value)| decode(name, value)).collect()
     }
 
-    /// Reads the values of a parameter, of which there mostly is one.
-    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<(), BindError> {
+    /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
+    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<usize, BindError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
-        let read = match (named.next(), named.next()) {
-            (None, _) => item.words.read(&[], reading),
-            (Some((_, value)), None) => {
-                let value = percent::decode(value, Plus::Space);
-                let value = value.map_err(|error| BindError::new(in_query(&item.key), error))?;
-                item.words.read(&[&value], reading)
-            }
-            (Some(_), Some(_)) => {
-                let found = self.values(&item.key)?;
-                let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-                item.words.read(&found, reading)
-            }
+        let found = match (named.next(), named.next()) {
+            (None, _) => Vec::new(),
+            (Some((_, value)), None) => return read_once(item, value, reading).map(|()| 1),
+            (Some(_), Some(_)) => self.values(&item.key)?,
         };
-        read.map_err(|misfit| misfit.within(&in_query(&item.key)))
+        let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
+        let read = item.words.read(&found, reading);
+        read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
+        Ok(found.len())
+    }
+
+    /// Whether each parameter is there once, in the order of a pattern, and no other one is.
+    fn is_as_declared(&self, items: &[QueryItem]) -> bool {
+        let mut both = self.pairs.iter().zip(items);
+        self.pairs.len() == items.len() && both.all(|((name, _), item)| *name == item.key)
     }
 
     /// The names of the pairs that bear none of those that a route knows.
@@ -89,6 +94,23 @@ impl<'a> Query<'a> {
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))
     }
+}
+
+/// Reads the value of a parameter that is there once.
+#[inline]
+fn read_once(item: &QueryItem, value: &str, reading: &mut Reading) -> Result<(), BindError> {
+    if item.words.read_word(value, reading).is_some() {
+        return Ok(());
+    }
+    let value = decode(&item.key, value)?;
+    let read = item.words.read(&[&value], reading);
+    read.map_err(|misfit| misfit.within(&in_query(&item.key)))
+}
+
+/// The text of a value of the parameter with this name.
+fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
+    let value = percent::decode(value, Plus::Space);
+    value.map_err(|error| BindError::new(in_query(name), error))
 }
 
 fn in_query(name: &str) -> String {
@@ -106,18 +128,19 @@ pub fn read(
     reading: &mut Reading,
 ) -> Result<(), BindError> {
     let call = &route.rest_call;
-    for placed in &call.path.holes {
-        let place = || format!("path parameter `{}`", placed.slot.name);
-        let text = path_text(&call.path, placed, segments);
-        let text = text.map_err(|what| BindError::new(place(), what))?;
-        let bound = placed.slot.read_texts(&[&text], reading.depth);
-        let bound = bound.map_err(|what| BindError::new(place(), what))?;
-        reading
-            .bind(&placed.slot, bound)
-            .map_err(|misfit| misfit.within(&place()))?;
+    read_path(&call.path, segments, reading)?;
+    if query.is_as_declared(&call.query) {
+        for (item, (_, value)) in call.query.iter().zip(&query.pairs) {
+            read_once(item, value, reading)?;
+        }
+        return Ok(());
     }
+    let mut known = 0;
     for item in &call.query {
-        query.read(item, reading)?;
+        known += query.read(item, reading)?;
+    }
+    if known == query.pairs.len() {
+        return Ok(());
     }
     for name in query.unknown(call) {
         refuse_stranger(route, name)?;
@@ -148,37 +171,78 @@ fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
     }
 }
 
-/// The decoded text of a hole in a path.
-fn path_text<'a>(
-    template: &Template,
+fn read_path(
+    path: &Template,
+    segments: &Segments<'_>,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let mut found = segments.iter();
+    let mut at = 0;
+    for placed in &path.holes {
+        while at < placed.start {
+            found.next();
+            at += 1;
+        }
+        at = placed.end;
+        read_hole(path, placed, &mut found, reading)
+            .map_err(|misfit| misfit.within(&format!("path parameter `{}`", placed.slot.name)))?;
+    }
+    Ok(())
+}
+
+fn read_hole<'a>(
+    path: &Template,
     placed: &PlacedHole,
-    segments: &Segments<'a>,
-) -> Result<Cow<'a, str>, String> {
-    let spans_rest = template.segments[placed.start..placed.end].contains(&SegmentPattern::Rest);
-    let verb = template.verb.as_deref();
-    let has_verb = verb.is_some() && placed.end == template.segments.len();
-    let last = |segment: &'a str| match segment.rsplit_once(':') {
-        Some((head, _)) if has_verb => head,
-        Some(_) | None => segment,
-    };
-    let count = placed.end - placed.start;
-    let mut found = segments.iter().skip(placed.start);
-    let text = if count == 1 && !spans_rest {
-        let single = found.next().ok_or("the path ends before it")?;
-        percent::decode(last(single), Plus::Literal).map_err(|error| error.to_string())?
+    found: &mut impl Iterator<Item = &'a str>,
+    reading: &mut Reading,
+) -> Result<(), BindError> {
+    let patterns = &path.segments[placed.start..placed.end];
+    let verb = path.verb.as_deref();
+    let verb = verb.filter(|_| placed.end == path.segments.len());
+    let text = if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
+        let ends = || BindError::here("the path ends before it");
+        let single = without(verb, found.next().ok_or_else(ends)?);
+        if placed.slot.read_word(single, reading).is_some() {
+            return Ok(());
+        }
+        percent::decode(single, Plus::Literal).map_err(BindError::here)?
     } else {
-        let most = if spans_rest { usize::MAX } else { count };
-        let mut raw: Vec<&str> = found.take(most).collect();
-        if raw.len() < count && !spans_rest {
-            return Err("the path ends before it".into());
-        }
-        if let Some(tail) = raw.last_mut() {
-            *tail = last(tail);
-        }
-        Cow::Owned(joined(&raw)?)
+        Cow::Owned(spanning(patterns, verb, found).map_err(BindError::here)?)
     };
-    safe_in_path(&text)?;
-    Ok(text)
+    safe_in_path(&text).map_err(BindError::here)?;
+    let bound = placed.slot.read_texts(&[&text], reading.depth);
+    reading.bind(&placed.slot, bound.map_err(BindError::here)?)
+}
+
+/// The last segment without the verb behind it.
+#[inline]
+fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
+    match verb.and_then(|_| segment.rsplit_once(':')) {
+        Some((head, _)) => head,
+        None => segment,
+    }
+}
+
+/// The decoded text of a hole that spans several segments, which come next.
+fn spanning<'a>(
+    patterns: &[SegmentPattern],
+    verb: Option<&str>,
+    found: &mut impl Iterator<Item = &'a str>,
+) -> Result<String, String> {
+    let spans_rest = patterns.contains(&SegmentPattern::Rest);
+    let most = if spans_rest {
+        usize::MAX
+    } else {
+        patterns.len()
+    };
+    let mut raw: Vec<&str> = found.take(most).collect();
+    if raw.len() < patterns.len() && !spans_rest {
+        return Err("the path ends before it".into());
+    }
+    if let Some(tail) = raw.last_mut() {
+        *tail = without(verb, tail);
+    }
+    joined(&raw)
 }
 
 /// The decoded text of several segments.
@@ -200,8 +264,7 @@ fn joined(raw: &[&str]) -> Result<String, String> {
 /// Refuses what a program between here and the file system may read as something else.
 fn safe_in_path(text: &str) -> Result<(), String> {
     // Nothing in most values is one of these.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if text.bytes().all(is_plain) {
+    if is_word(text.as_bytes()) {
         return Ok(());
     }
     if text
@@ -227,15 +290,25 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 /// # Errors
 /// [`BindError`] names the hole whose value does not fit.
 pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> {
-    let mut target = String::with_capacity(64);
+    let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';
     for item in &route.rest_call.query {
-        for value in item.words.write(writing)? {
+        let mut name = |target: &mut String| {
             target.push(separator);
             separator = '&';
-            percent::encode(&item.key, Keep::Nothing, &mut target);
+            percent::encode(&item.key, Keep::Nothing, target);
             target.push('=');
+        };
+        if let Words::Hole(slot) = &item.words
+            && let Some(word) = slot.word(writing)
+        {
+            name(&mut target);
+            target.push_str(word);
+            continue;
+        }
+        for value in item.words.write(writing)? {
+            name(&mut target);
             percent::encode(&value, Keep::Nothing, &mut target);
         }
     }
@@ -247,21 +320,13 @@ fn write_path(
     writing: &Writing<'_>,
     target: &mut String,
 ) -> Result<(), BindError> {
+    let mut holes = path.holes.iter().peekable();
     let mut at = 0;
     while let Some(segment) = path.segments.get(at) {
         target.push('/');
-        if let Some(placed) = path.holes.iter().find(|placed| placed.start == at) {
-            let told = |what: String| BindError::new(&placed.slot.name, what);
-            let texts = placed.slot.texts(writing);
-            let text = texts.map_err(told)?.last().unwrap_or_default();
-            let checked = safe_in_path(&text).and_then(|()| spans(path, placed, &text));
-            checked.map_err(told)?;
-            let single = path.segments[placed.start..placed.end] == [SegmentPattern::One];
-            percent::encode(
-                &text,
-                if single { Keep::Nothing } else { Keep::Slashes },
-                target,
-            );
+        if let Some(placed) = holes.next_if(|placed| placed.start == at) {
+            write_hole(path, placed, writing, target)
+                .map_err(|what| BindError::new(&placed.slot.name, what))?;
             at = placed.end;
         } else {
             if let SegmentPattern::Literal(text) = segment {
@@ -277,6 +342,29 @@ fn write_path(
         target.push(':');
         target.push_str(verb);
     }
+    Ok(())
+}
+
+fn write_hole(
+    path: &Template,
+    placed: &PlacedHole,
+    writing: &Writing<'_>,
+    target: &mut String,
+) -> Result<(), String> {
+    let is_single = path.segments[placed.start..placed.end] == [SegmentPattern::One];
+    if is_single && let Some(word) = placed.slot.word(writing) {
+        target.push_str(word);
+        return Ok(());
+    }
+    let text = placed.slot.texts(writing)?.last().unwrap_or_default();
+    safe_in_path(&text)?;
+    spans(path, placed, &text)?;
+    let keep = if is_single {
+        Keep::Nothing
+    } else {
+        Keep::Slashes
+    };
+    percent::encode(&text, keep, target);
     Ok(())
 }
 

@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn skipping_over_any_bytes_ends_and_never_panics(text in r#"[{\[]["\\a{}\[\]:, 1é]{0,140}"#) {
-        let json = Json(Bytes::from(text));
+        let json = Json(Held::Shared(Bytes::from(text)));
         for place in skip::members(json.as_bytes()) {
             let _ = (json.piece(place.name), json.piece(place.value));
         }

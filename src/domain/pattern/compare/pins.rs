@@ -290,7 +290,7 @@ impl Pin {
         }
         ObjectPattern {
             foreign: object.foreign.clone(),
-            ..ObjectPattern::new(members, rest)
+            ..ObjectPattern::understood(members, rest)
         }
     }
 }

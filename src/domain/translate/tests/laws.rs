@@ -28,7 +28,7 @@ fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), BindError> {
     let reading = read_rest(route, head, TERMS)?;
     let written = rest_to_rpc(route, reading, sent.body.clone(), TERMS)?;
     let params = Json::parse(written.params.into_bytes(), 128).expect("what is written is JSON");
-    Ok(((written.method, params), written.call))
+    Ok(((written.method.into_owned(), params), written.call))
 }
 
 fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), BindError> {

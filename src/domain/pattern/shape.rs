@@ -1,0 +1,77 @@
+//! What a value looks like: whether one does, and how that is said.
+
+use super::{Scalar, Shape};
+use crate::domain::json::{Json, Kind};
+
+impl Shape {
+    /// Whether a value has this shape.
+    ///
+    /// # Errors
+    /// What it should have been.
+    pub fn check(&self, value: &Json) -> Result<(), String> {
+        let kind = value.kind();
+        let right = match self {
+            Shape::Any => true,
+            Shape::One(scalar) => return scalar.check(value.as_bytes()),
+            Shape::Object => kind == Kind::Object,
+            Shape::Array => kind == Kind::Array,
+            Shape::Null => kind == Kind::Null,
+            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+                if kind == Kind::Array {
+                    for (index, place) in value.elements().enumerate() {
+                        scalar
+                            .check(&value.as_bytes()[place])
+                            .map_err(|what| format!("element {index}: {what}"))?;
+                    }
+                }
+                kind == Kind::Array
+            }
+        };
+        if right {
+            Ok(())
+        } else {
+            let wanted = match self {
+                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
+                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
+                    self.described()
+                }
+            };
+            Err(format!("it must be {wanted}, not {}", kind.described()))
+        }
+    }
+
+    /// The default as a value of this shape.
+    pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
+        let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
+        let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
+        let json = match parsed {
+            Ok(json) if !bare || json.kind() == Kind::String => json,
+            Ok(_) | Err(_) if bare => Json::string(default),
+            Err(_) if *self == Shape::Any => Json::string(default),
+            Ok(_) | Err(_) => {
+                return Err(format!(
+                    "the default `{default}` is not {}",
+                    self.described()
+                ));
+            }
+        };
+        self.check(&json)
+            .map_err(|what| format!("the default `{default}`: {what}"))?;
+        Ok(json)
+    }
+
+    /// What is accepted, for messages.
+    #[must_use]
+    pub fn described(&self) -> String {
+        match self {
+            Shape::Any => "any value".into(),
+            Shape::One(scalar) => scalar.described(),
+            Shape::Object => "an object".into(),
+            Shape::Array => "an array".into(),
+            Shape::Null => "null".into(),
+            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+                format!("an array, each element {}", scalar.described())
+            }
+        }
+    }
+}
