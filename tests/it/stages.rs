@@ -447,9 +447,7 @@ fn an_answer_tells_its_decision_where_the_configuration_asks_for_it() {
     let config = format!("{}{ROUTES}{CLIENTS}{told}", both(&rest, &rpc));
     let proxy = Proxy::start_with(&config, &[("flags.toml", flags)]);
     let decision = |method: &str, target: &str, client: &str| {
-        let answer = scene
-            .proxy
-            .rest(method, target, &[("x-client-id", client)], "");
+        let answer = proxy.rest(method, target, &[("x-client-id", client)], "");
         answer.head.one("x-decision").map(str::to_owned)
     };
     let of = |text: &str| Some(text.to_owned());

@@ -82,6 +82,19 @@ impl Control {
 
     /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
     pub async fn sync(&mut self) -> Synced {
+        let before = self.store.health();
+        let synced = self.look_at_store().await;
+        match (before, self.store.health()) {
+            (Health::Fine, Health::Away { error, .. }) => {
+                tracing::error!(error, "the store is away; the flags stay as they are");
+            }
+            (Health::Away { .. }, Health::Fine) => tracing::info!("the store is back"),
+            (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
+        }
+        synced
+    }
+
+    async fn look_at_store(&mut self) -> Synced {
         match self.store.read(self.revision).await {
             Ok(None) => {
                 self.known = Known::Yes;
@@ -154,7 +167,11 @@ impl Control {
             );
         }
         if let Health::Away { error, .. } = self.store.health() {
-            let note = format!("the store is away, and the last good flags hold: {error}");
+            let hold = match self.known {
+                Known::Yes => "the last good flags hold",
+                Known::NotYet => "calls are served as the flags file says",
+            };
+            let note = format!("the store is away, and {hold}: {error}");
             readiness.notes.push(note);
         }
         readiness.notes.extend(self.trouble.clone());

@@ -159,7 +159,12 @@ fn names_follow_the_rule() {
         "_in_flight",
         "_seconds",
         "_percent",
-        "_info", "_tripped", "_ruling", "_switch", "_up"];
+        "_info",
+        "_tripped",
+        "_ruling",
+        "_switch",
+        "_up",
+    ];
     for family in family::ALL {
         let name = family.name;
         assert!(name.starts_with("dualgauge_"), "{name}");

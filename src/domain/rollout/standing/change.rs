@@ -214,16 +214,30 @@ impl Standing {
             .ok_or(ChangeFault::NothingToUndo)?;
         entry.undone = true;
         match entry.before.clone() {
-            Left::Flag { flag, standing } => {
-                match standing {
-                    Some(standing) => self.flags.insert(flag, standing),
-                    None => self.flags.remove(&flag),
-                };
-            }
+            Left::Flag { flag, standing } => self.restore(&flag, standing),
             Left::Kill { kill } => self.kill = kill,
             Left::Brownouts { called_off } => self.called_off = called_off,
         }
         Ok(())
+    }
+
+    /// Lets a flag stand as it did. One that was tripped since stays so, until a person re-arms it.
+    fn restore(&mut self, flag: &str, before: Option<FlagStanding>) {
+        let now = self.flags.remove(flag).unwrap_or_default();
+        let tripped = now.trip.is_some();
+        let restored = match before {
+            Some(before) => Some(FlagStanding {
+                trip: now.trip.or(before.trip),
+                ..before
+            }),
+            None => tripped.then_some(FlagStanding {
+                flip: None,
+                ramp: None,
+                ..now
+            }),
+        };
+        self.flags
+            .extend(restored.map(|restored| (flag.to_owned(), restored)));
     }
 
     /// Keeps a change in the history, and gives the flag its revision.
@@ -311,5 +325,7 @@ impl Change {
     }
 }
 
-/// The word of an undo, which cannot itself be undone.
-pub(super) const UNDO: &str = "undo";
+/// The word of an undo.
+const UNDO: &str = "undo";
+/// The words of what no undo takes back: itself, and what guards do.
+pub(super) const NEVER_UNDONE: [&str; 3] = [UNDO, "trip", "advance"];

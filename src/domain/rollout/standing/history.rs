@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::change::{Signature, UNDO};
+use super::change::{NEVER_UNDONE, Signature};
 use super::{FlagStanding, Standing};
 
 /// How many changes are kept; the oldest go first.
@@ -62,8 +62,9 @@ impl Entry {
         }
     }
 
+    /// Whether a person takes it back by an undo: what a guard did is taken back by re-arming the flag.
     pub(super) fn can_be_undone(&self) -> bool {
-        !self.undone && self.what != UNDO
+        !self.undone && !NEVER_UNDONE.contains(&self.what.as_str())
     }
 }
 
