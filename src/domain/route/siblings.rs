@@ -126,7 +126,9 @@ pub(super) fn arrange(
             }
             continue;
         }
-        if side == Side::Rest && first.rest_call.body != second.rest_call.body {
+        // What one takes of a body and the other refuses tells them apart as well.
+        let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
+        if side == Side::Rest && takes(first) != takes(second) {
             group.by_body = ByBody::Yes;
         }
         let (down, up) = (refines(first, second, side), refines(second, first, side));

@@ -1,8 +1,12 @@
 //! Routes that spell out `params` and `body`.
 
+use http::{HeaderMap, Method};
+
 use super::source;
+use crate::domain::json::Json;
 use crate::domain::pattern::Tree;
-use crate::domain::route::{RouteSource, parse_route};
+use crate::domain::route::{Extra, RestSelection, RouteSource, RouteTable, Segments, parse_route};
+use crate::domain::translate::RestHead;
 
 #[test]
 fn a_full_form_that_means_nothing_is_refused_with_the_key() {
@@ -43,5 +47,43 @@ fn a_full_form_that_means_nothing_is_refused_with_the_key() {
         let error = errors.unwrap_err().remove(0);
         assert_eq!(error.key, key, "{error:?}");
         assert!(error.what.contains(words), "{error:?}");
+    }
+}
+
+#[test]
+fn what_one_sibling_takes_of_a_body_and_the_other_refuses_tells_them_apart() {
+    let route = |name: &str, rest: &str, extra| {
+        let full = RouteSource {
+            params: Some(Tree::Table(vec![
+                ("k".into(), Tree::Text("{k}".into())),
+                ("b".into(), Tree::Text("{b?}".into())),
+            ])),
+            body: Some(Tree::Table(vec![("b".into(), Tree::Text("{b?}".into()))])),
+            extra: Some(extra),
+            ..source(name, rest, name)
+        };
+        parse_route(full).unwrap()
+    };
+    let routes = vec![
+        route("strict", "POST /a?k={k:integer}", Extra::Reject),
+        route("loose", "POST /a?k={k}", Extra::Drop),
+    ];
+    let table = RouteTable::build(routes).unwrap();
+    let headers = HeaderMap::new();
+    let segments = Segments::split("/a");
+    let RestSelection::ByBody(group) =
+        table.select_rest(&Method::POST, &segments, Some("k=1"), &headers)
+    else {
+        panic!("the body decides");
+    };
+    let head = RestHead {
+        segments: &segments,
+        query: Some("k=1"),
+        headers: &headers,
+    };
+    for (body, name) in [("{\"b\":1}", "strict"), ("{\"c\":{}}", "loose")] {
+        let body = Json::parse(body.into(), 128).unwrap();
+        let taken = table.select_by_body(group, head, Some(&body)).unwrap();
+        assert_eq!(table.route(taken).name, name);
     }
 }
