@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::control::{Control, Facts, Hooks, StartError, own};
-use super::tally::Tally;
+use super::counting::Counting;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls;
 use crate::config::load::Sources;
@@ -107,14 +107,14 @@ pub fn run(
         admin: admin.local_addr()?,
     })?;
     let began = clock::moment(clock::wall());
-    let tally = Tally::begin(
+    let counting = Counting::begin(
         (workers.remote(), names.clone()),
         control.replica().to_owned(),
         &control.plan(),
         began,
     );
     let page = Page {
-        tally,
+        counting,
         remote: workers.remote(),
         names,
         lines: log.dropped_lines(),
@@ -132,7 +132,7 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 
 /// What the page of metrics is made of.
 struct Page {
-    tally: Tally,
+    counting: Counting,
     remote: Remote,
     names: Arc<Names>,
     lines: DroppedLines,
@@ -170,11 +170,11 @@ async fn operate(
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| {
-            page.tally.follow(&plan, clock::moment(clock::wall()));
+            page.counting.follow(&plan, clock::moment(clock::wall()));
             page.remote.install(plan).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
-        counts: async |plan: Arc<Plan>, at: Moment| page.tally.counts(&plan, at).await,
+        counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
     };
     let owner = own(control, inbox, hooks);

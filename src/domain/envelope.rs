@@ -50,7 +50,7 @@ impl Paired {
         resolver
             .words(Side::Rest, &words, Place::Words)
             .map_err(under)?;
-        let bare = super::pattern::mention_named(&mention.name, super::pattern::Way::Both, None);
+        let bare = super::pattern::mention_named(&mention.name, super::pattern::Use::Both, None);
         resolver
             .mention(Side::Rpc, &bare, (Place::Json, 0))
             .map_err(under)?;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::store::error::{CommitError, StoreError};
 use crate::store::folder::Folder;
-use crate::store::state::{Health, MOST_REPORTS, Report, Reports, Standing, Versioned, check};
+use crate::store::state::{Faring, Health, MOST_REPORTS, Report, Reports, Versioned, check};
 use crate::telemetry::clock::wall;
 use contents::Watch;
 
@@ -26,7 +26,7 @@ pub struct FileStore {
     state: Versioned,
     watch: Watch,
     flushed: Flushed,
-    standing: Standing,
+    faring: Faring,
 }
 
 /// Whether the state survives a loss of power.
@@ -63,7 +63,7 @@ impl FileStore {
             state,
             watch,
             flushed: Flushed::Yes,
-            standing: Standing::default(),
+            faring: Faring::default(),
         })
     }
 
@@ -155,12 +155,12 @@ impl FileStore {
     }
 
     pub(super) fn health(&self) -> Health {
-        self.standing.health()
+        self.faring.health()
     }
 
     fn write_state(&mut self, state: Versioned) -> Result<(), StoreError> {
         let written = self.folder.replace(ROLLOUT, &contents::state(&state));
-        self.standing.note(written, wall())?;
+        self.faring.note(written, wall())?;
         // From here on the file has this revision, whatever follows.
         self.state = state;
         self.flush_state()
@@ -175,13 +175,13 @@ impl FileStore {
 
     fn write_watch(&mut self, watch: Watch) -> Result<(), StoreError> {
         let written = self.folder.replace(WATCH, &contents::watch(&watch));
-        self.standing.note(written, wall())?;
+        self.faring.note(written, wall())?;
         self.watch = watch;
         self.flush()
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         let flushed = self.folder.flush();
-        self.standing.note(flushed, wall())
+        self.faring.note(flushed, wall())
     }
 }

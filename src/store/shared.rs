@@ -20,8 +20,8 @@ use sha2::{Digest, Sha256};
 use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
-    HIGHEST_REVISION, Health, LONGEST_TEXT, MOST_REPORTS, Report, Reports, Standing, Versioned,
-    boot, check, unforeseen,
+    Faring, HIGHEST_REVISION, Health, LONGEST_TEXT, MOST_REPORTS, Report, Reports, Versioned, boot,
+    check, unforeseen,
 };
 use crate::telemetry::clock::wall;
 use line::Line;
@@ -52,7 +52,7 @@ pub struct SharedStore {
     writer: String,
     /// The state that was last told or stored.
     seen: Option<Seen>,
-    standing: Standing,
+    faring: Faring,
 }
 
 /// A state that was seen.
@@ -104,7 +104,7 @@ impl fmt::Debug for SharedStore {
         f.debug_struct("SharedStore")
             .field("address", &self.line.address())
             .field("keys", &self.keys)
-            .field("standing", &self.standing)
+            .field("faring", &self.faring)
             .finish_non_exhaustive()
     }
 }
@@ -123,7 +123,7 @@ impl SharedStore {
             keys: Keys::new(&settings.prefix),
             writer: boot(),
             seen: None,
-            standing: Standing::default(),
+            faring: Faring::default(),
         })
     }
 
@@ -213,7 +213,7 @@ impl SharedStore {
     }
 
     pub(super) fn health(&self) -> Health {
-        self.standing.health()
+        self.faring.health()
     }
 
     async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, StoreError> {
@@ -222,7 +222,7 @@ impl SharedStore {
             address: self.line.address(),
             source,
         });
-        self.standing.note(answer, wall())
+        self.faring.note(answer, wall())
     }
 
     /// The same for the same commit of this store, and for no other one.
@@ -281,14 +281,14 @@ impl SharedStore {
         let parsed = number.parse().ok();
         let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
             let error = foreign(revision_key, "something else than a revision");
-            return self.standing.note(Err(error), wall());
+            return self.faring.note(Err(error), wall());
         };
         if revision == 0 {
             return Ok(Versioned::default());
         }
         let Some(text) = text else {
             let error = foreign(text_key, "a longer text than is ever stored");
-            return self.standing.note(Err(error), wall());
+            return self.faring.note(Err(error), wall());
         };
         Ok(Versioned { revision, text })
     }
@@ -299,7 +299,7 @@ impl SharedStore {
         let report = report.map_err(|_| foreign(&self.keys.reports, "what is no report"));
         match report {
             Ok(report) => Ok(report),
-            Err(error) => self.standing.note(Err(error), wall()),
+            Err(error) => self.faring.note(Err(error), wall()),
         }
     }
 }

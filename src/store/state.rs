@@ -63,11 +63,11 @@ pub enum Health {
 
 /// Keeps count of how a store fares.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct Faring {
     away: Option<(SystemTime, String)>,
 }
 
-impl Standing {
+impl Faring {
     /// Notes how a call has ended.
     pub(super) fn note<T>(
         &mut self,

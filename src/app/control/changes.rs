@@ -234,22 +234,17 @@ impl Control {
 }
 
 fn log_change(change: &Change, by: &Signature) {
-    let flipped = |change: &Change| match change {
-        Change::Flip { stage, percent, .. } => Some(format!("{} {percent} %", stage.as_str())),
-        Change::Unflip { .. }
-        | Change::Trip { .. }
-        | Change::Rearm { .. }
-        | Change::Advance { .. }
-        | Change::Kill
-        | Change::Revive
-        | Change::CallOff { .. }
-        | Change::CallOn { .. }
-        | Change::Undo { .. } => None,
+    let to = if let Change::Flip { stage, percent, .. } = change {
+        Some(format!("{} {percent} %", stage.as_str()))
+    } else if let Change::Advance { to, .. } = change {
+        Some(format!("step {}", to + 1))
+    } else {
+        None
     };
     tracing::info!(
         what = change.as_str(),
         flag = change.flag(),
-        to = flipped(change),
+        to,
         who = by.who,
         why = by.why,
         "the rollout was changed"

@@ -116,9 +116,8 @@ enum Due {
 }
 
 impl Control {
-    /// Observes what was counted so far, and does what the guards say. Tells whether the plan is another one.
-    pub async fn observe(&mut self, at: SystemTime) -> Made {
-        let mut made = Made::Already;
+    /// Observes what was counted so far, and does what the guards say.
+    pub async fn observe(&mut self, at: SystemTime) {
         for (flag, due) in self.rulings(at) {
             let change = match due {
                 Due::Trip { reason } => {
@@ -134,21 +133,17 @@ impl Control {
             };
             let asked = asked(change);
             match self.change(&asked, at).await {
-                Ok(Made::Swapped) => made = Made::Swapped,
-                Ok(Made::Already) => {}
-                // Somebody else was faster, or the flag is gone: there is nothing to store.
-                Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
+                // Or somebody else was faster, or the flag is gone: there is nothing to store.
+                Ok(_) | Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
                 Err(refusal) => {
                     // It is tried again at each look, and said once.
                     if self.trip_here(&asked.change) == Made::Swapped {
-                        made = Made::Swapped;
                         let flag = asked.change.flag();
                         tracing::warn!(flag, error = %refusal, "a trip acts in this process only until it is stored");
                     }
                 }
             }
         }
-        made
     }
 
     /// Rules on every flag that has a guard.

@@ -64,15 +64,6 @@ fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
     Ok(standing)
 }
 
-/// What a look at the store has led to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Synced {
-    /// Nothing is new.
-    Quiet,
-    /// Another replica has changed something, and the plan is another one.
-    Swapped,
-}
-
 impl Control {
     /// Whether other replicas may change the standing.
     #[must_use]
@@ -81,9 +72,9 @@ impl Control {
     }
 
     /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
-    pub async fn sync(&mut self) -> Synced {
+    pub async fn sync(&mut self) {
         let before = self.store.health();
-        let synced = self.look_at_store().await;
+        self.look_at_store().await;
         match (before, self.store.health()) {
             (Health::Fine, Health::Away { error, .. }) => {
                 tracing::error!(error, "the store is away; the flags stay as they are");
@@ -91,26 +82,17 @@ impl Control {
             (Health::Away { .. }, Health::Fine) => tracing::info!("the store is back"),
             (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
         }
-        synced
     }
 
-    async fn look_at_store(&mut self) -> Synced {
+    async fn look_at_store(&mut self) {
         match self.store.read(self.revision).await {
-            Ok(None) => {
+            Ok(found) => {
                 self.known = Known::Yes;
-                Synced::Quiet
+                found.into_iter().for_each(|found| self.take(found));
             }
-            Ok(Some(found)) => {
-                self.known = Known::Yes;
-                self.take(found);
-                Synced::Swapped
-            }
-            Err(StoreError::Forgot { .. }) => {
-                self.give_back().await;
-                Synced::Quiet
-            }
+            Err(StoreError::Forgot { .. }) => self.give_back().await,
             // Readiness tells.
-            Err(_) => Synced::Quiet,
+            Err(_) => {}
         }
     }
 

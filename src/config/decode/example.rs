@@ -7,13 +7,13 @@ use crate::config::kind::{Wrong, string, text, whole, word};
 use crate::config::reader::Table;
 use crate::domain::json::{Json, Kind};
 use crate::domain::pattern::Tree;
-use crate::domain::route::{Example, ExampleReply, Way};
+use crate::domain::route::{Example, ExampleReply, ExampleWay};
 use crate::domain::side::Side;
 
-const WAYS: &[(&str, Way)] = &[
-    ("both", Way::Both),
-    ("rest", Way::From(Side::Rest)),
-    ("rpc", Way::From(Side::Rpc)),
+const WAYS: &[(&str, ExampleWay)] = &[
+    ("both", ExampleWay::Both),
+    ("rest", ExampleWay::From(Side::Rest)),
+    ("rpc", ExampleWay::From(Side::Rpc)),
 ];
 
 /// The REST half of a call.
@@ -34,7 +34,7 @@ struct RestReplyHalf {
 pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
     table.later(&["frame"]);
     let here = table.here();
-    let way = table.get_or("way", word(WAYS, &[]), Way::Both);
+    let way = table.get_or("way", word(WAYS, &[]), ExampleWay::Both);
     let rest = table.require_table("rest", rest_half);
     let rpc = table.require_table("rpc", |rpc| {
         let method = rpc.require("method", text);

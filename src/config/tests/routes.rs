@@ -7,7 +7,7 @@ use crate::config::raw::{RawRoute, RawSchema};
 use crate::domain::json::Json;
 use crate::domain::outcome::RpcReplySource;
 use crate::domain::pattern::Tree;
-use crate::domain::route::{Example, Extra, Notify, Way};
+use crate::domain::route::{Example, ExampleWay, Extra, Notify};
 use crate::domain::side::Side;
 
 const RICH: &str = r#"
@@ -198,7 +198,7 @@ fn an_example_holds_values_and_a_single_set_needs_no_list() {
     } = both_sides;
     assert_eq!(
         (&**key, *way),
-        ("route[0].example[0]", Way::From(Side::Rpc))
+        ("route[0].example[0]", ExampleWay::From(Side::Rpc))
     );
     assert_eq!((&**call, &**method), ("PUT /trainers/7?a={}", "tools/call"));
     assert_eq!(*headers, [("x-tenant".to_owned(), "{t}".to_owned())]);
@@ -213,7 +213,7 @@ fn an_example_holds_values_and_a_single_set_needs_no_list() {
     let error = json_of(r#"{"code":-3,"message":"x{y}","data":[]}"#);
     assert_eq!((&reply.body, &reply.rpc), (&None, &Err(error)));
 
-    assert_eq!(short.way, Way::Both);
+    assert_eq!(short.way, ExampleWay::Both);
     let reply = short.reply.as_ref().unwrap();
     assert_eq!(reply.body, Some(json_of("{}")));
     assert_eq!(reply.rpc, Ok(json_of("null")));

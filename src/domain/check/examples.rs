@@ -11,7 +11,7 @@ use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::outcome::RestReply;
 use crate::domain::pattern::Bindings;
-use crate::domain::route::{Example, ExampleReply, RouteTable, Way};
+use crate::domain::route::{Example, ExampleReply, ExampleWay, RouteTable};
 use crate::domain::side::Side;
 
 /// What the examples of a route showed.
@@ -74,10 +74,10 @@ fn holds(subject: &Subject<'_>, example: &Example) -> Result<(), String> {
     }
 }
 
-fn goes(way: Way, from: Side) -> bool {
+fn goes(way: ExampleWay, from: Side) -> bool {
     match way {
-        Way::Both => true,
-        Way::From(only) => only == from,
+        ExampleWay::Both => true,
+        ExampleWay::From(only) => only == from,
     }
 }
 
@@ -115,7 +115,7 @@ fn compare(
 /// Answers come from the servers of the side that the call goes to.
 fn replies(
     subject: &Subject<'_>,
-    (way, reply): (Way, &ExampleReply),
+    (way, reply): (ExampleWay, &ExampleReply),
     call: &Bindings,
 ) -> Result<(), String> {
     let (rest, rpc) = (rest_reply(reply)?, rpc_reply(reply)?);

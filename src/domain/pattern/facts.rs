@@ -1,6 +1,6 @@
 //! What holds for the holes of a pair, and the slots that each place of a pattern has by it.
 
-use super::mention::{Mention, PatternError, Way};
+use super::mention::{Mention, PatternError, Use};
 use super::resolve::{Facts, Place};
 use super::text::Words;
 use super::{Absence, Codec};
@@ -67,7 +67,7 @@ impl Facts {
             slot.role = Role::Forgotten(bare);
             return Ok(slot);
         }
-        if mention.way == Way::WriteOnly {
+        if mention.used == Use::WriteOnly {
             let (source, shape) = self.source(&mention.name, depth)?;
             (slot.role, slot.shape) = (Role::Written(source), shape);
         } else if let Some(hole) = self.find(&mention.name) {

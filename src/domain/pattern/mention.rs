@@ -124,7 +124,7 @@ pub struct Mention {
     /// The name; `_` for the forgetful hole.
     pub name: String,
     /// Whether it is only written.
-    pub way: Way,
+    pub used: Use,
     /// What it says of the type.
     pub shape: Option<Shape>,
     /// How the value is spelled here.
@@ -137,7 +137,7 @@ pub struct Mention {
 
 /// Whether a hole is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Use {
     /// `{x}`
     Both,
     /// `{>x}`
@@ -183,9 +183,9 @@ pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), Pattern
 /// # Errors
 /// [`PatternError`] with the spelling that is wrong.
 pub fn parse_mention(inside: &str) -> Result<Mention, PatternError> {
-    let (way, spelled) = match inside.strip_prefix('>') {
-        Some(spelled) => (Way::WriteOnly, spelled),
-        None => (Way::Both, inside),
+    let (used, spelled) = match inside.strip_prefix('>') {
+        Some(spelled) => (Use::WriteOnly, spelled),
+        None => (Use::Both, inside),
     };
     let (name, rest) = hole_name(spelled)?;
     let (typed, default) = match rest.split_once('=') {
@@ -199,10 +199,10 @@ pub fn parse_mention(inside: &str) -> Result<Mention, PatternError> {
     let mention = if typed == ":json" {
         Mention {
             codec: Codec::Json,
-            ..mention_named(name, way, None)
+            ..mention_named(name, used, None)
         }
     } else {
-        mention_named(name, way, parse_type(typed, inside)?)
+        mention_named(name, used, parse_type(typed, inside)?)
     };
     let mention = Mention {
         presence,
@@ -214,10 +214,10 @@ pub fn parse_mention(inside: &str) -> Result<Mention, PatternError> {
 }
 
 /// A mention that says no more than this.
-pub(in crate::domain) fn mention_named(name: &str, way: Way, shape: Option<Shape>) -> Mention {
+pub(in crate::domain) fn mention_named(name: &str, used: Use, shape: Option<Shape>) -> Mention {
     Mention {
         name: name.to_owned(),
-        way,
+        used,
         shape,
         codec: Codec::Plain,
         presence: Said::No,
@@ -229,7 +229,7 @@ pub(in crate::domain) fn mention_named(name: &str, way: Way, shape: Option<Shape
 fn consistent(mention: &Mention, inside: &str) -> Result<(), PatternError> {
     let wrong = |what: &str| Err(PatternError::new(format!("`{{{inside}}}`: {what}")));
     let plain = mention.presence == Said::No && mention.default.is_none();
-    if mention.way == Way::WriteOnly {
+    if mention.used == Use::WriteOnly {
         if mention.name == "_" {
             return wrong("`_` has no value to write; write `{_=value}`");
         }
@@ -248,7 +248,7 @@ fn consistent(mention: &Mention, inside: &str) -> Result<(), PatternError> {
             return wrong("`_` has no type but `null`; name the hole, or write `{_}`");
         }
     }
-    if mention.name == "now" && mention.way == Way::Both {
+    if mention.name == "now" && mention.used == Use::Both {
         return wrong("`now` is the time, which is only written: `{>now}`");
     }
     Ok(())

@@ -26,7 +26,7 @@ pub use compare::{
     Comparison, World, meeting, place_meeting, place_within, sample, within, words_meeting,
     words_within,
 };
-pub use mention::{Codec, Mention, PatternError, Said, Token, Way, as_key, parse_mention, tokens};
+pub use mention::{Codec, Mention, PatternError, Said, Token, Use, as_key, parse_mention, tokens};
 pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
 pub use resolve::{Fact, Facts, Place, Resolver};
 pub use text::{Texts, Words};

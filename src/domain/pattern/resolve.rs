@@ -3,7 +3,7 @@
 //! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
 //! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
 
-use super::mention::{Codec, Mention, PatternError, Said, Way};
+use super::mention::{Codec, Mention, PatternError, Said, Use};
 use super::text::Words;
 use super::{Absence, Null, Part, Pattern, Scalar, Shape, TextPattern};
 use crate::domain::json::Json;
@@ -183,7 +183,7 @@ impl Resolver {
         if mention.name == "_" {
             return Ok(());
         }
-        if mention.way == Way::WriteOnly {
+        if mention.used == Use::WriteOnly {
             let key = self.key.clone();
             self.written.push((mention.name.clone(), depth, key));
             return Ok(());

@@ -8,7 +8,7 @@ fn slot(inside: &str) -> Result<Slot, PatternError> {
     let mention = parse_mention(inside)?;
     let mut resolver = Resolver::default();
     resolver.mention(Side::Rest, &mention, (Place::Words, 0))?;
-    let twin = mention_named(&mention.name, Way::Both, None);
+    let twin = mention_named(&mention.name, Use::Both, None);
     resolver.mention(Side::Rpc, &twin, (Place::Json, 0))?;
     let facts = resolver.finish(&Facts::default())?;
     facts.slot(Side::Rest, &mention, (Place::Words, 0))

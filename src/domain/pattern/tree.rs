@@ -1,6 +1,6 @@
 //! What a route table says where a pattern stands, and the pattern that it spells.
 
-use super::mention::{Mention, PatternError, Said, Token, Way, parse_mention, tokens};
+use super::mention::{Mention, PatternError, Said, Token, Use, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Part, Pattern, Shape, TextPattern};
 use crate::domain::json::{Json, encode, same_ignoring_case};
 
@@ -154,7 +154,7 @@ fn plain_rest(mention: Mention) -> Result<Mention, PatternError> {
     let plain = mention.shape.is_none()
         && mention.presence == Said::No
         && mention.default.is_none()
-        && mention.way == Way::Both;
+        && mention.used == Use::Both;
     if plain {
         Ok(mention)
     } else {

@@ -72,8 +72,8 @@ pub struct Decision {
     pub stage: Stage,
     /// The rule.
     pub why: Why,
-    /// The flags in force that cover the call and whose share its caller is not in, by their places: what becomes of
-    /// the call is what their guards compare with.
+    /// The guarded flags in force that cover the call and whose share its caller is not in, by their places: what
+    /// becomes of the call is what their guards compare with.
     pub spared: Vec<usize>,
 }
 
@@ -128,7 +128,9 @@ impl Rollout {
                     spared,
                 };
             }
-            spared.push(index);
+            if flag.guard.is_some() {
+                spared.push(index);
+            }
         }
         Decision {
             stage: self.defaults.of(call.side),

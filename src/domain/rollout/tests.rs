@@ -195,22 +195,26 @@ fn a_tripped_flag_is_skipped_and_the_next_one_decides() {
 }
 
 #[test]
-fn a_decision_names_the_flags_that_spared_the_caller() {
+fn a_decision_names_the_guarded_flags_that_spared_the_caller() {
     let share = |name: &str| {
         let mut share = flag(name, Stage::Translate);
         share.percent = Percent::from_thousandths(1).unwrap();
+        share.guard = Some(Guard::default());
         share
     };
+    let mut unguarded = share("unguarded");
+    unguarded.guard = None;
     let mut elsewhere = share("elsewhere");
     elsewhere.route = Glob::new("other.*");
     let rollout = rollout(vec![
         share("a"),
         elsewhere,
+        unguarded,
         share("b"),
         flag("c", Stage::Shadow),
     ]);
     let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
-    assert_eq!((decision.why, decision.spared), (Why::Flag(3), vec![0, 2]));
+    assert_eq!((decision.why, decision.spared), (Why::Flag(4), vec![0, 3]));
 }
 
 #[test]
@@ -253,6 +257,7 @@ fn a_flag_with_headers_takes_the_calls_that_have_all_of_them() {
 #[test]
 fn those_who_are_held_back_stay_out_at_any_percentage() {
     let mut most = flag("most", Stage::Translate);
+    most.guard = Some(Guard::default());
     most.holdback = Percent::from_thousandths(10_000).unwrap();
     assert_eq!(most.share().to_string(), "90");
     most.percent = Percent::from_thousandths(5_000).unwrap();

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
-    Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Way, Words,
+    Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Use, Words,
     as_key, mention_named,
 };
 use crate::domain::side::Side;
@@ -210,21 +210,21 @@ impl Draft {
         mentions.extend(words.chain(headers).flat_map(Words::mentions));
         let in_method = self.method.mentions();
         let is_member = |mention: &&Mention| {
-            mention.way == Way::Both
+            mention.used == Use::Both
                 && mention.name != "_"
                 && !in_method.iter().any(|method| method.name == mention.name)
         };
         let mut members: Vec<(String, Pattern<Mention>)> = Vec::new();
         for mention in mentions.into_iter().filter(is_member) {
             if members.iter().all(|(name, _)| *name != mention.name) {
-                let hole = mention_named(&mention.name, Way::Both, None);
+                let hole = mention_named(&mention.name, Use::Both, None);
                 members.push((mention.name.clone(), Pattern::Hole(hole)));
             }
         }
         let mut rest = None;
         if has_content(&self.rest.method) == Carries::Body {
             if extra == Extra::Carry {
-                rest = Some(mention_named(CARRIED, Way::Both, None));
+                rest = Some(mention_named(CARRIED, Use::Both, None));
             }
             let body = ObjectPattern::new(Vec::new(), rest.clone());
             self.body = Some(Pattern::Object(body));
@@ -234,7 +234,7 @@ impl Draft {
 
     /// Pairs the unknown members of the body with those of params.
     fn carry(&mut self) -> Result<(), PatternError> {
-        let carried = mention_named(CARRIED, Way::Both, None);
+        let carried = mention_named(CARRIED, Use::Both, None);
         match (&mut self.params, &mut self.body) {
             (Pattern::Object(params), Some(Pattern::Object(body)))
                 if params.rest.is_none() && body.rest.is_none() =>

@@ -30,7 +30,7 @@ pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use path::Found;
 pub use segments::{PathError, Segments};
 pub use siblings::Group;
-pub use source::{Example, ExampleReply, Notify, RouteSource, Schemas, Way};
+pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable, TableError, Unsafe};
 pub use url::{Query, read as read_url, write as write_url};
 

@@ -4,7 +4,7 @@ use http::Method;
 
 use super::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::pattern::{
-    Mention, PatternError, Token, Way, Words, hole_name, mention_named, parse_type, tokens,
+    Mention, PatternError, Token, Use, Words, hole_name, mention_named, parse_type, tokens,
 };
 use crate::domain::percent;
 
@@ -188,7 +188,7 @@ fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(),
         return Err(wrong("several segments are a string"));
     }
     template.holes.push(PlacedHole {
-        slot: mention_named(name, Way::Both, shape),
+        slot: mention_named(name, Use::Both, shape),
         start,
         end: template.segments.len(),
     });

@@ -77,7 +77,7 @@ pub struct Example {
     /// `example[2]` of its route: where the table says it.
     pub key: String,
     /// The directions in which it holds.
-    pub way: Way,
+    pub way: ExampleWay,
     /// `rest.call`: `GET /api/trainers/7`
     pub call: String,
     /// `rest.headers`
@@ -94,7 +94,7 @@ pub struct Example {
 
 /// The directions in which an example holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum ExampleWay {
     /// Both.
     #[default]
     Both,

@@ -242,17 +242,10 @@ impl Standing {
 
     /// Keeps a change in the history, and gives the flag its revision.
     fn note(&mut self, before: &Standing, change: &Change, (revision, by): (u64, &Signature)) {
-        let flag = match change {
-            Change::Undo { .. } => self.undone_flag(before),
-            Change::Flip { .. }
-            | Change::Unflip { .. }
-            | Change::Trip { .. }
-            | Change::Rearm { .. }
-            | Change::Advance { .. }
-            | Change::Kill
-            | Change::Revive
-            | Change::CallOff { .. }
-            | Change::CallOn { .. } => change.flag().map(str::to_owned),
+        let flag = if matches!(change, Change::Undo { .. }) {
+            self.undone_flag(before)
+        } else {
+            change.flag().map(str::to_owned)
         };
         if let Some(standing) = flag.as_deref().and_then(|flag| self.flags.get_mut(flag)) {
             standing.revision = revision;

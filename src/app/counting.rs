@@ -12,7 +12,7 @@ use crate::telemetry::metrics::{Names, tallies, usage};
 
 /// The counts of this process.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct Counting {
     remote: Remote,
     names: Arc<Names>,
     /// What this process is called among those that count.
@@ -22,23 +22,23 @@ pub(super) struct Tally {
     routes: RefCell<Usage>,
 }
 
-impl Tally {
+impl Counting {
     /// Counts that begin with a plan.
     pub(super) fn begin(
         (remote, names): (Remote, Arc<Names>),
         replica: String,
         plan: &Plan,
         at: Moment,
-    ) -> Tally {
-        let tally = Tally {
+    ) -> Counting {
+        let counting = Counting {
             remote,
             names,
             replica,
             began: at,
             routes: RefCell::default(),
         };
-        tally.follow(plan, at);
-        tally
+        counting.follow(plan, at);
+        counting
     }
 
     /// Another plan is in force: routes that it does not have are no longer counted, and new ones from now on.
