@@ -22,6 +22,7 @@ pub mod lifecycle;
 pub mod local;
 pub mod outcome;
 pub mod pattern;
+pub mod pending;
 pub mod percent;
 pub mod pieces;
 pub mod plan;

@@ -52,7 +52,7 @@ pub struct Call {
     pub params: Option<Json>,
     /// The id; absent for a notification.
     pub id: Option<RequestId>,
-    id_place: Option<Range<usize>>,
+    pub(super) id_place: Option<Range<usize>>,
 }
 
 impl Call {

@@ -5,14 +5,18 @@
 //! other letter case, is refused (two parsers must not read two methods); nothing nested deeper than the
 //! limit is looked at.
 
+mod heard;
 mod id;
 mod message;
 mod response;
+mod unnumbered;
 mod write;
 
+pub use heard::Heard;
 pub use id::RequestId;
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
 pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
+pub use unnumbered::Unnumbered;
 pub use write::{Members, batch, error, notification, request, result};
 
 #[cfg(test)]

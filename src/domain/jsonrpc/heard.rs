@@ -1,0 +1,84 @@
+//! What a server says on a connection where it may say anything at any time.
+//!
+//! Only as much is read as is needed to know whom it is for; what an answer says is read by the one who waits for it.
+
+use bytes::Bytes;
+
+use crate::domain::json::{Json, Kind, scan_object, text_of};
+
+use super::RequestId;
+use super::message::{ERROR, Envelope, ID, METHOD, RESULT};
+
+/// One message of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// It answers a request with an id of the kind that the proxy gives.
+    Answer(u64),
+    /// It reports an error, and does not say of which request: the id is null or missing.
+    Unaddressed,
+    /// It answers a request that the proxy cannot have made.
+    Foreign,
+    /// A request of the server.
+    Request {
+        /// The server's id.
+        id: RequestId,
+        /// What it asks for.
+        method: String,
+    },
+    /// A notification.
+    Notification {
+        /// What it tells of.
+        method: String,
+    },
+    /// No message.
+    Noise,
+}
+
+impl Heard {
+    /// Reads who a message is for.
+    #[must_use]
+    pub fn of(text: &Bytes, depth: u16) -> Heard {
+        let mut envelope = Envelope::default();
+        let scanned = scan_object(text, depth, |member| envelope.note(text, member));
+        if scanned.is_err() || envelope.fault.is_some() {
+            return Heard::Noise;
+        }
+        let value = |index: usize| {
+            envelope.places[index]
+                .clone()
+                .map(|place| Json::scanned(text, place))
+        };
+        let id = value(ID);
+        let method = value(METHOD).and_then(|method| text_of(method.as_bytes())?.ok());
+        match method {
+            Some(method) => match id {
+                None => Heard::Notification { method },
+                Some(id) => match RequestId::new(id) {
+                    Some(id) => Heard::Request { id, method },
+                    None => Heard::Noise,
+                },
+            },
+            None => answer(id, value(RESULT).is_some(), value(ERROR)),
+        }
+    }
+}
+
+fn answer(id: Option<Json>, has_result: bool, error: Option<Json>) -> Heard {
+    if !has_result && error.is_none() {
+        return Heard::Noise;
+    }
+    let is_error = error.is_some_and(|error| error.kind() != Kind::Null);
+    match id {
+        None if is_error => Heard::Unaddressed,
+        None => Heard::Foreign,
+        Some(id) if id.kind() == Kind::Null && is_error => Heard::Unaddressed,
+        Some(id) => own(id.as_bytes()).map_or(Heard::Foreign, Heard::Answer),
+    }
+}
+
+/// The proxy's ids are whole numbers in their shortest form; an answer that bears one in another form is not believed
+/// by the one who waits for it, either.
+fn own(id: &[u8]) -> Option<u64> {
+    let number: u64 = std::str::from_utf8(id).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == id).then_some(number)
+}

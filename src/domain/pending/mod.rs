@@ -1,0 +1,167 @@
+//! Questions on a link: one connection that carries the messages of many callers, each with an id of the proxy's own.
+//!
+//! [`Pending`] is the whole conduct of such a link, whatever it is made of: what is said when, who is told which
+//! answer, when to give a link up and when to open the next. It does no I/O: [`Input`]s come in with the time, and
+//! [`Output`]s say what to do. Times are durations since a moment of the owner's choice.
+//!
+//! Laws (held by a seeded simulation): a caller is told exactly one thing, by its deadline, unless it went away; no
+//! answer reaches another caller than the one who asked; what was sent is sent again only on a new link, once, and only
+//! where the call may be repeated; every list is bounded, and empty when nobody asks.
+
+mod doubts;
+mod link;
+mod queue;
+mod said;
+mod settings;
+mod turn;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::jsonrpc::Unnumbered;
+
+pub use link::{Counts, Pending};
+pub use settings::{Backoff, Heartbeat, Order, Settings};
+
+/// Names one thing that a caller has asked; never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a caller asks.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Its name.
+    pub ticket: Ticket,
+    /// What is to be said.
+    pub say: Say,
+    /// When it is given up where nothing of it was written by then.
+    pub start_by: Duration,
+    /// When it is given up in any case.
+    pub deadline: Duration,
+    /// Whether it may be said again.
+    pub repeat: Repeat,
+    /// Who comes first.
+    pub rank: Rank,
+}
+
+/// What is to be said.
+#[derive(Debug, Clone)]
+pub enum Say {
+    /// A request, which is answered.
+    Call(Unnumbered),
+    /// A notification, which is not.
+    Notice(Bytes),
+    /// Nothing: the caller wants the answer that the link itself has got to its `initialize`.
+    Greeting,
+}
+
+/// Whether something may be said again on a new link, after it was written to one that broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// It might do something twice.
+    Never,
+    /// Its effect allows it.
+    Once,
+}
+
+/// Who comes first where several wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Somebody waits for the answer.
+    Client,
+    /// It is made only to compare.
+    Candidate,
+}
+
+/// What happens to a link.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A caller asks.
+    Ask(Ask),
+    /// A caller has gone away.
+    Cancel(Ticket),
+    /// The link is open, as [`Output::Open`] has asked for.
+    Opened,
+    /// What [`Output::Write`] gave is written whole.
+    Written,
+    /// The server said something.
+    Message(Bytes),
+    /// The server said something that is longer than the limit.
+    Overlong,
+    /// A sign of life that is no message.
+    Sign,
+    /// The link is gone, or could not be opened.
+    Lost {
+        /// Random: where in its range the next wait lies.
+        luck: u16,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Open a link.
+    Open,
+    /// Give the link up, or the opening of it; [`Input::Lost`] is expected.
+    Close(Fault),
+    /// Write one message; [`Input::Written`] is expected before the next.
+    Write(Bytes),
+    /// Ask for a sign of life.
+    Ping,
+    /// The server has greeted, so that calls go out from now on.
+    Ready,
+    /// A caller has its answer.
+    Answer {
+        /// Whose.
+        ticket: Ticket,
+        /// The id that the request had.
+        id: u64,
+        /// The answer as it came. It bears this id, or it is an error without one.
+        message: Bytes,
+    },
+    /// What a caller had to tell is written.
+    Told(Ticket),
+    /// A caller gets no answer.
+    Failed(Ticket, Unanswered),
+    /// The server told something that nobody has asked.
+    Notified {
+        /// What it tells of.
+        method: String,
+        /// The notification as it came.
+        message: Bytes,
+    },
+}
+
+/// Why a caller gets no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Too many wait, or it had to wait for too long; nothing of it was written.
+    Busy,
+    /// There is no link; nothing of it was written.
+    Unreachable,
+    /// The link broke after it was written.
+    Cut,
+    /// No answer came in time.
+    Late,
+    /// The answer is longer than the limit.
+    TooLarge,
+}
+
+/// Why a link is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It was not ready in time.
+    Slow,
+    /// The server has refused the greeting.
+    Refused,
+    /// So many calls in a row had no answer in time that none is expected.
+    Stalled,
+    /// It showed no sign of life.
+    Silent,
+}
+
+#[cfg(test)]
+mod tests;

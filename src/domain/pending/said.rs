@@ -1,0 +1,133 @@
+//! What the server says, and whom it is for.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::link::Pending;
+use super::turn::{Greeted, State, Wire};
+use super::{Fault, Output, Unanswered};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, ErrorObject, Heard, Reply, RequestId, parse_response};
+use crate::domain::pieces::Pieces;
+
+impl Pending {
+    pub(super) fn message(&mut self, now: Duration, message: Bytes) {
+        if !self.is_open() {
+            return;
+        }
+        self.heard(now);
+        match Heard::of(&message, self.settings.depth) {
+            Heard::Answer(id) => self.answer(now, id, message),
+            Heard::Unaddressed => self.unaddressed(message),
+            Heard::Foreign => self.counts.foreign += 1,
+            Heard::Request { id, method } => self.decline(&id, &method),
+            Heard::Notification { method } => {
+                self.counts.notified += 1;
+                self.out.push_back(Output::Notified { method, message });
+            }
+            Heard::Noise => self.counts.skipped += 1,
+        }
+    }
+
+    pub(super) fn overlong(&mut self, now: Duration) {
+        if !self.is_open() {
+            return;
+        }
+        self.heard(now);
+        if matches!(self.state, State::Greeting { .. }) {
+            return self.close(Fault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.skipped += 1;
+            return;
+        };
+        if let Some(flight) = self.flights.remove(&id) {
+            self.unanswered = 0;
+            self.fail(flight.waiting.ask.ticket, Unanswered::TooLarge);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Greeting { .. } | State::Ready(_))
+    }
+
+    fn answer(&mut self, now: Duration, id: u64, message: Bytes) {
+        if matches!(self.state, State::Greeting { id: own, .. } if own == id) {
+            return self.greeted(now, id, message);
+        }
+        if let Some(flight) = self.flights.remove(&id) {
+            self.unanswered = 0;
+            let ticket = flight.waiting.ask.ticket;
+            self.out.push_back(Output::Answer {
+                ticket,
+                id,
+                message,
+            });
+        } else if self.doubts.answered(id) {
+            self.counts.late += 1;
+        } else {
+            self.counts.foreign += 1;
+            return;
+        }
+        self.doubts.passed(id, self.settings.order);
+    }
+
+    /// The server has answered the greeting.
+    fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
+        let answer = parse_response(&message, self.settings.depth);
+        match answer.map(|answer| answer.reply) {
+            Ok(Reply::Result(_)) => {
+                self.greeted = Some(Greeted { id, message });
+                let params = Pieces::from(Bytes::from_static(b"{}"));
+                let method = "notifications/initialized";
+                self.control(jsonrpc::notification(method, params, &[]).into_bytes());
+                self.ready(now);
+            }
+            Ok(Reply::Error(_)) | Err(_) => self.close(Fault::Refused),
+        }
+    }
+
+    /// An error without an id belongs to the only one who can have caused it, or to nobody.
+    fn unaddressed(&mut self, message: Bytes) {
+        if matches!(self.state, State::Greeting { .. }) && self.doubts.none() {
+            return self.close(Fault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.foreign += 1;
+            return;
+        };
+        if let Some(flight) = self.flights.remove(&id) {
+            self.unanswered = 0;
+            let ticket = flight.waiting.ask.ticket;
+            self.out.push_back(Output::Answer {
+                ticket,
+                id,
+                message,
+            });
+        }
+    }
+
+    /// The one question that is written whole, where nothing else that was written may still bring something.
+    fn only_addressee(&self) -> Option<u64> {
+        let mut flights = self.flights.keys();
+        let (first, second) = (flights.next(), flights.next());
+        let alone = second.is_none() && self.doubts.none() && self.wire == Wire::Free;
+        first.copied().filter(|_| alone)
+    }
+
+    /// Nobody behind the proxy can answer a request of the server; only whether the link lives is known here.
+    fn decline(&mut self, id: &RequestId, method: &str) {
+        if method == "ping" {
+            let nothing = Pieces::from(Bytes::from_static(b"{}"));
+            return self.control(jsonrpc::result(id, nothing).into_bytes());
+        }
+        self.counts.declined += 1;
+        let error = ErrorObject {
+            code: -32601,
+            message: Json::literal("\"this client answers no requests\""),
+            data: None,
+        };
+        self.control(jsonrpc::error(id, &error).into_bytes());
+    }
+}

@@ -1,0 +1,48 @@
+use super::*;
+use crate::domain::json::Json;
+use crate::domain::pieces::Pieces;
+
+mod simulation;
+mod stories;
+
+/// What is the same in all tests.
+fn settings(order: Order) -> Settings {
+    Settings {
+        order,
+        queue: 8,
+        greeting: None,
+        start_timeout: seconds(5),
+        backoff: Backoff {
+            least: Duration::from_millis(100),
+            most: seconds(30),
+            steady: seconds(10),
+        },
+        unanswered: 0,
+        heartbeat: None,
+        depth: 64,
+    }
+}
+
+fn greeting() -> Option<Json> {
+    Json::parse(Bytes::from_static(b"{\"v\":1}"), 4).ok()
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn call(ticket: u64) -> Say {
+    let params = Pieces::from(Bytes::from(format!("[{ticket}]")));
+    Say::Call(Unnumbered::new("do", params, &[]))
+}
+
+fn ask(ticket: u64, say: Say) -> Ask {
+    Ask {
+        ticket: Ticket(ticket),
+        say,
+        start_by: seconds(5),
+        deadline: seconds(10),
+        repeat: Repeat::Never,
+        rank: Rank::Client,
+    }
+}

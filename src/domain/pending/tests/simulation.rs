@@ -1,0 +1,419 @@
+//! Thousands of worlds: callers, a link and a server that do what a seed says, and the laws that hold in all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+
+/// How many worlds there are.
+const WORLDS: u64 = 1500;
+/// How many things happen in each.
+const STEPS: usize = 250;
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn one_in(&mut self, chance: u64) -> bool {
+        self.below(chance) == 0
+    }
+}
+
+/// What is known of a caller.
+#[derive(Debug)]
+struct Caller {
+    deadline: Duration,
+    repeat: Repeat,
+    /// The links that its question was written to.
+    written: Vec<u64>,
+    ending: Ending,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Ending {
+    Waits,
+    Gone,
+    Told,
+}
+
+/// Something that the server has read.
+#[derive(Debug)]
+struct Read {
+    /// None for what bears none.
+    id: Option<u64>,
+    /// Whose it is; none for what the link says by itself.
+    ticket: Option<u64>,
+}
+
+/// The link, from its other end.
+#[derive(Debug, PartialEq, Eq)]
+enum Link {
+    None,
+    Opening,
+    Open,
+    Closing,
+}
+
+struct World {
+    seed: u64,
+    dice: Dice,
+    pending: Pending,
+    order: Order,
+    now: Duration,
+    link: Link,
+    /// How many links there were.
+    links: u64,
+    /// What is on its way to the server.
+    writing: Option<Bytes>,
+    /// What the server has read and not dealt with.
+    read: Vec<Read>,
+    /// Ids that were answered.
+    answered: Vec<u64>,
+    callers: BTreeMap<u64, Caller>,
+    ids: BTreeSet<u64>,
+    told: usize,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut dice = Dice(seed);
+        let order = if dice.one_in(2) {
+            Order::Serial
+        } else {
+            Order::Pipelined(1 + dice.below(4) as usize)
+        };
+        let heartbeat = dice.one_in(3).then_some(Heartbeat {
+            every: seconds(3),
+            within: seconds(2),
+        });
+        let settings = Settings {
+            greeting: if dice.one_in(2) { greeting() } else { None },
+            unanswered: dice.below(4) as usize,
+            heartbeat,
+            ..settings(order)
+        };
+        World {
+            seed,
+            dice,
+            pending: Pending::new(settings),
+            order,
+            now: Duration::ZERO,
+            link: Link::None,
+            links: 0,
+            writing: None,
+            read: Vec::new(),
+            answered: Vec::new(),
+            callers: BTreeMap::new(),
+            ids: BTreeSet::new(),
+            told: 0,
+        }
+    }
+
+    fn check(&self, holds: bool, what: &str) {
+        assert!(holds, "seed {}: {what} at {:?}", self.seed, self.now);
+    }
+
+    fn take(&mut self, input: Input) {
+        self.pending.take(self.now, input);
+        while let Some(output) = self.pending.next() {
+            self.obey(output);
+        }
+        let flights = self.pending.in_flight();
+        self.check(flights <= self.order.in_flight(), "too many in flight");
+        let most = 8 + self.order.in_flight();
+        self.check(self.pending.queued() <= most, "too many wait");
+        self.check(self.pending.left_over() <= 1024 + 64, "too much is kept");
+    }
+
+    fn obey(&mut self, output: Output) {
+        match output {
+            Output::Open => {
+                self.check(self.link == Link::None, "two links");
+                self.link = Link::Opening;
+                self.links += 1;
+            }
+            Output::Close(_) => {
+                let known = matches!(self.link, Link::Opening | Link::Open);
+                self.check(known, "nothing to close");
+                self.link = Link::Closing;
+            }
+            Output::Write(message) => self.written(message),
+            Output::Ping | Output::Ready | Output::Notified { .. } => {
+                self.check(self.link == Link::Open, "nothing is open");
+            }
+            Output::Answer {
+                ticket,
+                id,
+                message,
+            } => {
+                let text = String::from_utf8(message.to_vec()).unwrap();
+                let bears = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
+                self.check(bears, "another id");
+                let own = text.contains(&format!("\"for\":{}}}", ticket.0));
+                self.check(own || text.contains("greeted"), &format!("{ticket:?} got {text}"));
+                self.settle(ticket);
+            }
+            Output::Told(ticket) => self.settle(ticket),
+            Output::Failed(ticket, why) => {
+                let writes = self.callers[&ticket.0].written.len();
+                let agrees = match why {
+                    Unanswered::Busy | Unanswered::Unreachable => writes == 0,
+                    Unanswered::Cut | Unanswered::Late | Unanswered::TooLarge => writes > 0,
+                };
+                self.check(agrees, &format!("{why:?} after {writes} writes"));
+                self.settle(ticket);
+            }
+        }
+    }
+
+    fn settle(&mut self, ticket: Ticket) {
+        let now = self.now;
+        let caller = self.callers.get_mut(&ticket.0).unwrap();
+        let (ending, deadline) = (&caller.ending, caller.deadline);
+        let (twice, late) = (*ending == Ending::Told, deadline < now);
+        if *ending == Ending::Waits {
+            caller.ending = Ending::Told;
+            self.told += 1;
+        }
+        self.check(!twice, "told twice");
+        self.check(!late, &format!("told after {deadline:?}"));
+    }
+
+    fn written(&mut self, message: Bytes) {
+        self.check(self.link == Link::Open, "written to nothing");
+        self.check(self.writing.is_none(), "written into another message");
+        let said: Read = read(&message);
+        if let Some(id) = said.id {
+            let fresh = self.ids.insert(id);
+            self.check(fresh, "an id twice");
+        }
+        if let Some(caller) = said.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
+            let before = caller.written.len();
+            let again = before == 0 || (caller.repeat == Repeat::Once && before == 1);
+            let elsewhere = !caller.written.contains(&self.links);
+            let gone = caller.ending != Ending::Waits;
+            caller.written.push(self.links);
+            self.check(again && elsewhere && !gone, "written again");
+        }
+        self.writing = Some(message);
+    }
+
+    fn asks(&mut self) {
+        let ticket = self.callers.len() as u64;
+        let start_by = self.now + Duration::from_millis(1 + self.dice.below(3000));
+        let deadline = start_by + Duration::from_millis(self.dice.below(4000));
+        let say = match self.dice.below(8) {
+            0 => Say::Notice(Bytes::from(format!("{{\"method\":\"n\",\"params\":[{ticket}]}}"))),
+            1 if self.pending.settings.greeting.is_some() => Say::Greeting,
+            _ => call(ticket),
+        };
+        // A notice is never said twice.
+        let repeat = match say {
+            Say::Call(_) if self.dice.one_in(2) => Repeat::Once,
+            Say::Call(_) | Say::Notice(_) | Say::Greeting => Repeat::Never,
+        };
+        let rank = if self.dice.one_in(4) {
+            Rank::Candidate
+        } else {
+            Rank::Client
+        };
+        self.callers.insert(
+            ticket,
+            Caller {
+                deadline,
+                repeat,
+                written: Vec::new(),
+                ending: Ending::Waits,
+            },
+        );
+        self.take(Input::Ask(Ask {
+            ticket: Ticket(ticket),
+            say,
+            start_by,
+            deadline,
+            repeat,
+            rank,
+        }));
+    }
+
+    fn cancels(&mut self) {
+        let waiting = self.callers.iter_mut();
+        let mut waiting = waiting.filter(|(_, caller)| caller.ending == Ending::Waits);
+        let (count, pick) = (4, self.dice.below(4));
+        if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
+            caller.ending = Ending::Gone;
+            let ticket = Ticket(*ticket);
+            self.take(Input::Cancel(ticket));
+        }
+    }
+
+    /// The server deals with something that it has read: the first where it is serial, any where it is not.
+    fn serves(&mut self) {
+        if self.read.is_empty() {
+            return;
+        }
+        // What needs no answer is dealt with when it is read.
+        let notice = self.read.iter().position(|read| read.id.is_none());
+        let place = match (self.order, notice) {
+            (Order::Serial, _) => 0,
+            (Order::Pipelined(_), Some(first)) => first,
+            (Order::Pipelined(_), None) => self.dice.below(self.read.len() as u64) as usize,
+        };
+        let Read { id, ticket } = self.read.remove(place);
+        let whose = ticket.map_or("-1".to_owned(), |ticket| ticket.to_string());
+        let null = format!(
+            r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32603,"message":"","data":{{"for":{whose}}}}}}}"#
+        );
+        let Some(id) = id else {
+            if self.dice.one_in(4) {
+                self.says(null);
+            }
+            return;
+        };
+        let result = match ticket {
+            Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"for":{whose}}}}}"#),
+            None => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"greeted"}}"#),
+        };
+        match self.dice.below(12) {
+            0 => {}
+            1 => self.says(null),
+            2 => {
+                self.says(result.clone());
+                self.says(result);
+            }
+            3 if ticket.is_some() => self.link_takes(Input::Overlong),
+            _ => {
+                self.says(result);
+                self.answered.push(id);
+            }
+        }
+    }
+
+    fn says(&mut self, text: String) {
+        self.link_takes(Input::Message(text.into()));
+    }
+
+    /// Something comes over the link, if there is one still.
+    fn link_takes(&mut self, input: Input) {
+        if self.link == Link::Open {
+            self.take(input);
+        }
+    }
+
+    fn chatters(&mut self) {
+        let id = self.dice.below(1 << 60) + (1 << 50);
+        let old = self.answered.last().copied().unwrap_or(id);
+        let text = match self.dice.below(7) {
+            0 => format!(r#"{{"id":{id},"result":{{"for":-1}}}}"#),
+            1 => format!(r#"{{"id":{old},"result":{{"for":-1}}}}"#),
+            2 => r#"{"id":"1","result":{"for":-1}}"#.to_owned(),
+            3 => r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#.to_owned(),
+            4 => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
+            5 => r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#.to_owned(),
+            _ => "Starting up...".to_owned(),
+        };
+        self.says(text);
+    }
+
+    fn loses(&mut self) {
+        if self.link == Link::None {
+            return;
+        }
+        self.link = Link::None;
+        self.writing = None;
+        self.read.clear();
+        let luck = self.dice.below(1 << 16) as u16;
+        self.take(Input::Lost { luck });
+        self.check(self.pending.left_over() == 0, "left over");
+    }
+
+    /// Time passes, and no alarm is missed.
+    fn waits(&mut self) {
+        let mut until = self.now + Duration::from_millis(self.dice.below(800));
+        while let Some(alarm) = self.pending.alarm().filter(|alarm| *alarm <= until) {
+            // Nothing may ask for a time that is past again and again.
+            until = until.max(alarm);
+            self.now = self.now.max(alarm);
+            self.take(Input::Tick);
+            let next = self.pending.alarm();
+            self.check(next.is_none_or(|next| next > self.now), "an alarm in vain");
+        }
+        self.now = until;
+        self.take(Input::Tick);
+    }
+
+    fn step(&mut self) {
+        match self.dice.below(20) {
+            0..=4 => self.asks(),
+            5 => self.cancels(),
+            6 => self.chatters(),
+            7..=9 => self.waits(),
+            10 if self.dice.one_in(6) || self.link == Link::Closing => self.loses(),
+            11 | 12 if self.link == Link::Opening => {
+                self.link = Link::Open;
+                self.take(Input::Opened);
+            }
+            13 if self.link == Link::Open => self.take(Input::Sign),
+            14..=16 => {
+                if let Some(message) = self.writing.take().filter(|_| self.link == Link::Open) {
+                    self.read.push(read(&message));
+                    self.take(Input::Written);
+                }
+            }
+            _ => self.serves(),
+        }
+    }
+
+    fn run(mut self) -> usize {
+        self.take(Input::Tick);
+        for _ in 0..STEPS {
+            self.step();
+        }
+        // All deadlines pass.
+        for _ in 0..40 {
+            self.waits();
+        }
+        self.now += seconds(10);
+        self.take(Input::Tick);
+        let waits = self.callers.values();
+        let waits = waits.filter(|caller| caller.ending == Ending::Waits).count();
+        self.check(waits == 0, "somebody still waits");
+        self.check(self.pending.in_flight() == 0, "something is in flight");
+        self.check(self.pending.queued() == 0, "something is queued");
+        self.loses();
+        self.check(self.pending.left_over() == 0, "something is left over");
+        self.told
+    }
+}
+
+/// What a message is, from the other end.
+fn read(message: &Bytes) -> Read {
+    let text = std::str::from_utf8(message).unwrap();
+    let after = |name: &str| {
+        let digits = text.split_once(name)?.1;
+        let end = digits.find(|c: char| !c.is_ascii_digit())?;
+        digits[..end].parse().ok()
+    };
+    let is_request = text.contains("\"method\"");
+    Read {
+        id: after("\"id\":").filter(|_| is_request),
+        ticket: after("\"params\":["),
+    }
+}
+
+#[test]
+fn no_answer_reaches_another_caller_and_nobody_waits_for_ever() {
+    let told: usize = (0..WORLDS).map(|seed| World::new(seed).run()).sum();
+    assert!(told > 20 * WORLDS as usize, "only {told} were told anything");
+}

@@ -1,0 +1,348 @@
+//! One thing at a time.
+
+use super::*;
+
+/// A link that is driven by hand.
+struct Driven {
+    pending: Pending,
+    now: Duration,
+}
+
+impl Driven {
+    fn open(settings: Settings) -> Driven {
+        let mut driven = Driven {
+            pending: Pending::new(settings),
+            now: Duration::ZERO,
+        };
+        assert_eq!(driven.take(Input::Tick), [Output::Open]);
+        driven
+    }
+
+    fn ready(order: Order) -> Driven {
+        let mut driven = Driven::open(settings(order));
+        assert_eq!(driven.take(Input::Opened), [Output::Ready]);
+        driven
+    }
+
+    fn take(&mut self, input: Input) -> Vec<Output> {
+        self.pending.take(self.now, input);
+        std::iter::from_fn(|| self.pending.next()).collect()
+    }
+
+    fn says(&mut self, text: &str) -> Vec<Output> {
+        self.take(Input::Message(Bytes::copy_from_slice(text.as_bytes())))
+    }
+
+    /// Asks, and takes it that it is written.
+    fn asks(&mut self, ticket: u64) {
+        let written = self.take(Input::Ask(ask(ticket, call(ticket))));
+        assert!(matches!(&written[..], [Output::Write(_)]), "{written:?}");
+        assert_eq!(self.take(Input::Written), []);
+    }
+
+    fn at(&mut self, at: u64) -> Vec<Output> {
+        self.now = seconds(at);
+        self.take(Input::Tick)
+    }
+}
+
+fn write(text: &str) -> Output {
+    Output::Write(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn answer(ticket: u64, id: u64, text: &str) -> Output {
+    Output::Answer {
+        ticket: Ticket(ticket),
+        id,
+        message: Bytes::copy_from_slice(text.as_bytes()),
+    }
+}
+
+const NULL: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#;
+
+#[test]
+fn a_serial_link_asks_one_after_the_other() {
+    let mut link = Driven::ready(Order::Serial);
+    let asked = link.take(Input::Ask(ask(7, call(7))));
+    let wanted = r#"{"jsonrpc":"2.0","id":1,"method":"do","params":[7]}"#;
+    assert_eq!(asked, [write(wanted)]);
+    assert_eq!(link.take(Input::Ask(ask(8, call(8)))), []);
+    assert_eq!(link.take(Input::Written), []);
+    let text = r#"{"jsonrpc":"2.0","id":1,"result":1.0}"#;
+    let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[8]}"#);
+    assert_eq!(link.says(text), [answer(7, 1, text), next]);
+}
+
+#[test]
+fn a_pipelined_link_asks_at_once_and_answers_in_any_order() {
+    let mut link = Driven::ready(Order::Pipelined(2));
+    link.asks(1);
+    link.asks(2);
+    assert_eq!(link.take(Input::Ask(ask(3, call(3)))), [], "two at a time");
+    let text = r#"{"id":2,"error":{"code":1}}"#;
+    let said = link.says(text);
+    assert_eq!(said[0], answer(2, 2, text));
+    assert_eq!(link.take(Input::Written), []);
+    let text = r#"{"id":1,"result":null}"#;
+    assert_eq!(link.says(text), [answer(1, 1, text)]);
+}
+
+#[test]
+fn a_call_that_is_late_frees_its_turn_and_its_answer_reaches_nobody() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    let late = link.at(10);
+    assert_eq!(late, [Output::Failed(Ticket(1), Unanswered::Late)]);
+    link.now = Duration::ZERO;
+    link.asks(2);
+    assert_eq!(link.says(NULL), [], "it may be about the first");
+    assert_eq!(link.says(r#"{"id":1,"result":"old"}"#), []);
+    let counts = link.pending.counts();
+    assert_eq!((counts.late, counts.foreign), (1, 1));
+    let text = r#"{"id":2,"result":"new"}"#;
+    assert_eq!(link.says(text), [answer(2, 2, text)]);
+    assert_eq!(link.pending.left_over(), 0);
+}
+
+#[test]
+fn an_error_without_an_id_belongs_to_the_only_one_who_can_have_caused_it() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    assert_eq!(link.says(NULL), [answer(1, 1, NULL)]);
+    assert_eq!(link.says(NULL), [], "nobody asked");
+
+    let mut link = Driven::ready(Order::Pipelined(2));
+    link.asks(1);
+    link.asks(2);
+    assert_eq!(link.says(NULL), [], "either may be meant");
+    let text = r#"{"id":1,"result":1}"#;
+    assert_eq!(link.says(text), [answer(1, 1, text)]);
+    assert_eq!(link.says(NULL), [answer(2, 2, NULL)]);
+}
+
+#[test]
+fn an_error_without_an_id_may_be_about_a_notice() {
+    let mut link = Driven::ready(Order::Serial);
+    let notice = Say::Notice(Bytes::from_static(b"{\"method\":\"n\"}"));
+    let written = link.take(Input::Ask(ask(1, notice)));
+    assert_eq!(written, [write(r#"{"method":"n"}"#)]);
+    assert_eq!(link.take(Input::Written), [Output::Told(Ticket(1))]);
+    link.asks(2);
+    assert_eq!(link.says(NULL), []);
+    let text = r#"{"id":2,"result":1}"#;
+    assert_eq!(link.says(text), [answer(2, 2, text)]);
+    link.asks(3);
+    assert_eq!(link.says(NULL), [answer(3, 3, NULL)], "that is long past");
+}
+
+#[test]
+fn what_is_too_long_fails_the_one_who_must_have_asked() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    let large = [Output::Failed(Ticket(1), Unanswered::TooLarge)];
+    assert_eq!(link.take(Input::Overlong), large);
+    assert_eq!(link.take(Input::Overlong), []);
+    assert_eq!(link.pending.counts().skipped, 1);
+}
+
+#[test]
+fn requests_of_the_server_are_declined_and_pings_answered() {
+    let mut link = Driven::ready(Order::Serial);
+    let pong = link.says(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
+    assert_eq!(pong, [write(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)]);
+    assert_eq!(link.take(Input::Written), []);
+    let declined = link.says(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client answers no requests"}}"#;
+    assert_eq!(declined, [write(wanted)]);
+    assert_eq!(link.pending.counts().declined, 1);
+}
+
+#[test]
+fn notifications_are_handed_out_and_noise_is_skipped() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    let told = link.says(text);
+    assert!(matches!(&told[..], [Output::Notified { method, .. }] if method.ends_with("message")));
+    for noise in ["", "hello", "5", "{}", "[]", r#"{"id":1,"id":1,"result":1}"#] {
+        assert_eq!(link.says(noise), [], "{noise}");
+    }
+    assert_eq!(link.says(r#"{"id":"1","result":1}"#), [], "no id of ours");
+    let counts = link.pending.counts();
+    assert_eq!((counts.skipped, counts.foreign), (6, 1));
+}
+
+#[test]
+fn a_link_begins_with_a_greeting_where_it_is_to() {
+    let mut link = Driven::open(Settings {
+        greeting: greeting(),
+        ..settings(Order::Serial)
+    });
+    let hello = write(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"v":1}}"#);
+    assert_eq!(link.take(Input::Opened), [hello]);
+    assert_eq!(link.take(Input::Written), []);
+    assert_eq!(link.take(Input::Ask(ask(1, call(1)))), []);
+    assert_eq!(link.take(Input::Ask(ask(2, Say::Greeting))), []);
+    let text = r#"{"id":1,"result":{"protocolVersion":"x"}}"#;
+    let initialized =
+        write(r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}"#);
+    assert_eq!(link.says(text), [Output::Ready, initialized]);
+    let first = write(r#"{"jsonrpc":"2.0","id":3,"method":"do","params":[1]}"#);
+    assert_eq!(link.take(Input::Written), [first]);
+    assert_eq!(link.take(Input::Written), [answer(2, 1, text)]);
+    let cancelled = link.take(Input::Cancel(Ticket(1)));
+    let wanted = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
+    assert_eq!(cancelled, [write(wanted)]);
+}
+
+#[test]
+fn a_refused_greeting_gives_the_link_up() {
+    for refusal in [NULL, r#"{"id":1,"error":{"code":-32602}}"#] {
+        let mut link = Driven::open(Settings {
+            greeting: greeting(),
+            ..settings(Order::Serial)
+        });
+        link.take(Input::Opened);
+        assert_eq!(link.says(refusal), [Output::Close(Fault::Refused)]);
+        assert_eq!(link.take(Input::Lost { luck: 0 }), []);
+        assert_eq!(link.pending.alarm(), Some(Duration::from_millis(100)));
+    }
+}
+
+#[test]
+fn a_link_that_is_not_ready_in_time_is_given_up() {
+    let mut link = Driven::open(settings(Order::Serial));
+    assert_eq!(link.pending.alarm(), Some(seconds(5)));
+    assert_eq!(link.at(5), [Output::Close(Fault::Slow)]);
+    assert_eq!(link.take(Input::Opened), [], "too late");
+}
+
+#[test]
+fn what_a_broken_link_had_is_cut_and_what_waits_goes_to_the_next() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    assert_eq!(link.take(Input::Ask(ask(2, call(2)))), []);
+    let lost = link.take(Input::Lost { luck: 0 });
+    assert_eq!(lost, [Output::Failed(Ticket(1), Unanswered::Cut)]);
+    assert_eq!(link.at(1), [Output::Open]);
+    let opened = link.take(Input::Opened);
+    let second = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
+    assert_eq!(opened, [Output::Ready, second]);
+}
+
+#[test]
+fn what_may_be_repeated_is_repeated_once() {
+    let mut link = Driven::ready(Order::Serial);
+    let repeatable = Ask {
+        repeat: Repeat::Once,
+        ..ask(1, call(1))
+    };
+    link.take(Input::Ask(repeatable));
+    assert_eq!(link.take(Input::Lost { luck: 0 }), []);
+    assert_eq!(link.at(6), [Output::Open], "its start is no longer awaited");
+    assert_eq!(link.take(Input::Opened).len(), 2);
+    let lost = link.take(Input::Lost { luck: 0 });
+    assert_eq!(lost, [Output::Failed(Ticket(1), Unanswered::Cut)]);
+}
+
+#[test]
+fn waits_double_and_a_steady_link_begins_them_anew() {
+    let mut link = Driven::ready(Order::Serial);
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        link.take(Input::Lost { luck: u16::MAX });
+        let at = link.pending.alarm().unwrap();
+        waits.push((at - link.now).as_millis());
+        link.now = at;
+        assert_eq!(link.take(Input::Tick), [Output::Open]);
+        assert_eq!(link.take(Input::Opened), [Output::Ready]);
+    }
+    assert_eq!(waits, [50, 100, 200]);
+    link.now += seconds(10);
+    link.take(Input::Lost { luck: 0 });
+    let wait = link.pending.alarm().unwrap() - link.now;
+    assert_eq!(wait.as_millis(), 100);
+    let backoff = settings(Order::Serial).backoff;
+    assert_eq!(backoff.wait(u32::MAX, 0), seconds(30));
+    assert_eq!(backoff.wait(9, u16::MAX), seconds(15));
+}
+
+#[test]
+fn where_the_next_link_is_far_away_a_call_fails_at_once() {
+    let mut link = Driven::open(settings(Order::Serial));
+    for _ in 0..8 {
+        link.take(Input::Lost { luck: 0 });
+        link.now = link.pending.alarm().unwrap();
+        link.take(Input::Tick);
+    }
+    link.take(Input::Lost { luck: 0 });
+    let waits = Ask {
+        start_by: link.now + seconds(5),
+        deadline: link.now + seconds(10),
+        ..ask(1, call(1))
+    };
+    let failed = link.take(Input::Ask(waits));
+    assert_eq!(failed, [Output::Failed(Ticket(1), Unanswered::Unreachable)]);
+}
+
+#[test]
+fn those_who_wait_for_too_long_or_are_too_many_are_told_so() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(0);
+    for ticket in 1..=4 {
+        let candidate = Ask {
+            rank: Rank::Candidate,
+            ..ask(ticket, call(ticket))
+        };
+        assert_eq!(link.take(Input::Ask(candidate)), []);
+    }
+    let candidate = Ask {
+        rank: Rank::Candidate,
+        ..ask(5, call(5))
+    };
+    let busy = |ticket| Output::Failed(Ticket(ticket), Unanswered::Busy);
+    assert_eq!(link.take(Input::Ask(candidate)), [busy(5)]);
+    for ticket in 6..=9 {
+        assert_eq!(link.take(Input::Ask(ask(ticket, call(ticket)))), []);
+    }
+    assert_eq!(link.take(Input::Ask(ask(10, call(10)))), [busy(10)]);
+    let said = link.says(r#"{"id":1,"result":1}"#);
+    let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[6]}"#);
+    assert_eq!(said[1], next, "clients come first");
+    let over = link.at(5);
+    let wanted = [7, 8, 9, 1, 2, 3, 4].map(busy);
+    assert_eq!(over, wanted);
+}
+
+#[test]
+fn a_link_on_which_nothing_is_answered_is_given_up() {
+    let mut link = Driven::open(Settings {
+        unanswered: 2,
+        ..settings(Order::Serial)
+    });
+    link.take(Input::Opened);
+    link.asks(1);
+    assert_eq!(link.at(10).len(), 1);
+    link.now = Duration::ZERO;
+    link.asks(2);
+    let late = Output::Failed(Ticket(2), Unanswered::Late);
+    assert_eq!(link.at(10), [late, Output::Close(Fault::Stalled)]);
+}
+
+#[test]
+fn a_silent_link_is_asked_for_a_sign_and_given_up_without() {
+    let mut link = Driven::open(Settings {
+        heartbeat: Some(Heartbeat {
+            every: seconds(20),
+            within: seconds(5),
+        }),
+        ..settings(Order::Serial)
+    });
+    link.take(Input::Opened);
+    assert_eq!(link.pending.alarm(), Some(seconds(20)));
+    assert_eq!(link.at(20), [Output::Ping]);
+    link.now = seconds(22);
+    assert_eq!(link.take(Input::Sign), []);
+    assert_eq!(link.at(42), [Output::Ping]);
+    assert_eq!(link.at(47), [Output::Close(Fault::Silent)]);
+}

@@ -1,0 +1,40 @@
+//! Where a link stands, and whose turn it is to write.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Ticket;
+
+/// Where a link stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There is none until then.
+    Down(Duration),
+    /// One is being opened, and has until then to be ready.
+    Opening(Duration),
+    /// The greeting with this id is said.
+    Greeting { id: u64, by: Duration },
+    /// Calls go out, since then.
+    Ready(Duration),
+    /// It is given up, and not gone yet.
+    Closing,
+}
+
+/// What is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// Nothing.
+    Free,
+    /// What nobody waits for to be written.
+    Busy,
+    /// What a caller had to tell, who waits until then.
+    Notice(Ticket, Duration),
+}
+
+/// The answer that a link has got to its greeting.
+#[derive(Debug, Clone)]
+pub(super) struct Greeted {
+    pub(super) id: u64,
+    pub(super) message: Bytes,
+}
