@@ -12,19 +12,19 @@ mod lifecycle;
 mod local;
 mod outcome;
 mod route;
+mod stdio;
 mod store;
+mod upstream;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::config::kind::{
-    Found, Wrong, address, boolean, duration, header, name, path, size, text, timeout, url, whole,
-    word,
+    Found, Wrong, address, duration, header, name, path, size, text, timeout, whole, word,
 };
 use crate::config::problem::Places;
 use crate::config::raw::{
-    CredentialsWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog,
-    RawPaired, RawRollout, RawRpc, RawSet, RawUpstream, UnroutedWord, UsualWord,
+    LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired, RawRollout,
+    RawRpc, RawSet, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::rollout::Stage;
@@ -45,10 +45,6 @@ const UNROUTED: &[(&str, UnroutedWord)] = &[
     ("passthrough", UnroutedWord::Passthrough),
     ("reject", UnroutedWord::Reject),
 ];
-const CREDENTIALS: &[(&str, CredentialsWord)] = &[
-    ("forward", CredentialsWord::Forward),
-    ("drop", CredentialsWord::Drop),
-];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
 const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
@@ -59,13 +55,6 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
     ("trace", LogLevelWord::Trace),
 ];
 
-/// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
-const KEEP_ALIVE: Duration = Duration::from_secs(4);
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-const TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Open connections to one upstream, per worker.
-const CONNECTIONS: usize = 256;
 /// The least request head that hyper can be limited to.
 const LEAST_HEAD: usize = 8 * 1024;
 /// More is a typing error, and each worker is a thread.
@@ -87,7 +76,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         };
         Some((admin.require("address", address)?, tokens?))
     });
-    let upstreams = table.named_tables("upstream", upstream);
+    let upstreams = table.named_tables("upstream", upstream::upstream);
     let rpc = table.require_table("rpc", rpc);
     let limits = table.require_table("limits", limits);
     let rollout = table.require_table("rollout", rollout);
@@ -106,6 +95,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     Some(RawConfig {
         file: None,
         files: Vec::new(),
+        inherited: Vec::new(),
         listen: listen?,
         admin,
         admin_tokens: tokens
@@ -144,40 +134,6 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         hosts: hosts?,
         trusted: trusted?,
         tls,
-    })
-}
-
-fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "command", "env", "protocol", "max_age"]);
-    let name = table.named(chosen, name);
-    let side = table.require("side", word(SIDES, &[]));
-    let url = table.require("url", url);
-    let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
-    let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
-    let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
-    let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
-    let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
-    let credentials = table.get_or(
-        "credentials",
-        word(CREDENTIALS, &[]),
-        CredentialsWord::Forward,
-    );
-    let forward = table.list("forward", header);
-    let envelope = envelope(table);
-    let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
-    Some(RawUpstream {
-        name: name?,
-        side: side?,
-        url: url?,
-        timeout: timeout_after?,
-        connect_timeout: connect_timeout?,
-        keep_alive: keep_alive?,
-        idle_timeout: idle_timeout?,
-        connections: connections?,
-        credentials: credentials?,
-        forward: forward?,
-        envelope,
-        usual,
     })
 }
 

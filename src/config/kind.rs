@@ -26,6 +26,12 @@ impl Wrong {
             hint: None,
         }
     }
+
+    /// Adds what was probably meant.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
 }
 
 /// How a value was spelled.

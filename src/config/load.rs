@@ -13,7 +13,7 @@ use crate::config::include;
 use crate::config::keys;
 use crate::config::layer::{Layer, Merged, element, join};
 use crate::config::problem::{Place, Problem, Problems};
-use crate::config::raw::RawConfig;
+use crate::config::raw::{RawConfig, RawServer, RawStdio};
 use crate::config::reader;
 use crate::config::replica::read_password;
 use crate::config::schema;
@@ -24,6 +24,12 @@ const PREFIX: &str = "DUALGAUGE_";
 
 /// What a command bears to the admin API of a running process is no key.
 const TOKEN: &str = "TOKEN";
+
+/// What children get of the process's own variables: where programs, the home and temporary files are, the language and
+/// the time zone.
+const INHERITED: [&str; 9] = [
+    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+];
 
 /// The tables that an included file may say.
 const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "local"];
@@ -47,8 +53,12 @@ pub fn environment() -> Vec<(String, String)> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
     std::env::vars_os()
         .map(|(name, value)| (text(name), text(value)))
-        .filter(|(name, _)| name.starts_with(PREFIX))
+        .filter(|(name, _)| name.starts_with(PREFIX) || is_inherited(name))
         .collect()
+}
+
+fn is_inherited(name: &str) -> bool {
+    INHERITED.contains(&name)
 }
 
 /// Reads and merges all that is said, and decodes it.
@@ -73,6 +83,11 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     if let Some(file) = &sources.file {
         config.resolve(file.parent().unwrap_or(Path::new("")));
     }
+    let inherited = sources.environment.iter();
+    config.inherited = inherited
+        .filter(|(name, _)| is_inherited(name))
+        .cloned()
+        .collect();
     config.file.clone_from(&sources.file);
     config.files = paths;
     if let Some(store) = &mut config.rollout.store {
@@ -94,9 +109,26 @@ impl RawConfig {
         if let Some(flags) = &mut rollout.flags {
             flags.value = folder.join(&flags.value);
         }
+        for upstream in &mut self.upstreams {
+            if let RawServer::Command(child) = &mut upstream.server {
+                resolve_child(child, folder);
+            }
+        }
         for file in keys::of(self) {
             file.path.value = folder.join(&file.path.value);
         }
+    }
+}
+
+/// A program without a `/` in its name is looked for in `PATH`.
+fn resolve_child(child: &mut RawStdio, folder: &Path) {
+    if let Some(directory) = &mut child.directory {
+        directory.value = folder.join(&directory.value);
+    }
+    let program = child.command.first_mut();
+    if let Some(program) = program.filter(|program| program.value.contains('/')) {
+        let path = folder.join(&program.value);
+        program.value = path.to_string_lossy().into_owned();
     }
 }
 

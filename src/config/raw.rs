@@ -8,6 +8,7 @@ mod compare;
 mod guard;
 mod identity;
 mod lifecycle;
+mod stdio;
 mod store;
 mod words;
 
@@ -35,6 +36,7 @@ pub use identity::{
     RawTokenKeyFile, Secret,
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
+pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
@@ -53,6 +55,8 @@ pub struct RawConfig {
     pub admin: Located<SocketAddr>,
     /// `[admin] tokens`: whom they were given to, and their SHA-256.
     pub admin_tokens: Vec<(String, [u8; 32])>,
+    /// Those variables of the process that children get as well.
+    pub inherited: Vec<(String, String)>,
     /// `[upstream.NAME]`, sorted by name.
     pub upstreams: Vec<RawUpstream>,
     /// `[rpc]`
@@ -105,8 +109,8 @@ pub struct RawUpstream {
     pub name: Located<String>,
     /// `side`
     pub side: Located<Side>,
-    /// `url`: scheme `http`, with a host, without user or fragment.
-    pub url: Located<Uri>,
+    /// `url` or `command`
+    pub server: RawServer,
     /// `timeout`: not zero.
     pub timeout: Located<Duration>,
     /// `connect_timeout`: not zero.
@@ -125,6 +129,15 @@ pub struct RawUpstream {
     pub envelope: Option<Vec<RawPaired>>,
     /// `default`: whether it takes calls whose route names no upstream, where its side has several.
     pub usual: Option<Located<UsualWord>>,
+}
+
+/// What an upstream is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawServer {
+    /// `url`: scheme `http`, with a host, without user or fragment.
+    Url(Located<Uri>),
+    /// `command`
+    Command(Box<RawStdio>),
 }
 
 /// One member of `envelope`.

@@ -153,7 +153,10 @@ fn a_whole_configuration_is_read() {
         (new.name.value.as_str(), new.side.value),
         ("new", Side::Rpc)
     );
-    assert_eq!(new.url.value.path(), "/rpc");
+    let RawServer::Url(url) = &new.server else {
+        panic!("an address");
+    };
+    assert_eq!(url.value.path(), "/rpc");
     assert_eq!(new.timeout.value, Duration::from_secs(30));
     assert_eq!(new.keep_alive.value, Duration::from_secs(4));
     assert_eq!(new.idle_timeout.value, Duration::from_secs(300));

@@ -1,6 +1,9 @@
 //! The plan: routes, rollout and limits, compiled and immutable. A call holds the one it began with; a
 //! reload swaps it whole.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
@@ -13,6 +16,7 @@ use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::outcome::ReplyLimits;
+use super::pending::Settings;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments};
 use super::side::Side;
@@ -92,13 +96,15 @@ pub struct UpstreamPlan {
     pub name: String,
     /// The language that it speaks.
     pub side: Side,
-    /// `host:port`, as in the `Host` header.
+    /// How it is spoken to.
+    pub transport: Transport,
+    /// `host:port`, as in the `Host` header; of a child its program, for people to read.
     pub authority: String,
-    /// The path of its url.
+    /// The path of its url; empty for a child.
     pub path: String,
     /// Bounds the time to the answer's head, or to the whole answer when translated.
     pub timeout: Duration,
-    /// Bounds connecting.
+    /// Bounds connecting; on a link, how long a call waits for its turn.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
     pub keep_alive: Duration,
@@ -127,6 +133,74 @@ impl UpstreamPlan {
         } else {
             format!("{}:80", self.authority)
         }
+    }
+}
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A connection for each call, as long as it lasts.
+    Http,
+    /// The standard input and output of a child: one link for all callers.
+    Stdio(Box<StdioPlan>),
+}
+
+impl Transport {
+    /// How the link is conducted, where there is one.
+    #[must_use]
+    pub fn link(&self) -> Option<&LinkPlan> {
+        match self {
+            Transport::Http => None,
+            Transport::Stdio(child) => Some(&child.link),
+        }
+    }
+}
+
+/// A child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StdioPlan {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// All variables that it gets.
+    pub env: Variables,
+    /// Where it runs; where this program runs unless said.
+    pub directory: Option<PathBuf>,
+    /// The most bytes of a line that it writes.
+    pub line_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
+/// One link for all callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// How it is conducted.
+    pub settings: Settings,
+    /// Methods that no caller may use, since they concern the link itself.
+    pub withhold: Vec<String>,
+}
+
+/// Variables of a child's environment. Their values may be secrets, and are not printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// Variables by name; the last value of a name holds.
+    #[must_use]
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Variables {
+        Variables(pairs.into_iter().collect())
+    }
+
+    /// Each name with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

@@ -14,6 +14,7 @@ mod local;
 mod rollout;
 mod routes;
 mod sets;
+mod stdio;
 #[cfg(test)]
 mod tests;
 pub mod tls;

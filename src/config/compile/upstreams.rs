@@ -1,11 +1,12 @@
 //! The servers behind: at least one, and which of them takes which calls.
 
-use http::HeaderName;
+use http::{HeaderName, Uri};
 
+use super::stdio;
 use crate::config::problem::{Located, Place, Problem, nearest};
-use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawUpstream, UsualWord};
+use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
-use crate::domain::plan::{UpstreamPlan, Upstreams};
+use crate::domain::plan::{Transport, UpstreamPlan, Upstreams};
 use crate::domain::side::Side;
 
 /// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
@@ -32,7 +33,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
         problems.push(none(raw));
     }
     for upstream in &raw.upstreams {
-        check_url(upstream, problems);
+        match &upstream.server {
+            RawServer::Url(url) => check_url(url, upstream.side.value, problems),
+            RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
+        }
         check_forward(&upstream.forward, problems);
     }
     let mut upstreams = Upstreams {
@@ -171,14 +175,13 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
 }
 
 /// What the raw half leaves to check: `http://host[:port]/path` and no more.
-fn check_url(upstream: &RawUpstream, problems: &mut Vec<Problem>) {
-    let url = &upstream.url;
+fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "the address of a server has no query; remove it from `?` on";
         problems.push(url.problem(message));
     }
     let path = url.value.path();
-    if upstream.side.value == Side::Rest && path != "/" {
+    if side == Side::Rest && path != "/" {
         problems.push(
             url.problem(format!(
                 "a path before those of the calls, `{path}`, is not supported in this version"
@@ -186,7 +189,7 @@ fn check_url(upstream: &RawUpstream, problems: &mut Vec<Problem>) {
             .hint("write it into the routes, and remove it here"),
         );
     }
-    if port(upstream).is_none() {
+    if port(&url.value).is_none() {
         problems.push(url.problem("the port is no number from 1 to 65535"));
     }
 }
@@ -195,13 +198,21 @@ fn check_url(upstream: &RawUpstream, problems: &mut Vec<Problem>) {
 const HTTP: u16 = 80;
 
 /// The port of the url; 80 where it has none.
-fn port(upstream: &RawUpstream) -> Option<u16> {
-    let url = &upstream.url.value;
+fn port(url: &Uri) -> Option<u16> {
     let authority = url.authority()?;
     let after_host = &authority.as_str()[authority.host().len()..];
     match after_host.strip_prefix(':') {
         None => Some(HTTP),
         Some(port) => port.parse().ok().filter(|port| *port != 0),
+    }
+}
+
+/// As in the `Host` header.
+fn authority(url: &Uri) -> String {
+    let host = url.host().unwrap_or_default();
+    match port(url) {
+        None | Some(HTTP) => host.to_owned(),
+        Some(port) => format!("{host}:{port}"),
     }
 }
 
@@ -217,7 +228,6 @@ fn check_forward(forward: &[Located<HeaderName>], problems: &mut Vec<Problem>) {
 }
 
 fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
-    let url = &raw.url.value;
     let pairs = match (&raw.envelope, raw.side.value) {
         (Some(own), Side::Rpc) => own,
         (None, Side::Rpc) => &config.rpc.envelope,
@@ -236,16 +246,24 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         &mut known
     };
     let envelope = envelope(pairs, found);
-    let host = url.host().unwrap_or_default();
+    let (transport, authority, path) = match &raw.server {
+        RawServer::Url(url) => {
+            let url = &url.value;
+            (Transport::Http, authority(url), url.path().to_owned())
+        }
+        RawServer::Command(child) => {
+            let child = stdio::plan(child, config);
+            let program = child.command.first().cloned().unwrap_or_default();
+            (Transport::Stdio(Box::new(child)), program, String::new())
+        }
+    };
     UpstreamPlan {
         name: raw.name.value.clone(),
         side: raw.side.value,
         envelope,
-        authority: match port(raw) {
-            None | Some(HTTP) => host.to_owned(),
-            Some(port) => format!("{host}:{port}"),
-        },
-        path: url.path().to_owned(),
+        transport,
+        authority,
+        path,
         timeout: raw.timeout.value,
         connect_timeout: raw.connect_timeout.value,
         keep_alive: raw.keep_alive.value,

@@ -10,7 +10,7 @@ use crate::domain::json::Json;
 use crate::domain::lifecycle::{Brownouts, Lifecycle};
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
-use crate::domain::plan::{Credentials, Limits, RpcFace, Unrouted, Upstreams};
+use crate::domain::plan::{Credentials, Limits, RpcFace, Transport, Unrouted, Upstreams};
 use crate::domain::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
@@ -20,6 +20,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
     UpstreamPlan {
         name: name.into(),
         side,
+        transport: Transport::Http,
         authority: "127.0.0.1:9".into(),
         path: "/rpc".into(),
         timeout: Duration::from_secs(1),

@@ -80,8 +80,9 @@ impl Queue {
         let mut expired = Vec::new();
         for own in [&mut self.clients, &mut self.candidates] {
             if own.iter().any(|waiting| waiting.ask.start_by <= now) {
-                let (over, kept): (VecDeque<_>, VecDeque<_>) =
-                    own.drain(..).partition(|waiting| waiting.ask.start_by <= now);
+                let (over, kept): (VecDeque<_>, VecDeque<_>) = own
+                    .drain(..)
+                    .partition(|waiting| waiting.ask.start_by <= now);
                 expired.extend(over);
                 *own = kept;
             }

@@ -9,7 +9,7 @@ use crate::config::load::{Sources, load};
 use crate::config::problem::{Located, Place};
 use crate::config::raw::{
     CredentialsWord, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
-    RawUpstream, WithoutKeyWord,
+    RawServer, RawUpstream, WithoutKeyWord,
 };
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::side::Side;
@@ -136,7 +136,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
     (any_side(), url).prop_map(|(side, url)| RawUpstream {
         name: located("u".to_owned(), "upstream.u"),
         side: located(side, "upstream.u.side"),
-        url: located(url.parse().unwrap(), "upstream.u.url"),
+        server: RawServer::Url(located(url.parse().unwrap(), "upstream.u.url")),
         timeout: located(std::time::Duration::ZERO, "upstream.u.timeout"),
         connect_timeout: located(std::time::Duration::ZERO, "upstream.u.connect_timeout"),
         keep_alive: located(std::time::Duration::ZERO, "upstream.u.keep_alive"),

@@ -161,7 +161,10 @@ impl World {
                 let bears = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
                 self.check(bears, "another id");
                 let own = text.contains(&format!("\"for\":{}}}", ticket.0));
-                self.check(own || text.contains("greeted"), &format!("{ticket:?} got {text}"));
+                self.check(
+                    own || text.contains("greeted"),
+                    &format!("{ticket:?} got {text}"),
+                );
                 self.settle(ticket);
             }
             Output::Told(ticket) => self.settle(ticket),
@@ -214,7 +217,9 @@ impl World {
         let start_by = self.now + Duration::from_millis(1 + self.dice.below(3000));
         let deadline = start_by + Duration::from_millis(self.dice.below(4000));
         let say = match self.dice.below(8) {
-            0 => Say::Notice(Bytes::from(format!("{{\"method\":\"n\",\"params\":[{ticket}]}}"))),
+            0 => Say::Notice(Bytes::from(format!(
+                "{{\"method\":\"n\",\"params\":[{ticket}]}}"
+            ))),
             1 if self.pending.settings.greeting.is_some() => Say::Greeting,
             _ => call(ticket),
         };
@@ -387,7 +392,9 @@ impl World {
         self.now += seconds(10);
         self.take(Input::Tick);
         let waits = self.callers.values();
-        let waits = waits.filter(|caller| caller.ending == Ending::Waits).count();
+        let waits = waits
+            .filter(|caller| caller.ending == Ending::Waits)
+            .count();
         self.check(waits == 0, "somebody still waits");
         self.check(self.pending.in_flight() == 0, "something is in flight");
         self.check(self.pending.queued() == 0, "something is queued");
@@ -415,5 +422,8 @@ fn read(message: &Bytes) -> Read {
 #[test]
 fn no_answer_reaches_another_caller_and_nobody_waits_for_ever() {
     let told: usize = (0..WORLDS).map(|seed| World::new(seed).run()).sum();
-    assert!(told > 20 * WORLDS as usize, "only {told} were told anything");
+    assert!(
+        told > 20 * WORLDS as usize,
+        "only {told} were told anything"
+    );
 }

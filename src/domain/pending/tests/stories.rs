@@ -164,7 +164,14 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
     let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
     let told = link.says(text);
     assert!(matches!(&told[..], [Output::Notified { method, .. }] if method.ends_with("message")));
-    for noise in ["", "hello", "5", "{}", "[]", r#"{"id":1,"id":1,"result":1}"#] {
+    for noise in [
+        "",
+        "hello",
+        "5",
+        "{}",
+        "[]",
+        r#"{"id":1,"id":1,"result":1}"#,
+    ] {
         assert_eq!(link.says(noise), [], "{noise}");
     }
     assert_eq!(link.says(r#"{"id":"1","result":1}"#), [], "no id of ours");

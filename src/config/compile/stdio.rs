@@ -1,0 +1,79 @@
+//! A child: its command, its environment and its link.
+
+use std::time::Duration;
+
+use crate::config::problem::Problem;
+use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
+use crate::domain::json::Json;
+use crate::domain::pending::{Backoff, Order, Settings};
+use crate::domain::plan::{LinkPlan, StdioPlan, Variables};
+use crate::domain::side::Side;
+
+/// The waits before a child is started again.
+const BACKOFF: Backoff = Backoff {
+    least: Duration::from_millis(100),
+    most: Duration::from_secs(30),
+    steady: Duration::from_secs(10),
+};
+
+/// What the handshake says unless told otherwise. The revision is the last one that begins with a handshake.
+const INITIALIZE: &str = concat!(
+    r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dualgauge","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}}"#
+);
+
+/// What the raw half leaves to check.
+pub(super) fn check(child: &RawStdio, side: Side, problems: &mut Vec<Problem>) {
+    let Some(program) = child.command.first() else {
+        return;
+    };
+    if side == Side::Rest {
+        let message = "a child speaks JSON-RPC, and this upstream is of the `rest` side";
+        problems.push(program.problem(message).hint("write `side = \"rpc\"`"));
+    }
+    if program.value.trim().is_empty() {
+        problems.push(program.problem("the program has no name"));
+    }
+}
+
+pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
+    let own = child.env.iter();
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let handshake = match child.handshake.value {
+        HandshakeWord::Mcp => Some(
+            child
+                .initialize
+                .clone()
+                .unwrap_or(Json::literal(INITIALIZE)),
+        ),
+        HandshakeWord::None => None,
+    };
+    let settings = Settings {
+        order: match child.mode.value {
+            ModeWord::Serial => Order::Serial,
+            ModeWord::Pipelined => Order::Pipelined(child.in_flight.value),
+        },
+        queue: child.queue.value,
+        greeting: handshake,
+        start_timeout: child.start_timeout.value,
+        backoff: BACKOFF,
+        unanswered: child.unanswered.value,
+        heartbeat: None,
+        depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
+    };
+    StdioPlan {
+        command: child
+            .command
+            .iter()
+            .map(|argument| argument.value.clone())
+            .collect(),
+        env: Variables::new(config.inherited.iter().cloned().chain(own)),
+        directory: child.directory.as_ref().map(|folder| folder.value.clone()),
+        line_limit: child.line_limit.value,
+        link: LinkPlan {
+            settings,
+            withhold: child.withhold.clone(),
+        },
+    }
+}

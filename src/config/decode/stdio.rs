@@ -1,0 +1,143 @@
+//! The keys of an upstream that is a child.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::MOST;
+use crate::config::kind::{Found, Wrong, size, string, text, timeout, whole, word};
+use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
+use crate::config::reader::{Shape, Table};
+use crate::domain::json::{Json, Kind};
+use crate::domain::plan::Variables;
+
+/// What only a child has, beside its command.
+pub(super) const KEYS: &[&str] = &[
+    "env",
+    "directory",
+    "mode",
+    "in_flight",
+    "queue",
+    "handshake",
+    "initialize",
+    "start_timeout",
+    "line_limit",
+    "unanswered",
+    "withhold",
+];
+
+const MODES: &[(&str, ModeWord)] = &[
+    ("serial", ModeWord::Serial),
+    ("pipelined", ModeWord::Pipelined),
+];
+const HANDSHAKES: &[(&str, HandshakeWord)] =
+    &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
+
+const IN_FLIGHT: usize = 16;
+const QUEUE: usize = 256;
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const LINE_LIMIT: usize = 16 * 1024 * 1024;
+const UNANSWERED: usize = 8;
+/// Methods by which one client would end the child of all.
+const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
+
+pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
+    let command = table.list("command", argument);
+    if command.as_ref().is_some_and(Vec::is_empty) {
+        let message = "the list is empty; write the program and its arguments";
+        table.report("command", Wrong::new(message));
+    }
+    let env = variables(table);
+    let directory = table.get("directory", |found| text(found).map(PathBuf::from));
+    let mode = table.get_or("mode", word(MODES, &[]), ModeWord::Serial);
+    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
+    let is_serial = mode
+        .as_ref()
+        .is_some_and(|mode| mode.value == ModeWord::Serial);
+    if is_serial && table.shape("in_flight") != Shape::Absent {
+        let wrong = Wrong::new("a serial child has one call in flight");
+        table.report(
+            "in_flight",
+            wrong.hint("write `mode = \"pipelined\"`, or remove it"),
+        );
+    }
+    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
+    let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::Mcp);
+    let initialize = initialize(table);
+    let without = handshake
+        .as_ref()
+        .is_some_and(|word| word.value == HandshakeWord::None);
+    if without && initialize.is_some() {
+        let wrong = Wrong::new("nothing is said at the beginning of a link without a handshake");
+        table.report(
+            "initialize",
+            wrong.hint("write `handshake = \"mcp\"`, or remove it"),
+        );
+    }
+    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let line_limit = table.get_or("line_limit", size(1024), LINE_LIMIT);
+    let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
+    let withhold = match table.shape("withhold") {
+        Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
+        Shape::Table | Shape::Value => {
+            let said = table.list("withhold", text);
+            said.map(|said| said.into_iter().map(|method| method.value).collect())
+        }
+    };
+    Some(RawStdio {
+        command: command?,
+        env: env?,
+        directory,
+        mode: mode?,
+        in_flight: in_flight?,
+        queue: queue?,
+        handshake: handshake?,
+        initialize,
+        start_timeout: start_timeout?,
+        line_limit: line_limit?,
+        unanswered: unanswered?,
+        withhold: withhold?,
+    })
+}
+
+/// The params of the handshake, if they are to be others.
+fn initialize(table: &mut Table<'_>) -> Option<Json> {
+    let params = table.json("initialize")?;
+    if params.kind() != Kind::Object {
+        let shown = params.kind().described();
+        table.report("initialize", Wrong::new(format!("{shown} is no table")));
+        return None;
+    }
+    Some(params)
+}
+
+fn argument(found: Found<'_>) -> Result<String, Wrong> {
+    let text = string(found)?;
+    if text.contains('\0') {
+        return Err(Wrong::new("an argument of a program has no NUL"));
+    }
+    Ok(text)
+}
+
+fn variables(table: &mut Table<'_>) -> Option<Variables> {
+    if table.shape("env") == Shape::Absent {
+        return Some(Variables::default());
+    }
+    let said = table.named_values("env", |found| {
+        // The value itself is never shown: it may be a secret.
+        let wrong = "the value of a variable is a string; write it in quotes";
+        let value = string(found).map_err(|_| Wrong::new(wrong))?;
+        if value.contains('\0') {
+            return Err(Wrong::new("the value of a variable has no NUL"));
+        }
+        Ok(value)
+    })?;
+    for (name, _) in &said {
+        if name.value.is_empty() || name.value.contains(['=', '\0']) {
+            table.add(name.problem("this is no name of a variable; write it without `=`"));
+        }
+    }
+    let pairs = said
+        .into_iter()
+        .map(|(name, value)| (name.value, value.value));
+    Some(Variables::new(pairs))
+}

@@ -1,0 +1,85 @@
+//! `[upstream.NAME]`: a server at an address, or a child.
+
+use std::time::Duration;
+
+use super::{SIDES, envelope, stdio};
+use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
+use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
+use crate::config::reader::{Shape, Table};
+
+use super::MOST;
+
+const CREDENTIALS: &[(&str, CredentialsWord)] = &[
+    ("forward", CredentialsWord::Forward),
+    ("drop", CredentialsWord::Drop),
+];
+
+/// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Open connections to one upstream, per worker.
+const CONNECTIONS: usize = 256;
+
+/// What only a server at an address has.
+const OF_URL: &[&str] = &["keep_alive", "idle_timeout", "connections", "forward"];
+
+pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
+    table.later(&["urls", "protocol", "max_age"]);
+    let name = table.named(chosen, name);
+    let side = table.require("side", word(SIDES, &[]));
+    let server = server(table);
+    let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
+    let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
+    let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
+    let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
+    let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
+    let credentials = table.get_or(
+        "credentials",
+        word(CREDENTIALS, &[]),
+        CredentialsWord::Forward,
+    );
+    let forward = table.list("forward", header);
+    let envelope = envelope(table);
+    let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
+    Some(RawUpstream {
+        name: name?,
+        side: side?,
+        server: server?,
+        timeout: timeout_after?,
+        connect_timeout: connect_timeout?,
+        keep_alive: keep_alive?,
+        idle_timeout: idle_timeout?,
+        connections: connections?,
+        credentials: credentials?,
+        forward: forward?,
+        envelope,
+        usual,
+    })
+}
+
+/// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
+fn server(table: &mut Table<'_>) -> Option<RawServer> {
+    if table.shape("command") == Shape::Absent {
+        foreign(table, stdio::KEYS, "command");
+        return table.require("url", url).map(RawServer::Url);
+    }
+    if table.shape("url") != Shape::Absent {
+        let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
+            .hint("keep `url` for a server at an address, `command` for a child of this program");
+        table.report("command", both);
+    }
+    foreign(table, OF_URL, "url");
+    let child = stdio::stdio(table)?;
+    Some(RawServer::Command(Box::new(child)))
+}
+
+fn foreign(table: &mut Table<'_>, keys: &[&'static str], of: &str) {
+    for key in keys {
+        if table.shape(key) != Shape::Absent {
+            let message = format!("`{key}` belongs to an upstream with `{of}`; remove it");
+            table.report(key, Wrong::new(message));
+        }
+    }
+}
