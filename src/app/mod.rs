@@ -2,5 +2,6 @@
 
 pub mod control;
 mod counting;
+mod links;
 pub mod run;
 pub mod workers;

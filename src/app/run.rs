@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
+use super::links::LinkThread;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls;
 use crate::config::load::Sources;
@@ -98,8 +99,13 @@ pub fn run(
     let admin = runtime
         .block_on(TcpListener::bind(admin))
         .map_err(at("admin.address", admin))?;
-    let workers = Workers::start(listen, count, &control.plan(), &names, tls.as_ref())
+    let links = LinkThread::start()?;
+    let plan = control.plan();
+    let linked = runtime.block_on(links.follow(&plan));
+    let workers = Workers::start(listen, count, (&plan, &linked), &names, tls.as_ref())
         .map_err(at("listen.address", listen))?;
+    // The workers keep the links open, and nobody else does.
+    drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     ready(Addresses {
@@ -116,6 +122,7 @@ pub fn run(
     let page = Page {
         counting,
         remote: workers.remote(),
+        links,
         names,
         lines: log.dropped_lines(),
     };
@@ -134,6 +141,7 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 struct Page {
     counting: Counting,
     remote: Remote,
+    links: LinkThread,
     names: Arc<Names>,
     lines: DroppedLines,
 }
@@ -152,6 +160,7 @@ impl Page {
                 Health::Fine => StoreState::Up,
                 Health::Away { .. } => StoreState::Away,
             },
+            links: self.links.states(),
             log_lines_dropped: self.lines.count(),
         };
         render(&self.names, &self.remote.snapshots().await, &process)
@@ -171,18 +180,20 @@ async fn operate(
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| {
             page.counting.follow(&plan, clock::moment(clock::wall()));
-            page.remote.install(plan).await;
+            let links = page.links.follow(&plan).await;
+            page.remote.install(plan, links).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
+        notes: || page.links.notes(),
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, (commands.clone(), tokens), async {
         let _ = closed.await;
     });
     let life = async {
-        let result = live(workers, signals, &commands).await;
+        let result = live((workers, &page.links), signals, &commands).await;
         // The admin listener answers until the last call is served; the owner ends when nobody can ask it.
         drop(commands);
         drop(close);
@@ -194,7 +205,7 @@ async fn operate(
 
 /// Waits for the end, and drains.
 async fn live(
-    mut workers: Workers,
+    (mut workers, links): (Workers, &LinkThread),
     signals: Signals,
     commands: &mpsc::Sender<Command>,
 ) -> Result<(), RunError> {
@@ -223,6 +234,7 @@ async fn live(
             let _ = kept.await;
         }
         workers.drain().await;
+        links.end().await;
     };
     // Dropped at the second signal, the drain leaves calls in progress.
     tokio::select! {

@@ -16,6 +16,7 @@ use crate::domain::plan::Plan;
 use crate::gateway::Worker;
 use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, Snapshot};
+use crate::upstream::link::Links;
 
 /// How many commands may wait for a worker; it takes them between calls.
 const COMMANDS: usize = 16;
@@ -37,7 +38,7 @@ impl Workers {
     pub fn start(
         address: SocketAddr,
         count: usize,
-        plan: &Arc<Plan>,
+        (plan, links): (&Arc<Plan>, &Links),
         names: &Arc<Names>,
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
@@ -55,7 +56,8 @@ impl Workers {
         };
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
-            let (plan, names, over) = (plan.clone(), names.clone(), over.clone());
+            let (plan, links) = (plan.clone(), links.clone());
+            let (names, over) = (names.clone(), over.clone());
             let entrance = Entrance {
                 listener,
                 tls: tls.cloned(),
@@ -64,7 +66,7 @@ impl Workers {
                 .name(format!("worker-{index}"))
                 .spawn(move || {
                     let result = catch_unwind(AssertUnwindSafe(|| {
-                        work(entrance, inbox, plan, names, salt)
+                        work(entrance, inbox, (plan, links), names, salt)
                     }));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
@@ -122,13 +124,13 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Lets every worker serve by a plan, and returns when all do.
-    pub async fn install(&self, plan: Arc<Plan>) {
+    /// Lets every worker serve by a plan, over the links that it has, and returns when all do.
+    pub async fn install(&self, plan: Arc<Plan>, links: Links) {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (done, installed) = oneshot::channel();
             if commands
-                .send(Command::Install(plan.clone(), done))
+                .send(Command::Install(plan.clone(), links.clone(), done))
                 .await
                 .is_ok()
             {
@@ -184,7 +186,7 @@ fn salt() -> Salt {
 fn work(
     entrance: Entrance,
     commands: mpsc::Receiver<Command>,
-    plan: Arc<Plan>,
+    serves: (Arc<Plan>, Links),
     names: Arc<Names>,
     salt: Salt,
 ) -> io::Result<()> {
@@ -192,7 +194,7 @@ fn work(
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(plan, names, salt);
+        let worker = Worker::new(serves, names, salt);
         listen::run(worker, entrance, commands).await
     })
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
-use crate::config::raw::{CredentialsWord, EffectWord, RawConfig, RawKey, RawMatch, UnroutedWord};
+use crate::config::raw::{
+    CredentialsWord, EffectWord, RawConfig, RawKey, RawMatch, RawServer, UnroutedWord,
+};
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 

@@ -14,7 +14,7 @@ use super::json::{Fault, Json};
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
 use super::outcome::{RestReply, is_json, kept};
-use super::plan::Plan;
+use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, PathError, Route};
 use super::side::Side;
 use super::translate;
@@ -71,6 +71,23 @@ pub fn unknown_method(plan: &Plan, method: &str) -> Failure {
 pub fn ambiguous_credentials(plan: &Plan, call: &Call) -> Result<(), Failure> {
     let checked = envelope::unambiguous(&plan.face.envelope, &call.text);
     checked.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))
+}
+
+/// Refuses a method that concerns the one link to a server, which all callers share.
+///
+/// # Errors
+/// A [`Failure`] that names the method.
+pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
+    let link = upstream.transport.link();
+    let withheld = link.is_some_and(|link| link.withhold.iter().any(|known| known == method));
+    if !withheld {
+        return Ok(());
+    }
+    let message = format!(
+        "the method `{}` is not passed on: it would end the server for every caller",
+        method.escape_debug()
+    );
+    Err(Failure::new(Reason::RouteNotFound, message))
 }
 
 /// An RPC path is asked in another way than by POST, and nobody is there to ask.

@@ -145,7 +145,8 @@ pub(super) fn broken(violation: Option<Violation>) -> Failure {
     }
 }
 
-fn late(limit: Duration) -> Failure {
+/// The server took too long.
+pub(super) fn late(limit: Duration) -> Failure {
     Failure::new(
         Reason::UpstreamTimeout,
         format!("the server did not answer within {limit:?}"),

@@ -15,6 +15,7 @@ mod forward;
 mod guarded;
 mod headers;
 mod intake;
+mod linked;
 mod local;
 mod marks;
 mod record;

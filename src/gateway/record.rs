@@ -22,7 +22,7 @@ use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
-use crate::upstream::{HttpUpstream, Tap};
+use crate::upstream::{Tap, Upstream};
 
 /// What is known of a call so far.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl Record {
 
     /// The upstream that serves this run of the call. Second runs have connections of their own, so that they never
     /// keep one from a client.
-    pub(super) fn upstream(&self, side: Side) -> Option<&Rc<HttpUpstream>> {
+    pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
             Role::Call | Role::Reading => self.installed.upstream(self.route, side),
             Role::Candidate(_) | Role::Noise(_) | Role::Waiting => {

@@ -18,6 +18,7 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Stage, Way};
 use crate::domain::side::Side;
+use crate::upstream::Upstream;
 
 /// Serves one REST call.
 pub(super) async fn serve(
@@ -82,6 +83,7 @@ async fn call(
         (Some(Way::Old), _) | (_, None) => {
             let upstream = installed
                 .upstream(selected, Side::Rest)
+                .and_then(Upstream::http)
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
             origin_form(&mut head);
             let forwarded = match content {

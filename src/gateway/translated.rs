@@ -11,21 +11,26 @@ use super::ask::{self, Reply};
 use super::forward::target_uri;
 use super::headers::{self, HasBody};
 use super::intake::{self, Content};
+use super::linked;
 use super::record::Record;
 use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Response, ResponseFault, parse_response};
+use crate::domain::jsonrpc::{
+    self, Call, Members, Response, ResponseFault, Unnumbered, parse_response,
+};
 use crate::domain::outcome::{RestReply, RpcAnswer};
 use crate::domain::pattern::Bindings;
+use crate::domain::pending;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{Credentials, Limits};
 use crate::domain::refusal;
 use crate::domain::route::{Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
-use crate::domain::translate::{self, RestHead, Terms};
+use crate::domain::translate::{self, RestHead, Terms, ToRpc};
 use crate::telemetry::clock;
-use crate::upstream::{Body, HttpUpstream, Repeat};
+use crate::upstream::link::LinkUpstream;
+use crate::upstream::{Body, HttpUpstream, Repeat, Upstream};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
@@ -53,6 +58,10 @@ pub(super) async fn rest_call(
     record.dropped(call.dropped);
     let upstream = upstream(record, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, limits.depth);
+    let upstream = match &upstream {
+        Upstream::Http(http) => http,
+        Upstream::Link(link) => return over_link(record, (link, route), call, &members).await,
+    };
     let id = record.worker().mint();
     let message = match route.waits {
         Waits::Yes => jsonrpc::request(id, &call.method, call.params, &members),
@@ -68,14 +77,42 @@ pub(super) async fn rest_call(
     };
     if route.waits == Waits::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
-        ask::forget(record, &upstream, outgoing.into_request(), limit).await?;
+        ask::forget(record, upstream, outgoing.into_request(), limit).await?;
         record.answered(StatusCode::ACCEPTED.as_u16());
         return Ok(Answer::Whole(Box::new(render::acknowledged(
             StatusCode::ACCEPTED,
         ))));
     }
-    let reply = ask(record, &upstream, route, outgoing).await?;
+    let reply = ask(record, upstream, route, outgoing).await?;
     rest_answer(record, (route, &call.call), (reply, id))
+}
+
+/// A REST call that goes over a link, where it gets an id that no other call has.
+async fn over_link(
+    record: &mut Record,
+    (link, route): (&LinkUpstream, &Route),
+    call: ToRpc<'_>,
+    members: Members<'_>,
+) -> Result<Answer, Failure> {
+    let limit = route.timeout.unwrap_or(link.plan().timeout);
+    if route.waits == Waits::No {
+        let message = jsonrpc::notification(&call.method, call.params, members);
+        let said = (&*call.method, message.into_bytes());
+        linked::tell(record, link, said, limit).await?;
+        record.answered(StatusCode::ACCEPTED.as_u16());
+        let acknowledged = render::acknowledged(StatusCode::ACCEPTED);
+        return Ok(Answer::Whole(Box::new(acknowledged)));
+    }
+    let question = linked::Question {
+        method: &call.method,
+        call: Unnumbered::new(&call.method, call.params, members),
+        repeat: match route.effect.may_repeat() {
+            true => pending::Repeat::Once,
+            false => pending::Repeat::Never,
+        },
+    };
+    let answered = linked::ask(record, link, question, limit).await?;
+    rest_answer(record, (route, &call.call), answered)
 }
 
 /// Makes the REST answer of an RPC answer.
@@ -143,6 +180,8 @@ pub(super) async fn rpc_call(
         return Err(refusal::long_url(limits.target));
     }
     let upstream = upstream(record, Side::Rest)?;
+    let upstream = upstream.http();
+    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
         Credentials::Forward => {
             headers::said_credentials(&installed.plan.face, said, limits.depth)?
@@ -161,7 +200,7 @@ pub(super) async fn rpc_call(
         headers,
         body: call.body,
     };
-    let reply = ask(record, &upstream, route, outgoing).await?;
+    let reply = ask(record, upstream, route, outgoing).await?;
     rpc_answer(record, (route, &call.call), reply)
 }
 
@@ -217,7 +256,7 @@ impl Outgoing {
     }
 }
 
-fn upstream(record: &Record, side: Side) -> Result<Rc<HttpUpstream>, Failure> {
+fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
     let upstream = record.upstream(side).cloned();
     upstream.ok_or_else(|| refusal::no_upstream(side))
 }

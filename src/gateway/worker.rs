@@ -10,12 +10,14 @@ use std::sync::Arc;
 use super::caller::Remembered;
 use super::candidate::Bench;
 use crate::domain::compare::{Mismatches, Noise, Salt};
+use crate::domain::pending::Rank;
 use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rollout::Digest;
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::{HttpUpstream, Tasks};
+use crate::upstream::link::{LinkUpstream, Links};
+use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
 #[derive(Debug)]
@@ -47,9 +49,9 @@ pub struct Installed {
     /// The plan.
     pub plan: Arc<Plan>,
     /// In the order of the plan.
-    upstreams: Vec<Rc<HttpUpstream>>,
+    upstreams: Vec<Upstream>,
     /// The same servers, over connections of their own for what is run only to compare.
-    beside: Vec<Rc<HttpUpstream>>,
+    beside: Vec<Upstream>,
     labels: PlanLabels,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
@@ -68,23 +70,36 @@ struct PlanLabels {
 }
 
 impl Installed {
-    fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
-        let servers = plan.upstreams.all.iter();
+    fn new(
+        (plan, links): (Arc<Plan>, &Links),
+        names: &Names,
+        before: Option<&Installed>,
+        tasks: &Tasks,
+    ) -> Installed {
+        let servers = plan.upstreams.all.iter().enumerate();
         let upstreams = servers
             .clone()
-            .map(|wanted| {
+            .map(|(place, wanted)| {
+                if let Some(link) = links.of(place) {
+                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Client);
+                    return Upstream::Link(link);
+                }
                 let before = before.map(|before| &before.upstreams[..]);
-                kept_or_opened(wanted, before, tasks)
+                Upstream::Http(kept_or_opened(wanted, before, tasks))
             })
             .collect();
         let beside = servers
-            .map(|wanted| {
+            .map(|(place, wanted)| {
+                if let Some(link) = links.of(place) {
+                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Candidate);
+                    return Upstream::Link(link);
+                }
                 let before = before.map(|before| &before.beside[..]);
                 let wanted = UpstreamPlan {
                     connections: plan.candidates.concurrency,
                     ..wanted.clone()
                 };
-                kept_or_opened(&wanted, before, tasks)
+                Upstream::Http(kept_or_opened(&wanted, before, tasks))
             })
             .collect();
         let labels = PlanLabels {
@@ -126,13 +141,15 @@ impl Installed {
         }
     }
 
+    /// Those that have connections of this worker.
     fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
-        self.upstreams.iter().chain(&self.beside)
+        let all = self.upstreams.iter().chain(&self.beside);
+        all.filter_map(Upstream::http)
     }
 
     /// The upstream of a side for the calls of a route, or of no route.
     #[must_use]
-    pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Rc<HttpUpstream>> {
+    pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
     }
 
@@ -150,7 +167,7 @@ impl Installed {
         &self,
         route: Option<usize>,
         side: Side,
-    ) -> Option<&Rc<HttpUpstream>> {
+    ) -> Option<&Upstream> {
         self.beside.get(self.plan.upstreams.of(route, side)?)
     }
 
@@ -190,10 +207,11 @@ impl Installed {
 
 fn kept_or_opened(
     wanted: &UpstreamPlan,
-    before: Option<&[Rc<HttpUpstream>]>,
+    before: Option<&[Upstream]>,
     tasks: &Tasks,
 ) -> Rc<HttpUpstream> {
-    let mut before = before.into_iter().flatten();
+    let before = before.into_iter().flatten();
+    let mut before = before.filter_map(Upstream::http);
     let kept = before.find(|kept| kept.plan() == wanted);
     kept.map_or_else(
         || Rc::new(HttpUpstream::new(wanted.clone(), tasks.clone())),
@@ -212,12 +230,12 @@ impl Drop for Connected {
 }
 
 impl Worker {
-    /// A worker that serves a plan.
+    /// A worker that serves a plan, over the links that it has.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, names: Arc<Names>, salt: Salt) -> Rc<Worker> {
+    pub fn new((plan, links): (Arc<Plan>, Links), names: Arc<Names>, salt: Salt) -> Rc<Worker> {
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new(plan, &names, None, &tasks));
+        let installed = Rc::new(Installed::new((plan, &links), &names, None, &tasks));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
@@ -233,10 +251,10 @@ impl Worker {
     }
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
-    pub fn install(&self, plan: Arc<Plan>) {
+    pub fn install(&self, plan: Arc<Plan>, links: &Links) {
         let before = self.installed();
         let next = Rc::new(Installed::new(
-            plan,
+            (plan, links),
             &self.names,
             Some(&before),
             &self.tasks,

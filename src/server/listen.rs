@@ -28,6 +28,7 @@ use crate::domain::plan::Plan;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
+use crate::upstream::link::Links;
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -41,8 +42,8 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 /// What other threads ask of a worker.
 #[derive(Debug)]
 pub enum Command {
-    /// Serve calls that begin from now on by this plan.
-    Install(Arc<Plan>, oneshot::Sender<()>),
+    /// Serve calls that begin from now on by this plan, over the links that it has.
+    Install(Arc<Plan>, Links, oneshot::Sender<()>),
     /// Copy the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copy the last mismatches.
@@ -132,8 +133,8 @@ pub async fn run(
                 }
             },
             command = commands.recv() => match command {
-                Some(Command::Install(plan, done)) => {
-                    worker.install(plan);
+                Some(Command::Install(plan, links, done)) => {
+                    worker.install(plan, &links);
                     let _ = done.send(());
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),

@@ -6,12 +6,51 @@
 
 mod body;
 mod http;
+mod lines;
+pub mod link;
 mod read;
+mod stdio;
 mod tap;
 mod tasks;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
+pub use stdio::{Running, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
+
+use std::rc::Rc;
+
+use link::LinkUpstream;
+
+use crate::domain::plan::UpstreamPlan;
+
+/// A server behind the proxy, as one worker sees it.
+#[derive(Debug, Clone)]
+pub enum Upstream {
+    /// Each call has a connection, as long as it lasts.
+    Http(Rc<HttpUpstream>),
+    /// All calls of the process share one link.
+    Link(Rc<LinkUpstream>),
+}
+
+impl Upstream {
+    /// What the plan says of it.
+    #[must_use]
+    pub fn plan(&self) -> &UpstreamPlan {
+        match self {
+            Upstream::Http(http) => http.plan(),
+            Upstream::Link(link) => link.plan(),
+        }
+    }
+
+    /// The same, where it speaks HTTP.
+    #[must_use]
+    pub fn http(&self) -> Option<&Rc<HttpUpstream>> {
+        match self {
+            Upstream::Http(http) => Some(http),
+            Upstream::Link(_) => None,
+        }
+    }
+}

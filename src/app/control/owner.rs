@@ -30,7 +30,7 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M, C, D> {
+pub struct Hooks<I, M, C, D, N> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
@@ -39,6 +39,8 @@ pub struct Hooks<I, M, C, D> {
     pub counts: C,
     /// Puts the last mismatches of all workers together.
     pub mismatches: D,
+    /// Tells what keeps some calls from being served, and does not make the whole process unready.
+    pub notes: N,
 }
 
 /// Whether every worker has the plan in force.
@@ -55,9 +57,9 @@ enum Phase {
     Draining,
 }
 
-struct Owner<I, M, C, D> {
+struct Owner<I, M, C, D, N> {
     control: Control,
-    hooks: Hooks<I, M, C, D>,
+    hooks: Hooks<I, M, C, D, N>,
     /// The plan that the workers were given last.
     offered: Arc<Plan>,
     installed: Installed,
@@ -68,15 +70,16 @@ struct Owner<I, M, C, D> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M, C, D>(
+pub async fn own<I, M, C, D, N>(
     control: Control,
     mut commands: mpsc::Receiver<Command>,
-    hooks: Hooks<I, M, C, D>,
+    hooks: Hooks<I, M, C, D, N>,
 ) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
+    N: Fn() -> Vec<String>,
 {
     let mut owner = Owner {
         offered: control.plan(),
@@ -111,12 +114,13 @@ pub async fn own<I, M, C, D>(
     }
 }
 
-impl<I, M, C, D> Owner<I, M, C, D>
+impl<I, M, C, D, N> Owner<I, M, C, D, N>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
+    N: Fn() -> Vec<String>,
 {
     async fn obey(&mut self, command: Command) {
         match command {
@@ -256,6 +260,7 @@ where
             let behind = "not every worker has the plan in force".to_owned();
             readiness.obstacles.push(behind);
         }
+        readiness.notes.extend((self.hooks.notes)());
         readiness
     }
 }

@@ -19,7 +19,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::rpc::Repeated;
 use crate::gateway::translated;
-use crate::upstream::{Missing, ReadFault, Tap, read_charged};
+use crate::upstream::{Missing, ReadFault, Tap, Upstream, read_charged};
 
 /// A call, kept so that it can be made again.
 pub(super) enum Again {
@@ -122,7 +122,8 @@ async fn rest(
             translated::rest_call(record, route, (head, Content::Read(body)), arrival).await
         }
         (Way::Old, _) | (Way::New, None) => {
-            let upstream = record.upstream(Side::Rest).cloned();
+            let upstream = record.upstream(Side::Rest).and_then(Upstream::http);
+            let upstream = upstream.cloned();
             let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
             origin_form(&mut head);
             let forwarded = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {

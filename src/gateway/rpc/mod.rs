@@ -30,6 +30,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
+use crate::upstream::Upstream;
 
 pub(in crate::gateway) use repeated::Repeated;
 
@@ -134,7 +135,7 @@ async fn read(
     Ok((body, incoming))
 }
 
-/// GET and DELETE on an RPC path belong to the RPC upstream.
+/// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
 async fn pass(
     mut record: Record,
     request: Request<Incoming>,
@@ -147,6 +148,7 @@ async fn pass(
         record.admit()?;
         let upstream = installed
             .upstream(None, Side::Rpc)
+            .and_then(Upstream::http)
             .ok_or_else(|| refusal::not_posted(&head.method))?;
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         forward(
@@ -275,7 +277,9 @@ impl Letter {
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
         record.admit()?;
+        // A server that is spoken to over a link gets its answers from the link.
         let upstream = self.installed.upstream(None, Side::Rpc);
+        let upstream = upstream.and_then(Upstream::http);
         let upstream = upstream.ok_or_else(refusal::response_to_nothing)?;
         let answer = self.forward(record, upstream, text.into_bytes()).await?;
         match company {

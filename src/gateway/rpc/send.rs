@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
 use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
@@ -11,14 +11,17 @@ use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::Credentials;
+use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Hop};
+use crate::gateway::linked;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
-use crate::upstream::{Body, HttpUpstream, Repeat, read_whole};
+use crate::upstream::link::LinkUpstream;
+use crate::upstream::{Body, HttpUpstream, Repeat, Upstream, read_whole};
 
 impl Letter {
     pub(super) async fn translate(
@@ -42,11 +45,19 @@ impl Letter {
     pub(super) async fn pass_on(
         &self,
         record: &mut Record,
-        upstream: &Rc<HttpUpstream>,
+        upstream: &Upstream,
         call: &Call,
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
-        match self.stripped(upstream, call)? {
+        let stripped = self.stripped(upstream.plan(), call)?;
+        let upstream = match upstream {
+            Upstream::Http(http) => http,
+            Upstream::Link(link) => {
+                let call = stripped.as_ref().map_or(call, |(call, _)| call);
+                return self.over_link(record, link, call).await;
+            }
+        };
+        match stripped {
             None => self.passthrough(record, upstream, call, company).await,
             Some((call, body)) => {
                 let letter = Letter {
@@ -83,6 +94,40 @@ impl Letter {
         let reply = self
             .exchange(record, upstream, call.with_id(minted))
             .await?;
+        self.renumbered(record, id, (reply, minted))
+    }
+
+    /// Sends a call over a link, where it has an id that no other call has.
+    async fn over_link(
+        &self,
+        record: &mut Record,
+        link: &LinkUpstream,
+        call: &Call,
+    ) -> Result<Spoken, Failure> {
+        refusal::withheld(link.plan(), &call.method)?;
+        let limit = link.plan().timeout;
+        let (Some(id), Some(question)) = (&call.id, call.unnumbered()) else {
+            let text = call.text.clone().into_bytes();
+            linked::tell(record, link, (&call.method, text), limit).await?;
+            record.answered(StatusCode::ACCEPTED.as_u16());
+            return Ok(Spoken::Nothing);
+        };
+        let question = linked::Question {
+            method: &call.method,
+            call: question,
+            repeat: pending::Repeat::Never,
+        };
+        let answered = linked::ask(record, link, question, limit).await?;
+        self.renumbered(record, id, answered)
+    }
+
+    /// The answer to a call that went with an id of the proxy's own.
+    fn renumbered(
+        &self,
+        record: &mut Record,
+        id: &RequestId,
+        (reply, minted): (Reply, u64),
+    ) -> Result<Spoken, Failure> {
         let limits = &self.installed.plan.limits;
         let response = parse_response(&reply.body, limits.depth);
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
@@ -100,13 +145,13 @@ impl Letter {
     /// The call without the credentials that its envelope bears and this upstream does not get.
     fn stripped(
         &self,
-        upstream: &HttpUpstream,
+        upstream: &UpstreamPlan,
         call: &Call,
     ) -> Result<Option<(Call, Bytes)>, Failure> {
         let plan = &self.installed.plan;
         let takes = |name: &str| {
-            let named = upstream.plan().envelope.iter();
-            upstream.plan().credentials == Credentials::Forward
+            let named = upstream.envelope.iter();
+            upstream.credentials == Credentials::Forward
                 && named.into_iter().any(|paired| paired.member == name)
         };
         let mut known = plan.face.envelope.iter();

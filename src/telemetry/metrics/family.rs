@@ -146,6 +146,36 @@ pub(super) const UPSTREAM_CONNECTIONS: Family = Family {
     help: "Open connections to the upstream of a side, busy or idle.",
 };
 
+pub(super) const LINK_UP: Family = Family {
+    name: "dualgauge_link_up",
+    kind: MetricType::GAUGE,
+    labels: &["upstream"],
+    help: "1 while an upstream that is spoken to over one link, such as a child, takes calls, else 0.",
+};
+
+pub(super) const LINK_CALLS: Family = Family {
+    name: "dualgauge_link_calls",
+    kind: MetricType::GAUGE,
+    labels: &["upstream", "state"],
+    help: "Calls on the link of an upstream: in_flight (written and not answered) or queued (waiting for their turn).",
+};
+
+pub(super) const LINK_STARTS: Family = Family {
+    name: "dualgauge_link_starts_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream"],
+    help: "Links to an upstream that were opened, or tried to: starts of a child. Each after the first is a restart.",
+};
+
+pub(super) const LINK_STRAYS: Family = Family {
+    name: "dualgauge_link_strays_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream", "kind"],
+    help: "Messages on the link of an upstream that nobody waited for: late (answers after the timeout), foreign \
+           (answers to nothing, and errors that could be anybody's), skipped (no messages, or too long), declined \
+           (requests of the server) or notified (its notifications).",
+};
+
 pub(super) const PLAN_RELOADS: Family = Family {
     name: "dualgauge_plan_reloads_total",
     kind: MetricType::COUNTER,
@@ -219,7 +249,7 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 28] = [
+pub(super) const ALL: [&Family; 32] = [
     &CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
@@ -238,6 +268,10 @@ pub(super) const ALL: [&Family; 28] = [
     &UNVERIFIED_TOKENS,
     &CALLS_IN_FLIGHT,
     &UPSTREAM_CONNECTIONS,
+    &LINK_UP,
+    &LINK_CALLS,
+    &LINK_STARTS,
+    &LINK_STRAYS,
     &PLAN_RELOADS,
     &PLAN_LOADED,
     &FLAG_PERCENT,

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use crate::domain::pending::Counts;
 use crate::domain::rollout::{Arming, Flag, Kill, Percent, Stage};
 use crate::domain::side::Side;
 
@@ -24,8 +25,25 @@ pub struct Process {
     pub kill: Kill,
     /// Whether the store has answered last.
     pub store: StoreState,
+    /// The links to upstreams that are spoken to over one, by their names.
+    pub links: Vec<LinkState>,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
+}
+
+/// How the links to an upstream stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkState {
+    /// The upstream.
+    pub upstream: String,
+    /// How many of its links take calls; more than one only while a plan gives way to another.
+    pub ready: u64,
+    /// Calls that are written and not answered.
+    pub in_flight: u64,
+    /// Calls that wait for their turn.
+    pub queued: u64,
+    /// What has happened.
+    pub counts: Counts,
 }
 
 /// Whether the store of what changes at run time can be relied on.

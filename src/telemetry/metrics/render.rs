@@ -10,7 +10,7 @@ use prometheus::{Registry, TextEncoder};
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
-use super::process::{FlagState, Process, StoreState};
+use super::process::{FlagState, LinkState, Process, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Snapshot};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Arming, Kill, Stage};
@@ -79,6 +79,7 @@ impl Collector for Described {
         families.extend(usage_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
+        families.extend(link_families(&process.links));
         families.extend(process_families(process));
         families
     }
@@ -244,6 +245,35 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
         alone(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
         alone(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
         of(&family::UPSTREAM_CONNECTIONS, upstream.into()),
+    ]
+}
+
+fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
+    let (mut up, mut calls, mut starts, mut strays) = (vec![], vec![], vec![], vec![]);
+    for link in links {
+        let upstream = link.upstream.as_str();
+        let is_up = f64::from(u8::from(link.ready > 0));
+        up.push(gauge(&family::LINK_UP, &[upstream], is_up));
+        for (state, count) in [("in_flight", link.in_flight), ("queued", link.queued)] {
+            calls.push(gauge(&family::LINK_CALLS, &[upstream, state], count as f64));
+        }
+        let counts = &link.counts;
+        starts.push(counter(&family::LINK_STARTS, &[upstream], counts.opened));
+        for (kind, count) in [
+            ("late", counts.late),
+            ("foreign", counts.foreign),
+            ("skipped", counts.skipped),
+            ("declined", counts.declined),
+            ("notified", counts.notified),
+        ] {
+            strays.push(counter(&family::LINK_STRAYS, &[upstream, kind], count));
+        }
+    }
+    vec![
+        of(&family::LINK_UP, up),
+        of(&family::LINK_CALLS, calls),
+        of(&family::LINK_STARTS, starts),
+        of(&family::LINK_STRAYS, strays),
     ]
 }
 

@@ -46,6 +46,7 @@ fn process() -> Process {
         rulings: vec![("ios-first".to_owned(), "content")],
         kill: Kill::Off,
         store: StoreState::Up,
+        links: links(),
         log_lines_dropped: 7,
     }
 }
@@ -432,4 +433,21 @@ fn the_docs_have_every_metric_as_it_is() {
             "docs/operation.md lacks the line `{line}`"
         );
     }
+}
+
+fn links() -> Vec<LinkState> {
+    vec![LinkState {
+        upstream: "memory".to_owned(),
+        ready: 1,
+        in_flight: 1,
+        queued: 2,
+        counts: crate::domain::pending::Counts {
+            opened: 3,
+            late: 4,
+            foreign: 5,
+            skipped: 6,
+            declined: 7,
+            notified: 8,
+        },
+    }]
 }

@@ -1,0 +1,184 @@
+//! The thread of the tasks that own links: one link for each upstream that is spoken to over one, in the whole process.
+//!
+//! A link is kept for as long as its upstream's plan stays what it was. Else another is opened, and the old one ends when
+//! the last call that began with it is over: the workers hold its handle, and this module does not.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::domain::plan::{Plan, Transport, UpstreamPlan};
+use crate::telemetry::metrics::LinkState;
+use crate::upstream::link::{Inbox, LinkHandle, Links, Standing, WeakLink, open, own};
+use crate::upstream::{Stdio, Tasks};
+
+/// How many links may wait to be begun.
+const LAUNCHES: usize = 16;
+
+/// A link that is to be owned.
+struct Launch {
+    plan: UpstreamPlan,
+    inbox: Inbox,
+    standing: Arc<Standing>,
+}
+
+/// The links of the process.
+#[derive(Debug)]
+pub(super) struct LinkThread {
+    thread: RefCell<Option<Running>>,
+    known: RefCell<Known>,
+}
+
+#[derive(Debug)]
+struct Running {
+    launches: mpsc::Sender<Launch>,
+    ended: oneshot::Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What is known of links; borrowed only between awaits.
+#[derive(Debug, Default)]
+struct Known {
+    links: Vec<(UpstreamPlan, WeakLink)>,
+    /// By the names of upstreams, those of former plans among them: counts never go back.
+    standings: BTreeMap<String, Arc<Standing>>,
+    /// The upstreams of the plan in force.
+    names: Vec<String>,
+}
+
+impl LinkThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// What the system says of it.
+    pub(super) fn start() -> io::Result<LinkThread> {
+        let (launches, inbox) = mpsc::channel(LAUNCHES);
+        let (over, ended) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("links".to_owned())
+            .spawn(move || {
+                if let Err(error) = serve(inbox) {
+                    tracing::error!(%error, "the thread of the links has failed");
+                }
+                // Dropped, it says the same.
+                let _ = over.send(());
+            })?;
+        Ok(LinkThread {
+            thread: RefCell::new(Some(Running {
+                launches,
+                ended,
+                thread,
+            })),
+            known: RefCell::default(),
+        })
+    }
+
+    /// The links of a plan: those that are there, and new ones for upstreams that are new, or no longer what they were.
+    pub(super) async fn follow(&self, plan: &Plan) -> Links {
+        let (links, wanted) = self.known.borrow_mut().follow(plan);
+        let launches = self
+            .thread
+            .borrow()
+            .as_ref()
+            .map(|own| own.launches.clone());
+        if let Some(launches) = launches {
+            for launch in wanted {
+                // Without the thread the inbox is dropped, and its callers learn that nobody is there.
+                let _ = launches.send(launch).await;
+            }
+        }
+        links
+    }
+
+    /// How the links of the plan in force stand.
+    pub(super) fn states(&self) -> Vec<LinkState> {
+        let known = self.known.borrow();
+        let state = |name: &String| known.standings.get(name).map(|own| own.state(name));
+        known.names.iter().filter_map(state).collect()
+    }
+
+    /// What keeps calls of some upstreams from being served.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let down = self.states().into_iter().filter(|link| link.ready == 0);
+        down.map(|link| format!("the upstream `{}` has no link", link.upstream))
+            .collect()
+    }
+
+    /// Waits until every link has ended, which each does when nobody can ask it any more.
+    pub(super) async fn end(&self) {
+        let Some(running) = self.thread.borrow_mut().take() else {
+            return;
+        };
+        drop(running.launches);
+        let _ = running.ended.await;
+        // It has sent its last word, so this is no wait.
+        let _ = running.thread.join();
+    }
+}
+
+impl Known {
+    fn follow(&mut self, plan: &Plan) -> (Links, Vec<Launch>) {
+        let mut wanted = Vec::new();
+        self.names.clear();
+        self.links.retain(|(_, link)| link.upgrade().is_some());
+        let all = plan.upstreams.all.iter();
+        let all = all.map(|upstream| self.link(upstream, &mut wanted));
+        let links = Links::new(all.collect());
+        (links, wanted)
+    }
+
+    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<LinkHandle> {
+        let queue = plan.transport.link()?.settings.queue;
+        self.names.push(plan.name.clone());
+        let mut known = self.links.iter().filter(|(known, _)| known == plan);
+        if let Some(link) = known.find_map(|(_, link)| link.upgrade()) {
+            return Some(link);
+        }
+        let (link, inbox) = open(queue);
+        self.links.push((plan.clone(), link.downgrade()));
+        let standing = self.standings.entry(plan.name.clone()).or_default();
+        wanted.push(Launch {
+            plan: plan.clone(),
+            inbox,
+            standing: standing.clone(),
+        });
+        Some(link)
+    }
+}
+
+/// Runs the owners until no more can be launched and all have ended.
+fn serve(mut launches: mpsc::Receiver<Launch>) -> io::Result<()> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(async {
+        let tasks = Tasks::default();
+        while let Some(launch) = launches.recv().await {
+            tasks.start(conduct(launch));
+        }
+        tasks.idle().await;
+    });
+    Ok(())
+}
+
+async fn conduct(launch: Launch) {
+    let Launch {
+        plan,
+        inbox,
+        standing,
+    } = launch;
+    match plan.transport {
+        // It has no link.
+        Transport::Http => {}
+        Transport::Stdio(child) => {
+            let settings = child.link.settings.clone();
+            let transport = Stdio::new(&plan.name, *child);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
+    }
+}

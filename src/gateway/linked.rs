@@ -1,0 +1,133 @@
+//! One question over a link, within its time, and what its failures are called.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::ask::{Reply, late};
+use super::record::Record;
+use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::jsonrpc::Unnumbered;
+use crate::domain::pending::{Repeat, Say, Unanswered};
+use crate::domain::plan::UpstreamPlan;
+use crate::telemetry::clock;
+use crate::upstream::link::{LinkUpstream, Said};
+
+/// What is asked.
+pub(super) struct Question<'a> {
+    pub(super) method: &'a str,
+    pub(super) call: Unnumbered,
+    pub(super) repeat: Repeat,
+}
+
+/// Asks, and gives the answer with the id that the call had on the link.
+pub(super) async fn ask(
+    record: &mut Record,
+    link: &LinkUpstream,
+    question: Question<'_>,
+    limit: Duration,
+) -> Result<(Reply, u64), Failure> {
+    let Question {
+        method,
+        call,
+        repeat,
+    } = question;
+    // The server has met the link, and nobody else; what it said then it says to all.
+    let say = match greets(link.plan()) && method == "initialize" {
+        true => Say::Greeting,
+        false => Say::Call(call),
+    };
+    let most = record.installed().plan.limits.answer;
+    match said(record, link, (say, repeat), limit).await? {
+        Said::Told => Err(Failure::new(
+            Reason::Internal,
+            "a call that waits for an answer got none",
+        )),
+        Said::Answer(id, body) => {
+            let charged = record.purse().is_none_or(|purse| purse.charge(body.len()));
+            if body.len() > most || !charged {
+                return Err(too_large(most));
+            }
+            let reply = Reply {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body,
+            };
+            Ok((reply, id))
+        }
+    }
+}
+
+/// Tells something that is not answered. It is written before the caller is answered, so that a server that is away or
+/// busy is the caller's to know.
+pub(super) async fn tell(
+    record: &mut Record,
+    link: &LinkUpstream,
+    (method, message): (&str, Bytes),
+    limit: Duration,
+) -> Result<(), Failure> {
+    if greets(link.plan()) && is_of_the_link(method) {
+        return Ok(());
+    }
+    let told = (Say::Notice(message), Repeat::Never);
+    said(record, link, told, limit).await.map(|_| ())
+}
+
+async fn said(
+    record: &mut Record,
+    link: &LinkUpstream,
+    (say, repeat): (Say, Repeat),
+    limit: Duration,
+) -> Result<Said, Failure> {
+    let since = clock::now();
+    let said = link.ask(say, limit, repeat).await;
+    record.spent(since);
+    said.map_err(|why| unanswered(why, link.plan(), limit))
+}
+
+/// Whether links begin with a handshake of their own.
+fn greets(upstream: &UpstreamPlan) -> bool {
+    let link = upstream.transport.link();
+    link.is_some_and(|link| link.settings.greeting.is_some())
+}
+
+/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
+/// that all share. A call is cancelled by the client that goes away from it.
+fn is_of_the_link(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/initialized" | "notifications/cancelled"
+    )
+}
+
+fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+    match why {
+        Unanswered::Busy => {
+            let message =
+                "the server is busy with other calls, and this one was not begun; try again later";
+            Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1))
+        }
+        Unanswered::Unreachable => {
+            let cause = format!("there is no link to the upstream `{}`", upstream.name);
+            Failure::new(Reason::UpstreamUnreachable, "the server cannot be reached").because(cause)
+        }
+        Unanswered::Cut => {
+            let cause = format!("the link to the upstream `{}` broke", upstream.name);
+            let message = "the server closed the connection before it answered";
+            Failure::new(Reason::UpstreamCut, message).because(cause)
+        }
+        Unanswered::Late => late(limit),
+        Unanswered::TooLarge => {
+            let message = "the server's answer is longer than the limit of its lines";
+            Failure::new(Reason::UpstreamTooLarge, message)
+        }
+    }
+}
+
+fn too_large(limit: usize) -> Failure {
+    Failure::new(
+        Reason::UpstreamTooLarge,
+        format!("the server's answer is longer than {limit} bytes"),
+    )
+}

@@ -1,0 +1,186 @@
+//! Between a worker and the owner of a link.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
+use crate::domain::plan::UpstreamPlan;
+use crate::telemetry::clock;
+
+/// How many questions may be on their way to an owner beyond those that may wait there.
+const ON_THE_WAY: usize = 64;
+
+/// How much longer than its time a question waits to hear from the owner that its time is over.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// One question on its way to the owner.
+#[derive(Debug)]
+pub struct Asked {
+    pub(super) say: Say,
+    pub(super) start_by: Instant,
+    pub(super) deadline: Instant,
+    pub(super) repeat: Repeat,
+    pub(super) rank: Rank,
+    pub(super) reply: oneshot::Sender<Result<Said, Unanswered>>,
+}
+
+/// What a caller is told.
+#[derive(Debug)]
+pub enum Said {
+    /// The answer, to a request that had this id.
+    Answer(u64, Bytes),
+    /// What was to be told is told.
+    Told,
+}
+
+/// Where questions to an owner go. When the last one is gone, the owner ends its link.
+#[derive(Debug, Clone)]
+pub struct LinkHandle {
+    asks: mpsc::Sender<Asked>,
+    gone: Arc<Notify>,
+}
+
+/// The same, which keeps nothing open.
+#[derive(Debug)]
+pub struct WeakLink {
+    asks: mpsc::WeakSender<Asked>,
+    gone: Arc<Notify>,
+}
+
+impl WeakLink {
+    /// The handle, while somebody else still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<LinkHandle> {
+        Some(LinkHandle {
+            asks: self.asks.upgrade()?,
+            gone: self.gone.clone(),
+        })
+    }
+}
+
+impl LinkHandle {
+    /// The same, which keeps nothing open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakLink {
+        WeakLink {
+            asks: self.asks.downgrade(),
+            gone: self.gone.clone(),
+        }
+    }
+}
+
+/// Where an owner's questions come from.
+#[derive(Debug)]
+pub struct Inbox {
+    pub(super) asks: mpsc::Receiver<Asked>,
+    /// Rung when a caller goes away.
+    pub(super) gone: Arc<Notify>,
+}
+
+/// Both ends of the way to an owner where so many questions may wait.
+#[must_use]
+pub fn open(queue: usize) -> (LinkHandle, Inbox) {
+    let (sender, asks) = mpsc::channel(queue + ON_THE_WAY);
+    let gone = Arc::<Notify>::default();
+    let handle = LinkHandle {
+        asks: sender,
+        gone: gone.clone(),
+    };
+    (handle, Inbox { asks, gone })
+}
+
+/// The links of a plan, by the places of their upstreams.
+#[derive(Debug, Clone, Default)]
+pub struct Links(Arc<[Option<LinkHandle>]>);
+
+impl Links {
+    /// The links of upstreams in the order of the plan.
+    #[must_use]
+    pub fn new(all: Vec<Option<LinkHandle>>) -> Links {
+        Links(all.into())
+    }
+
+    /// The link of the upstream at a place.
+    #[must_use]
+    pub fn of(&self, place: usize) -> Option<&LinkHandle> {
+        self.0.get(place)?.as_ref()
+    }
+}
+
+/// A server that is spoken to over a link, as one worker sees it.
+#[derive(Debug)]
+pub struct LinkUpstream {
+    plan: UpstreamPlan,
+    handle: LinkHandle,
+    rank: Rank,
+}
+
+impl LinkUpstream {
+    /// The server of a plan, whose calls have a rank.
+    #[must_use]
+    pub fn new(plan: UpstreamPlan, handle: LinkHandle, rank: Rank) -> Rc<LinkUpstream> {
+        Rc::new(LinkUpstream { plan, handle, rank })
+    }
+
+    /// What the plan says of it.
+    #[must_use]
+    pub fn plan(&self) -> &UpstreamPlan {
+        &self.plan
+    }
+
+    /// Asks, and waits for the answer. Dropped, it takes the question back, or has the server told that nobody waits.
+    ///
+    /// # Errors
+    /// [`Unanswered`] within `limit`.
+    pub async fn ask(&self, say: Say, limit: Duration, repeat: Repeat) -> Result<Said, Unanswered> {
+        let now = clock::now();
+        let deadline = now + limit;
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked {
+            say,
+            start_by: now + limit.min(self.plan.connect_timeout),
+            deadline,
+            repeat,
+            rank: self.rank,
+            reply,
+        };
+        self.handle
+            .asks
+            .try_send(asked)
+            .map_err(|full| match full {
+                TrySendError::Full(_) => Unanswered::Busy,
+                TrySendError::Closed(_) => Unanswered::Unreachable,
+            })?;
+        let mut door = Door {
+            answer,
+            gone: &self.handle.gone,
+        };
+        match timeout_at(deadline + GRACE, &mut door.answer).await {
+            Ok(Ok(told)) => told,
+            // The owner has ended, or has no time.
+            Ok(Err(_)) => Err(Unanswered::Cut),
+            Err(_) => Err(Unanswered::Late),
+        }
+    }
+}
+
+/// Where an answer comes in. Closed, it tells the owner.
+struct Door<'a> {
+    answer: oneshot::Receiver<Result<Said, Unanswered>>,
+    gone: &'a Notify,
+}
+
+impl Drop for Door<'_> {
+    fn drop(&mut self) {
+        if !self.answer.is_terminated() {
+            self.answer.close();
+            self.gone.notify_one();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Upstreams that are spoken to over one link for all callers of the process.
+//!
+//! Exactly one task owns a link, on a thread that serves no calls: [`own`] conducts it by
+//! [`crate::domain::pending`], whatever its [`Transport`] is. Workers hold a [`LinkUpstream`] each: questions go to the
+//! owner through a bounded channel, each with a door of its own for the answer. A caller that goes away closes its
+//! door, which the owner sees.
+
+mod ask;
+mod owner;
+mod standing;
+
+pub use ask::{Asked, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
+pub use owner::own;
+pub use standing::Standing;
+
+use bytes::Bytes;
+
+/// Something that links can be opened to.
+pub trait Transport: Clone + 'static {
+    /// One of its links.
+    type Link: Link + 'static;
+
+    /// Opens a link. Dropped, it leaves nothing behind.
+    fn open(&self) -> impl Future<Output = Result<Self::Link, String>>;
+}
+
+/// A link that carries messages both ways.
+pub trait Link {
+    /// The next thing that happens; cancel-safe.
+    fn event(&mut self) -> impl Future<Output = Event>;
+
+    /// Begins to write a message; [`Event::Written`] follows. Only one is written at a time.
+    fn write(&mut self, message: Bytes);
+
+    /// Asks for a sign of life; [`Event::Sign`] may follow.
+    fn ping(&mut self);
+
+    /// Ends the link in good order, within a time of its own.
+    fn close(self) -> impl Future<Output = ()>;
+}
+
+/// What happens on a link.
+#[derive(Debug)]
+pub enum Event {
+    /// The server said something.
+    Message(Bytes),
+    /// It said something that is longer than the limit.
+    Overlong,
+    /// What was to be written is written whole.
+    Written,
+    /// A sign of life that is no message.
+    Sign,
+    /// Nothing more will come, for this reason.
+    Lost(String),
+}
+
+#[cfg(test)]
+mod tests;

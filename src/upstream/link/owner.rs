@@ -1,0 +1,280 @@
+//! The task that owns a link: what the outputs of [`Pending`] say is done, and what happens is told to it.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use super::standing::Share;
+use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
+use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
+use crate::telemetry::clock;
+
+/// What becomes of a question.
+type Reply = oneshot::Sender<Result<Said, Unanswered>>;
+
+/// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
+pub async fn own<T: Transport>(
+    (name, transport): (&str, T),
+    settings: Settings,
+    inbox: Inbox,
+    standing: &Standing,
+) {
+    let mut owner = Owner {
+        name,
+        transport,
+        pending: Pending::new(settings),
+        line: Line::Down,
+        wanted: Wanted::No,
+        callers: BTreeMap::new(),
+        next: 0,
+        began: clock::now(),
+        cause: String::new(),
+    };
+    owner.run(inbox, Share::new(standing)).await;
+    owner.line.end().await;
+    tracing::info!(upstream = name, "the link has ended");
+}
+
+struct Owner<'a, T: Transport> {
+    name: &'a str,
+    transport: T,
+    pending: Pending,
+    line: Line<T::Link>,
+    /// Whether a link is to be opened as soon as the one before is gone.
+    wanted: Wanted,
+    callers: BTreeMap<Ticket, Reply>,
+    next: u64,
+    /// What times are counted from.
+    began: Instant,
+    /// Why the last link went, or was given up.
+    cause: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Yes,
+    No,
+}
+
+/// Whether more can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    Open,
+    Closed,
+}
+
+/// The link as it is.
+enum Line<L> {
+    Down,
+    Opening(Pin<Box<dyn Future<Output = Result<L, String>>>>),
+    Open(L),
+    Leaving(Pin<Box<dyn Future<Output = ()>>>),
+}
+
+/// What the line tells.
+enum Told<L> {
+    Opened(Result<L, String>),
+    Event(Event),
+    Gone,
+}
+
+impl<L: Link + 'static> Line<L> {
+    /// The next thing that happens; cancel-safe, since each future stays where it is.
+    async fn next(&mut self) -> Told<L> {
+        match self {
+            Line::Down => pending().await,
+            Line::Opening(opening) => Told::Opened(opening.await),
+            Line::Open(link) => Told::Event(link.event().await),
+            Line::Leaving(leaving) => {
+                leaving.await;
+                Told::Gone
+            }
+        }
+    }
+
+    /// Lets go of the link, which ends in its own time.
+    fn leave(&mut self) {
+        *self = match std::mem::replace(self, Line::Down) {
+            Line::Open(link) => Line::Leaving(Box::pin(link.close())),
+            // An opening that is dropped leaves nothing behind.
+            Line::Opening(_) | Line::Down => Line::Down,
+            leaving @ Line::Leaving(_) => leaving,
+        };
+    }
+
+    async fn end(&mut self) {
+        self.leave();
+        if let Line::Leaving(leaving) = self {
+            leaving.await;
+        }
+    }
+}
+
+impl<T: Transport> Owner<'_, T> {
+    async fn run(&mut self, mut inbox: Inbox, mut share: Share<'_>) {
+        let mut door = Door::Open;
+        self.take(Input::Tick);
+        loop {
+            share.tell(&self.pending);
+            if door == Door::Closed && self.pending.is_idle() {
+                return;
+            }
+            let alarm = self.pending.alarm().map(|at| self.began + at);
+            // Every branch is cancel-safe: what is not taken is there at the next turn.
+            tokio::select! {
+                asked = inbox.asks.recv(), if door == Door::Open => match asked {
+                    Some(asked) => self.asked(asked),
+                    None => door = Door::Closed,
+                },
+                () = inbox.gone.notified() => self.forget_gone(),
+                told = self.line.next() => self.told(told),
+                () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.take(Input::Tick),
+            }
+        }
+    }
+
+    fn at(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.began)
+    }
+
+    fn asked(&mut self, asked: Asked) {
+        if asked.reply.is_closed() {
+            return;
+        }
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        self.callers.insert(ticket, asked.reply);
+        let ask = Ask {
+            ticket,
+            say: asked.say,
+            start_by: self.at(asked.start_by),
+            deadline: self.at(asked.deadline),
+            repeat: asked.repeat,
+            rank: asked.rank,
+        };
+        self.take(Input::Ask(ask));
+    }
+
+    fn forget_gone(&mut self) {
+        let callers = self.callers.iter();
+        let gone = callers.filter(|(_, reply)| reply.is_closed());
+        let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
+        for ticket in gone {
+            self.callers.remove(&ticket);
+            self.take(Input::Cancel(ticket));
+        }
+    }
+
+    fn told(&mut self, told: Told<T::Link>) {
+        match told {
+            Told::Opened(Ok(link)) => {
+                self.line = Line::Open(link);
+                self.take(Input::Opened);
+            }
+            Told::Opened(Err(why)) => {
+                self.line = Line::Down;
+                self.lost(why);
+            }
+            Told::Event(Event::Message(message)) => self.take(Input::Message(message)),
+            Told::Event(Event::Overlong) => self.take(Input::Overlong),
+            Told::Event(Event::Written) => self.take(Input::Written),
+            Told::Event(Event::Sign) => self.take(Input::Sign),
+            Told::Event(Event::Lost(why)) => {
+                self.line.leave();
+                self.lost(why);
+            }
+            Told::Gone => {
+                self.line = Line::Down;
+                if self.wanted == Wanted::Yes {
+                    self.open();
+                }
+            }
+        }
+    }
+
+    fn lost(&mut self, why: String) {
+        let (upstream, in_flight) = (self.name, self.pending.in_flight());
+        tracing::warn!(upstream, in_flight, cause = ?why, "the link is lost");
+        self.cause = why;
+        self.take(Input::Lost { luck: luck() });
+    }
+
+    fn open(&mut self) {
+        if matches!(self.line, Line::Leaving(_)) {
+            self.wanted = Wanted::Yes;
+            return;
+        }
+        self.wanted = Wanted::No;
+        let transport = self.transport.clone();
+        self.line = Line::Opening(Box::pin(async move { transport.open().await }));
+    }
+
+    fn take(&mut self, input: Input) {
+        self.pending.take(self.at(clock::now()), input);
+        while let Some(output) = self.pending.next() {
+            self.obey(output);
+        }
+    }
+
+    fn obey(&mut self, output: Output) {
+        match output {
+            Output::Open => self.open(),
+            Output::Close(fault) => {
+                self.wanted = Wanted::No;
+                self.line.leave();
+                // It is taken in at once: this is one of the outputs that are still being obeyed.
+                self.lost(described(fault).to_owned());
+            }
+            Output::Write(message) => {
+                if let Line::Open(link) = &mut self.line {
+                    link.write(message);
+                }
+            }
+            Output::Ping => {
+                if let Line::Open(link) = &mut self.line {
+                    link.ping();
+                }
+            }
+            Output::Ready => {
+                let opened = self.pending.counts().opened;
+                tracing::info!(upstream = self.name, opened, "the link is ready");
+            }
+            Output::Answer {
+                ticket,
+                id,
+                message,
+            } => self.reply(ticket, Ok(Said::Answer(id, message))),
+            Output::Told(ticket) => self.reply(ticket, Ok(Said::Told)),
+            Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
+            Output::Notified { method, .. } => {
+                tracing::debug!(upstream = self.name, method = ?method, "the server tells something");
+            }
+        }
+    }
+
+    fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {
+        if let Some(reply) = self.callers.remove(&ticket) {
+            // One that no longer waits needs no answer.
+            drop(reply.send(told));
+        }
+    }
+}
+
+const fn described(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Slow => "it was not ready in time",
+        Fault::Refused => "it did not take the handshake",
+        Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
+        Fault::Silent => "it showed no sign of life",
+    }
+}
+
+/// Random enough for the waits of many proxies to drift apart.
+fn luck() -> u16 {
+    u16::try_from(RandomState::new().build_hasher().finish() & 0xffff).unwrap_or_default()
+}

@@ -1,0 +1,247 @@
+//! An owner on a clock that only waits when everything else does, with a server that a test speaks for.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+use super::*;
+use crate::domain::jsonrpc::Unnumbered;
+use crate::domain::pending::{Backoff, Order, Rank, Repeat, Say, Settings, Unanswered};
+use crate::domain::pieces::Pieces;
+use crate::domain::plan::{Credentials, Transport as Spoken, UpstreamPlan};
+use crate::domain::side::Side;
+use crate::telemetry::metrics::LinkState;
+use crate::upstream::Tasks;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One end of a link: what is written to it, and what it says.
+type Peer = (mpsc::Receiver<Bytes>, mpsc::Sender<Event>);
+
+/// A server whose links are handed to the test, one after another.
+#[derive(Clone)]
+struct Fake(Rc<RefCell<Vec<Peer>>>, mpsc::Sender<()>);
+
+struct FakeLink {
+    writes: mpsc::Sender<Bytes>,
+    events: mpsc::Receiver<Event>,
+    written: bool,
+}
+
+impl Transport for Fake {
+    type Link = FakeLink;
+
+    async fn open(&self) -> Result<FakeLink, String> {
+        let (writes, written) = mpsc::channel(8);
+        let (say, events) = mpsc::channel(8);
+        self.0.borrow_mut().push((written, say));
+        let _ = self.1.send(()).await;
+        Ok(FakeLink {
+            writes,
+            events,
+            written: false,
+        })
+    }
+}
+
+impl Link for FakeLink {
+    async fn event(&mut self) -> Event {
+        if std::mem::take(&mut self.written) {
+            return Event::Written;
+        }
+        match self.events.recv().await {
+            Some(event) => event,
+            None => Event::Lost("the test has hung up".to_owned()),
+        }
+    }
+
+    fn write(&mut self, message: Bytes) {
+        self.written = true;
+        self.writes.try_send(message).unwrap();
+    }
+
+    fn ping(&mut self) {}
+
+    async fn close(self) {}
+}
+
+fn plan() -> UpstreamPlan {
+    UpstreamPlan {
+        name: "fake".to_owned(),
+        side: Side::Rpc,
+        transport: Spoken::Http,
+        authority: String::new(),
+        path: String::new(),
+        timeout: SECOND,
+        connect_timeout: SECOND,
+        keep_alive: SECOND,
+        idle_timeout: SECOND,
+        connections: 1,
+        credentials: Credentials::Drop,
+        forward: Vec::new(),
+        envelope: Vec::new(),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        order: Order::Serial,
+        queue: 4,
+        greeting: None,
+        start_timeout: SECOND,
+        backoff: Backoff {
+            least: SECOND,
+            most: SECOND,
+            steady: SECOND,
+        },
+        unanswered: 0,
+        heartbeat: None,
+        depth: 64,
+    }
+}
+
+/// What a test has of an owner that runs.
+struct Driven {
+    server: Rc<LinkUpstream>,
+    peers: Rc<RefCell<Vec<Peer>>>,
+    opened: mpsc::Receiver<()>,
+    standing: Arc<Standing>,
+}
+
+impl Driven {
+    async fn peer(&mut self) -> Peer {
+        self.opened.recv().await.unwrap();
+        self.peers.borrow_mut().remove(0)
+    }
+
+    fn state(&self) -> LinkState {
+        self.standing.state("fake")
+    }
+}
+
+/// Runs a test beside an owner, which ends when the test has let go of its server.
+async fn beside(test: impl AsyncFnOnce(Driven)) {
+    let work = async {
+        let (handle, inbox) = open(4);
+        let peers = Rc::<RefCell<Vec<Peer>>>::default();
+        let (sender, opened) = mpsc::channel(8);
+        let fake = Fake(peers.clone(), sender);
+        let standing = Arc::<Standing>::default();
+        let shared = standing.clone();
+        let tasks = Tasks::default();
+        tasks.start(async move { own(("fake", fake), settings(), inbox, &shared).await });
+        test(Driven {
+            server: LinkUpstream::new(plan(), handle, Rank::Client),
+            peers,
+            opened,
+            standing: standing.clone(),
+        })
+        .await;
+        tasks.idle().await;
+        let left = standing.state("fake");
+        assert_eq!((left.ready, left.in_flight, left.queued), (0, 0, 0));
+    };
+    let local = LocalSet::new();
+    let ended = timeout(Duration::from_secs(600), local.run_until(work)).await;
+    ended.unwrap();
+}
+
+fn call() -> Say {
+    let params = Pieces::from(Bytes::from_static(b"[]"));
+    Say::Call(Unnumbered::new("do", params, &[]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_finds_its_caller() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let asked = driven.server.ask(call(), SECOND, Repeat::Never);
+        let served = async {
+            let question = written.recv().await.unwrap();
+            assert!(question.starts_with(br#"{"jsonrpc":"2.0","id":1,"#));
+            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+            say.send(Event::Message(answer)).await.unwrap();
+        };
+        let (said, ()) = tokio::join!(asked, served);
+        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_frees_its_turn() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let waits = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
+        let gone = async {
+            written.recv().await.unwrap();
+            assert_eq!(driven.state().in_flight, 1);
+        };
+        tokio::select! {
+            _ = waits => panic!("nobody has answered"),
+            () = gone => {}
+        }
+        let asked = driven.server.ask(call(), SECOND, Repeat::Never);
+        let served = async {
+            assert!(
+                written
+                    .recv()
+                    .await
+                    .unwrap()
+                    .starts_with(br#"{"jsonrpc":"2.0","id":2,"#)
+            );
+            for text in [r#"{"id":1,"result":"late"}"#, r#"{"id":2,"result":2}"#] {
+                say.send(Event::Message(text.into())).await.unwrap();
+            }
+        };
+        let (said, ()) = tokio::join!(asked, served);
+        assert!(matches!(said, Ok(Said::Answer(2, _))), "{said:?}");
+        assert_eq!(driven.state().counts.late, 1);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_breaks_fails_its_call_at_once_and_another_follows() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let asked = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
+        let breaks = async {
+            written.recv().await.unwrap();
+            drop(say);
+        };
+        let (said, ()) = tokio::join!(asked, breaks);
+        assert!(matches!(said, Err(Unanswered::Cut)), "{said:?}");
+        driven.peer().await;
+        assert_eq!(driven.state().counts.opened, 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_than_allowed() {
+    beside(async |mut driven: Driven| {
+        let (_written, _say) = driven.peer().await;
+        let begun = crate::telemetry::clock::now();
+        let first = driven.server.ask(call(), 3 * SECOND, Repeat::Never);
+        let second = driven.server.ask(call(), 3 * SECOND, Repeat::Never);
+        let (first, second) = tokio::join!(first, second);
+        assert!(matches!(first, Err(Unanswered::Late)), "{first:?}");
+        assert!(matches!(second, Err(Unanswered::Busy)), "{second:?}");
+        let took = crate::telemetry::clock::now() - begun;
+        assert!(took <= 3 * SECOND + Duration::from_millis(5), "{took:?}");
+        let many = (0..80).map(|_| driven.server.ask(call(), SECOND, Repeat::Never));
+        let many = futures_util::future::join_all(many).await;
+        let busy = many
+            .iter()
+            .filter(|said| matches!(said, Err(Unanswered::Busy)));
+        assert!(busy.count() >= 75);
+    })
+    .await;
+}

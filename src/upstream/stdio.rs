@@ -1,0 +1,376 @@
+//! A child as an upstream: one JSON message a line on its standard input and output.
+//!
+//! It is started without a shell, in a process group of its own, with no variable that its plan does not name. What it
+//! writes on standard error goes to the log, within bounds. It ends in steps: its input is closed; then its group gets
+//! SIGTERM; then SIGKILL, which what is left of the group gets in any case.
+
+use std::process::Stdio as Pipe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use memchr::memchr2;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::lines::{Line, Lines};
+use super::link::{Event, Link, Transport};
+use crate::domain::plan::StdioPlan;
+use crate::telemetry::clock;
+
+/// How long each step of the end may take.
+const STEP: Duration = Duration::from_secs(2);
+/// How long what a child has written before its end is waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How much of a line on standard error is logged.
+const LOGGED: usize = 1024;
+/// How many lines a second are logged, and how many at once.
+const LOGGED_RATE: u32 = 20;
+const LOGGED_BURST: u32 = 200;
+
+/// A program that can be started.
+#[derive(Debug, Clone)]
+pub struct Stdio {
+    name: Arc<str>,
+    plan: Arc<StdioPlan>,
+}
+
+impl Stdio {
+    /// The child of an upstream.
+    #[must_use]
+    pub fn new(name: &str, plan: StdioPlan) -> Stdio {
+        Stdio {
+            name: name.into(),
+            plan: Arc::new(plan),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<Running> {
+        let (program, arguments) = match self.plan.command.split_first() {
+            Some((program, arguments)) => (program.as_str(), arguments),
+            None => ("", &[][..]),
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.plan.env.iter())
+            .stdin(Pipe::piped())
+            .stdout(Pipe::piped())
+            .stderr(Pipe::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(directory) = &self.plan.directory {
+            command.current_dir(directory);
+        }
+        let mut child = command.spawn()?;
+        let pid = child.id().and_then(|id| i32::try_from(id).ok());
+        Ok(Running {
+            name: self.name.clone(),
+            group: Group(pid.and_then(Pid::from_raw)),
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            child,
+            lines: Lines::new(self.plan.line_limit),
+            writing: Bytes::new(),
+            log: ChildLog::new(),
+            life: Life::Runs,
+            last: None,
+        })
+    }
+}
+
+impl Transport for Stdio {
+    type Link = Running;
+
+    async fn open(&self) -> Result<Running, String> {
+        let program = self.plan.command.first().map_or("", String::as_str);
+        self.start()
+            .map_err(|error| format!("`{program}` cannot be started: {error}"))
+    }
+}
+
+/// A process group; what is left of it does not outlive the link.
+#[derive(Debug)]
+struct Group(Option<Pid>);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // A group that is gone needs no signal.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// A child that runs.
+#[derive(Debug)]
+pub struct Running {
+    name: Arc<str>,
+    child: Child,
+    group: Group,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    lines: Lines,
+    /// What is still to be written.
+    writing: Bytes,
+    log: ChildLog,
+    life: Life,
+    /// Until when last words are waited for, and why they are the last.
+    last: Option<(Instant, String)>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.group.signal(Signal::KILL);
+    }
+}
+
+/// Something that a child does.
+enum Happened {
+    Read(usize),
+    Wrote(usize),
+    Complained(usize),
+    /// It reads no more.
+    Stuck(String),
+    Ended(String),
+    Silent,
+}
+
+/// Whether a child runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Runs,
+    Over,
+}
+
+impl Link for Running {
+    async fn event(&mut self) -> Event {
+        loop {
+            match self.lines.next() {
+                Some(Line::Whole(line)) => return Event::Message(line),
+                Some(Line::Cut(_)) => return Event::Overlong,
+                None => {}
+            }
+            match self.happens().await {
+                Happened::Read(0) => {
+                    self.stdout = None;
+                    let known = self.last.as_ref().map(|(_, why)| why.clone());
+                    self.lasts(known.unwrap_or("it closed its standard output".to_owned()));
+                }
+                Happened::Read(_) => {}
+                Happened::Complained(0) => self.stderr = None,
+                Happened::Complained(_) => self.log.write(&self.name, clock::now()),
+                Happened::Wrote(written) => {
+                    self.writing.advance(written);
+                    if self.writing.is_empty() {
+                        return Event::Written;
+                    }
+                }
+                Happened::Stuck(why) => self.lasts(why),
+                Happened::Ended(why) => {
+                    self.life = Life::Over;
+                    self.lasts(why);
+                }
+                Happened::Silent => {
+                    let why = self.last.take().map(|(_, why)| why);
+                    return Event::Lost(why.unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, message: Bytes) {
+        self.writing = line_of(&message);
+    }
+
+    /// A child that lives is there to see.
+    fn ping(&mut self) {}
+
+    async fn close(mut self) {
+        // The end of its input is what a child is told first.
+        self.stdin = None;
+        for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+            if let Some(signal) = signal {
+                tracing::warn!(upstream = &*self.name, ?signal, "the child does not end");
+                self.group.signal(signal);
+            }
+            if timeout(STEP, self.ends()).await.is_ok() {
+                break;
+            }
+        }
+    }
+}
+
+impl Running {
+    /// The next thing that the child does; cancel-safe, as each of its branches is.
+    async fn happens(&mut self) -> Happened {
+        let Running {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            lines,
+            writing,
+            log,
+            life,
+            last,
+            ..
+        } = self;
+        let is_last = last.is_some();
+        let until = last.as_ref().map_or_else(clock::now, |(until, _)| *until);
+        tokio::select! {
+            read = read(stdout.as_mut(), lines), if stdout.is_some() => Happened::Read(read),
+            complained = read(stderr.as_mut(), &mut log.lines), if stderr.is_some() => {
+                Happened::Complained(complained)
+            }
+            written = write(stdin.as_mut(), writing), if !writing.is_empty() && stdin.is_some() => match written {
+                Ok(written) => Happened::Wrote(written),
+                Err(error) => {
+                    *stdin = None;
+                    Happened::Stuck(format!("it does not read: {error}"))
+                }
+            },
+            status = child.wait(), if *life == Life::Runs => Happened::Ended(match status {
+                Ok(status) => format!("the child has ended: {status}"),
+                Err(error) => format!("the child is lost: {error}"),
+            }),
+            () = sleep_until(until), if is_last => Happened::Silent,
+        }
+    }
+
+    /// Nothing more is expected, but what was written before may still come, and the reason for the end.
+    fn lasts(&mut self, why: String) {
+        let now = clock::now();
+        let until = match (self.life, &self.stdout) {
+            (Life::Over, None) => now,
+            (Life::Over, Some(_)) | (Life::Runs, _) => now + LAST_WORDS,
+        };
+        let known = self.last.as_ref().map_or(until, |(until, _)| *until);
+        self.last = Some((until.min(known), why));
+    }
+
+    /// Waits for the end; what is still written is let go.
+    async fn ends(&mut self) {
+        let (mut rest, mut complaints) = (Lines::new(0), Lines::new(0));
+        let Running {
+            child,
+            stdout,
+            stderr,
+            ..
+        } = self;
+        loop {
+            // Cancel-safe, each of them: nothing that is read is wanted.
+            tokio::select! {
+                _ = child.wait() => return,
+                got = read(stdout.as_mut(), &mut rest), if stdout.is_some() => if got == 0 { *stdout = None },
+                got = read(stderr.as_mut(), &mut complaints), if stderr.is_some() => if got == 0 { *stderr = None },
+            }
+            while rest.next().or(complaints.next()).is_some() {}
+        }
+    }
+}
+
+async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut Lines) -> usize {
+    match from {
+        // What cannot be read is at its end.
+        Some(from) => from.read_buf(into.room()).await.unwrap_or(0),
+        None => 0,
+    }
+}
+
+async fn write(to: Option<&mut ChildStdin>, message: &[u8]) -> std::io::Result<usize> {
+    match to {
+        Some(to) => to.write(message).await,
+        None => Ok(0),
+    }
+}
+
+/// A message as one line. Where JSON has an end of a line it has white space.
+fn line_of(message: &[u8]) -> Bytes {
+    let mut line = BytesMut::with_capacity(message.len() + 1);
+    line.put_slice(message);
+    if memchr2(b'\n', b'\r', &line).is_some() {
+        for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+    }
+    line.put_u8(b'\n');
+    line.freeze()
+}
+
+/// What a child says on standard error, on its way to the log.
+#[derive(Debug)]
+struct ChildLog {
+    lines: Lines,
+    /// How many lines may be logged now.
+    left: u32,
+    /// Since when.
+    since: Instant,
+    dropped: u64,
+}
+
+impl ChildLog {
+    fn new() -> ChildLog {
+        ChildLog {
+            lines: Lines::new(LOGGED),
+            left: LOGGED_BURST,
+            since: clock::now(),
+            dropped: 0,
+        }
+    }
+
+    fn write(&mut self, upstream: &str, now: Instant) {
+        let seconds = now.saturating_duration_since(self.since).as_secs();
+        if seconds > 0 {
+            let more = u32::try_from(seconds).unwrap_or(u32::MAX);
+            let more = more.saturating_mul(LOGGED_RATE);
+            self.left = self.left.saturating_add(more).min(LOGGED_BURST);
+            self.since = now;
+            if self.dropped > 0 {
+                let dropped = std::mem::take(&mut self.dropped);
+                tracing::warn!(upstream, dropped, "the child says more than is logged");
+            }
+        }
+        while let Some(line) = self.lines.next() {
+            let (Line::Whole(line) | Line::Cut(line)) = line;
+            match self.left.checked_sub(1) {
+                Some(left) => {
+                    self.left = left;
+                    let line = String::from_utf8_lossy(&line);
+                    tracing::info!(upstream, line = ?line, "the child says");
+                }
+                None => self.dropped += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        assert_eq!(line_of(b"{\n\"a\":\r\n1}"), "{ \"a\":  1}\n");
+        assert_eq!(line_of(b"{}"), "{}\n");
+    }
+
+    #[test]
+    fn a_child_that_says_too_much_is_not_logged_whole() {
+        let mut log = ChildLog::new();
+        let start = log.since;
+        for _ in 0..LOGGED_BURST + 5 {
+            log.lines.room().extend_from_slice(b"x\n");
+        }
+        log.write("u", start);
+        assert_eq!((log.left, log.dropped), (0, 5));
+        log.lines.room().extend_from_slice(b"x\n");
+        log.write("u", start + Duration::from_secs(2));
+        assert_eq!((log.left, log.dropped), (2 * LOGGED_RATE - 1, 0));
+    }
+}
