@@ -60,8 +60,7 @@ pub struct Installed {
 struct PlanLabels {
     routes: Vec<LabelId>,
     clients: Vec<LabelId>,
-    /// Of the flags, those that have a guard.
-    guards: Vec<Option<LabelId>>,
+    flags: Vec<LabelId>,
     prefixes: Vec<LabelId>,
     unrouted: LabelId,
     other: LabelId,
@@ -101,11 +100,11 @@ impl Installed {
                 .iter()
                 .map(|client| names.intern(&client.name))
                 .collect(),
-            guards: plan
+            flags: plan
                 .rollout
                 .flags
                 .iter()
-                .map(|flag| flag.guard.as_ref().map(|_| names.intern(&flag.name)))
+                .map(|flag| names.intern(&flag.name))
                 .collect(),
             prefixes: plan
                 .lifecycle
@@ -171,7 +170,16 @@ impl Installed {
 
     /// Under what the guard of a flag is told of calls, where it has one.
     pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
-        self.labels.guards.get(flag).copied().flatten()
+        let flags = &self.plan.rollout.flags;
+        flags.get(flag)?.guard.as_ref()?;
+        self.labels.flags.get(flag).copied()
+    }
+
+    /// The flag that has decided, or none.
+    pub(super) fn flag_label(&self, flag: Option<usize>) -> LabelId {
+        flag.and_then(|index| self.labels.flags.get(index))
+            .copied()
+            .unwrap_or(LabelId::NONE)
     }
 
     /// The prefix of routes that a path of no route lies under.

@@ -16,6 +16,7 @@ mod coded;
 mod connections;
 mod cors;
 #[cfg(feature = "demo")]
+mod decided;
 mod demo;
 mod deprecated;
 mod envelope;

@@ -73,7 +73,7 @@ pub struct Decision {
     /// The rule.
     pub why: Why,
     /// The guarded flags in force that cover the call and whose share its caller is not in, by their places: what
-    /// becomes of the call is what their guards compare with.
+    /// becomes of the call is what their guards compare with. Where the caller has no key, all such flags.
     pub spared: Vec<usize>,
 }
 
@@ -112,6 +112,79 @@ pub enum Why {
     Preflight,
 }
 
+impl Why {
+    /// The kind of rule that it is.
+    #[must_use]
+    pub const fn decided_by(self) -> DecidedBy {
+        match self {
+            Why::Flag(_) => DecidedBy::Flag,
+            Why::Share(..) => DecidedBy::Share,
+            Why::Keyless(_) => DecidedBy::Keyless,
+            Why::Default => DecidedBy::Default,
+            Why::Killed => DecidedBy::KillSwitch,
+            Why::Brownout => DecidedBy::Brownout,
+            Why::Unrouted => DecidedBy::Unrouted,
+            Why::Local => DecidedBy::Local,
+            Why::Preflight => DecidedBy::Preflight,
+        }
+    }
+
+    /// The flag that has decided, by its place in the rollout.
+    #[must_use]
+    pub const fn flag(self) -> Option<usize> {
+        match self {
+            Why::Flag(flag) | Why::Share(flag, _) | Why::Keyless(flag) => Some(flag),
+            Why::Default
+            | Why::Killed
+            | Why::Brownout
+            | Why::Unrouted
+            | Why::Local
+            | Why::Preflight => None,
+        }
+    }
+}
+
+/// The kinds of rules, as metrics count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DecidedBy {
+    /// A flag that takes everyone whom it covers.
+    Flag,
+    /// A flag whose share the caller's bucket lies in.
+    Share,
+    /// A flag with a percentage that takes callers without a key.
+    Keyless,
+    /// The default stage of the side.
+    Default,
+    /// The kill switch.
+    KillSwitch,
+    /// A brownout.
+    Brownout,
+    /// There is no route to decide for.
+    Unrouted,
+    /// A `[[local]]`.
+    Local,
+    /// The preflight of a browser.
+    Preflight,
+}
+
+impl DecidedBy {
+    /// The word used in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Flag => "flag",
+            DecidedBy::Share => "share",
+            DecidedBy::Keyless => "keyless",
+            DecidedBy::Default => "default",
+            DecidedBy::KillSwitch => "kill_switch",
+            DecidedBy::Brownout => "brownout",
+            DecidedBy::Unrouted => "unrouted",
+            DecidedBy::Local => "local",
+            DecidedBy::Preflight => "preflight",
+        }
+    }
+}
+
 impl Rollout {
     /// Decides for one call of a route.
     #[must_use]
@@ -128,7 +201,7 @@ impl Rollout {
                     spared,
                 };
             }
-            if flag.guard.is_some() {
+            if flag.guard.is_some() || call.caller.key.is_none() {
                 spared.push(index);
             }
         }

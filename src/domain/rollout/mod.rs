@@ -25,7 +25,7 @@ pub use bucket::{Bucket, bucket};
 pub use client::{
     Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
 };
-pub use decide::{Call, Decision, Defaults, Kill, Rollout, Why};
+pub use decide::{Call, DecidedBy, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;

@@ -213,8 +213,13 @@ fn a_decision_names_the_guarded_flags_that_spared_the_caller() {
         share("b"),
         flag("c", Stage::Shadow),
     ]);
-    let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
-    assert_eq!((decision.why, decision.spared), (Why::Flag(4), vec![0, 3]));
+    let spared = |key| {
+        let decision = decide(&rollout, caller("other", key), "r", Side::Rest);
+        (decision.why, decision.spared)
+    };
+    assert_eq!(spared(Some("k")), (Why::Flag(4), vec![0, 3]));
+    // No percentage can be applied to a caller without a key, which is counted for every flag that has one.
+    assert_eq!(spared(None), (Why::Flag(4), vec![0, 2, 3]));
 }
 
 #[test]
