@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
-use crate::gateway::Worker;
+use crate::gateway::{Common, Worker};
 use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, Snapshot};
 
@@ -46,7 +46,11 @@ impl Workers {
             .map(|_| listen::bind(address))
             .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
-        let salt = salt();
+        let common = Common {
+            names: names.clone(),
+            salt: salt(),
+            sessions: Arc::default(),
+        };
         let mut workers = Workers {
             commands: Vec::new(),
             threads: Vec::new(),
@@ -55,7 +59,7 @@ impl Workers {
         };
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
-            let (plan, names, over) = (plan.clone(), names.clone(), over.clone());
+            let (plan, common, over) = (plan.clone(), common.clone(), over.clone());
             let entrance = Entrance {
                 listener,
                 tls: tls.cloned(),
@@ -63,9 +67,8 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let result = catch_unwind(AssertUnwindSafe(|| {
-                        work(entrance, inbox, plan, names, salt)
-                    }));
+                    let result =
+                        catch_unwind(AssertUnwindSafe(|| work(entrance, inbox, plan, common)));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
                     // The receiver is gone only when the program ends anyway.
@@ -185,14 +188,13 @@ fn work(
     entrance: Entrance,
     commands: mpsc::Receiver<Command>,
     plan: Arc<Plan>,
-    names: Arc<Names>,
-    salt: Salt,
+    common: Common,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(plan, names, salt);
+        let worker = Worker::new(plan, common);
         listen::run(worker, entrance, commands).await
     })
 }

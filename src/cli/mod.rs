@@ -6,6 +6,7 @@
 
 mod admin;
 mod check;
+mod connection;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;

@@ -59,6 +59,8 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
     ("trace", LogLevelWord::Trace),
 ];
 
+/// How long open sessions keep what they began with after a flag was changed.
+const SESSION_GRACE: Duration = Duration::from_secs(15 * 60);
 /// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -263,7 +265,6 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
 }
 
 fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
-    table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
     let store = store::within(table);
@@ -274,6 +275,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
     let decision_header = table.get("decision_header", header);
+    let session_grace = table.get_or("session_grace", duration, SESSION_GRACE);
     let bearer = table.table("bearer", identity::bearer);
     let candidates = table.require_table("candidates", candidates::candidates);
     Some(RawRollout {
@@ -284,6 +286,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rpc,
         api_key_header: api_key_header?,
         decision_header,
+        session_grace: session_grace?,
         bearer,
         candidates: candidates?,
     })

@@ -208,6 +208,8 @@ pub struct RawRollout {
     pub api_key_header: Located<HeaderName>,
     /// `decision_header`: by which an answer tells its decision.
     pub decision_header: Option<Located<HeaderName>>,
+    /// `session_grace`: how long a session keeps the decision that it began with after a flag was changed.
+    pub session_grace: Located<Duration>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
     /// `candidates`
@@ -262,6 +264,8 @@ pub struct RawRoute {
     pub effect: Option<Located<EffectWord>>,
     /// `timeout`: not zero.
     pub timeout: Option<Located<Duration>>,
+    /// `affinity`: the hole whose value tells sessions apart.
+    pub affinity: Option<Located<String>>,
     /// `successor`: what to call instead once the route is retired.
     pub successor: Option<Located<String>>,
     /// `deprecated`

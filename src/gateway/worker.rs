@@ -1,6 +1,6 @@
 //! What one worker holds: the plan that new calls begin with, its upstream connections, its metrics.
 //!
-//! A worker is one thread with a runtime of its own; nothing here is shared, so nothing here is locked.
+//! A worker is one thread with a runtime of its own; but for [`Common`] nothing here is shared, so nothing here is locked.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::caller::Remembered;
 use super::candidate::Bench;
+use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::rollout::Digest;
+use crate::domain::rollout::{Digest, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
@@ -22,14 +23,24 @@ use crate::upstream::{HttpUpstream, Tasks};
 pub struct Worker {
     installed: RefCell<Rc<Installed>>,
     shard: RefCell<Shard>,
-    names: Arc<Names>,
+    common: Common,
     tasks: Tasks,
     bench: Rc<Bench>,
-    salt: Salt,
     next_id: Cell<u64>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     patience: Cell<Patience>,
+}
+
+/// What all workers share.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// The names of all plans.
+    pub names: Arc<Names>,
+    /// What hashes of values are salted with.
+    pub salt: Salt,
+    /// When sessions began.
+    pub sessions: Arc<Sessions>,
 }
 
 /// Whether calls in progress may come to their end.
@@ -51,6 +62,8 @@ pub struct Installed {
     /// The same servers, over connections of their own for what is run only to compare.
     beside: Vec<Rc<HttpUpstream>>,
     labels: PlanLabels,
+    /// What the flags were before, for open sessions.
+    past: Past,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
 }
@@ -66,27 +79,9 @@ struct PlanLabels {
     other: LabelId,
 }
 
-impl Installed {
-    fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
-        let servers = plan.upstreams.all.iter();
-        let upstreams = servers
-            .clone()
-            .map(|wanted| {
-                let before = before.map(|before| &before.upstreams[..]);
-                kept_or_opened(wanted, before, tasks)
-            })
-            .collect();
-        let beside = servers
-            .map(|wanted| {
-                let before = before.map(|before| &before.beside[..]);
-                let wanted = UpstreamPlan {
-                    connections: plan.candidates.concurrency,
-                    ..wanted.clone()
-                };
-                kept_or_opened(&wanted, before, tasks)
-            })
-            .collect();
-        let labels = PlanLabels {
+impl PlanLabels {
+    fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        PlanLabels {
             routes: plan
                 .routes
                 .routes()
@@ -115,12 +110,47 @@ impl Installed {
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
-        };
+        }
+    }
+}
+
+impl Installed {
+    fn new(
+        plan: Arc<Plan>,
+        common: &Common,
+        before: Option<&Installed>,
+        tasks: &Tasks,
+    ) -> Installed {
+        let servers = plan.upstreams.all.iter();
+        let upstreams = servers
+            .clone()
+            .map(|wanted| {
+                let before = before.map(|before| &before.upstreams[..]);
+                kept_or_opened(wanted, before, tasks)
+            })
+            .collect();
+        let beside = servers
+            .map(|wanted| {
+                let before = before.map(|before| &before.beside[..]);
+                let wanted = UpstreamPlan {
+                    connections: plan.candidates.concurrency,
+                    ..wanted.clone()
+                };
+                kept_or_opened(&wanted, before, tasks)
+            })
+            .collect();
+        let labels = PlanLabels::of(&plan, &common.names);
+        let past = before.map_or_else(Past::default, |before| {
+            let now = common.sessions.now();
+            let flags = before.plan.rollout.flags.as_slice();
+            before.past.followed((flags, &plan.rollout), now)
+        });
         Installed {
             plan,
             upstreams,
             beside,
             labels,
+            past,
             tokens: RefCell::default(),
         }
     }
@@ -182,6 +212,11 @@ impl Installed {
             .unwrap_or(LabelId::NONE)
     }
 
+    /// What the flags were before.
+    pub(super) fn past(&self) -> &Past {
+        &self.past
+    }
+
     /// The prefix of routes that a path of no route lies under.
     pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
         let prefix = self.plan.lifecycle.prefixes.find(path)?;
@@ -222,17 +257,16 @@ impl Drop for Connected {
 impl Worker {
     /// A worker that serves a plan.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, names: Arc<Names>, salt: Salt) -> Rc<Worker> {
+    pub fn new(plan: Arc<Plan>, common: Common) -> Rc<Worker> {
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new(plan, &names, None, &tasks));
+        let installed = Rc::new(Installed::new(plan, &common, None, &tasks));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
-            names,
+            common,
             tasks,
             bench,
-            salt,
             next_id: Cell::new(1),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
@@ -245,7 +279,7 @@ impl Worker {
         let before = self.installed();
         let next = Rc::new(Installed::new(
             plan,
-            &self.names,
+            &self.common,
             Some(&before),
             &self.tasks,
         ));
@@ -277,7 +311,7 @@ impl Worker {
 
     /// What hashes of values that differ are salted with.
     pub(super) fn salt(&self) -> Salt {
-        self.salt
+        self.common.salt
     }
 
     /// The last mismatches that this worker has met.
@@ -302,6 +336,11 @@ impl Worker {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         id
+    }
+
+    /// When sessions began.
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.common.sessions
     }
 
     /// Counts a call that begins, or ends.

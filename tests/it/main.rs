@@ -55,6 +55,7 @@ mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
+mod sessions;
 mod shadow;
 mod stages;
 mod streaming;

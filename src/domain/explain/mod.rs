@@ -160,6 +160,7 @@ impl<'a> Case<'a> {
             (self.caller, self.asked.head.headers),
             (route, self.side),
             self.at(),
+            None,
         );
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
@@ -194,6 +195,7 @@ impl<'a> Case<'a> {
             route: &self.plan.routes.route(index).name,
             side: self.side,
             headers: self.asked.head.headers,
+            session: None,
         };
         let covers = |flag: &&Flag| flag.covers(&call);
         let flags = self.plan.rollout.flags.iter().filter(covers);

@@ -13,6 +13,7 @@ mod flag;
 mod glob;
 mod guard;
 mod identify;
+mod past;
 mod ramp;
 pub mod standing;
 mod summed;
@@ -34,6 +35,7 @@ pub use guard::{
     Unclear, Watch,
 };
 pub use identify::{Clients, Evidence, Identity};
+pub use past::{Clock, Past, Session, Was};
 pub use ramp::{Ramp, RampFault, RampState, Step};
 pub use summed::{Reporter, Summed, Tallies};
 pub use tally::{ArmTally, Fate, Latency, Tally};

@@ -27,7 +27,7 @@ pub(super) const DECISIONS: Family = Family {
     labels: &["client", "side", "reason", "flag"],
     help: "Calls that ended, by the rule that chose their stage: flag (it takes everyone whom it covers), share \
            (the caller's bucket lies in the percentage of a flag), keyless (the flag takes callers without a \
-           key), default, kill_switch, brownout, unrouted, local or preflight; the flag is none where none \
+           key), session (a flag as it was when the session began), default, kill_switch, brownout, unrouted, local or preflight; the flag is none where none \
            has decided.",
 };
 
