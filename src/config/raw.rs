@@ -27,7 +27,9 @@ use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
-pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use answers::{
+    LocalWord, RawAnswer, RawCors, RawGreeting, RawLocal, RawLocalCall, RawOrigin, RawReply,
+};
 pub use compare::RawCompare;
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
