@@ -5,6 +5,7 @@
 //! control   open, reload, poll: no task, no clock, no channel
 //! changes   a change of the standing: compiled, stored, and only then in force
 //! dropped   what was changed for flags that were edited since
+//! explained what becomes of a call, with the plan in force
 //! over      the flags with the standing over them (pure)
 //! guards    what the guards of flags say, and their ramps
 //! reports   what this process has counted, and what all have
@@ -21,6 +22,7 @@
 
 mod changes;
 mod dropped;
+mod explained;
 mod fixed;
 mod guards;
 mod over;

@@ -125,9 +125,9 @@ impl Standing {
             Change::Flip { .. }
             | Change::Unflip { .. }
             | Change::Trip { .. }
-            | Change::Drop { .. }
             | Change::Rearm { .. }
             | Change::Advance { .. } => next.change_flag(change, by, &text_hash)?,
+            Change::Drop { flag } => next.take_off(flag),
             Change::Kill if next.kill.is_none() => next.kill = Some(by.clone()),
             Change::Kill => {}
             Change::Revive => next.kill = None,
@@ -199,13 +199,8 @@ impl Standing {
                     since: *at,
                 });
             }
-            Change::Drop { .. } => {
-                if self.flags.remove(flag).is_some() {
-                    self.close(flag);
-                }
-                return Ok(());
-            }
             Change::Unflip { .. }
+            | Change::Drop { .. }
             | Change::Kill
             | Change::Revive
             | Change::CallOff { .. }
@@ -217,6 +212,13 @@ impl Standing {
         }
         self.flags.insert(flag.to_owned(), now);
         Ok(())
+    }
+
+    /// Nothing that was changed of the flag holds, and none of it is undone later.
+    fn take_off(&mut self, flag: &str) {
+        if self.flags.remove(flag).is_some() {
+            self.close(flag);
+        }
     }
 
     fn undo(&mut self, flag: Option<&str>) -> Result<(), ChangeFault> {
