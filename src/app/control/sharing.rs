@@ -162,10 +162,15 @@ impl Control {
         Ok(())
     }
 
-    /// Copies what the store has told or taken, and what is in force.
+    /// Notes what the store has told or taken and what is in force, to be copied.
     pub(super) fn copy(&mut self, state: &Versioned) {
-        if let Some(copies) = &mut self.copies {
-            copies.keep(state, rfc3339());
+        self.uncopied = Some(state.clone());
+    }
+
+    /// Makes the copy that is due: not at once, since no change waits for a disk before it acts.
+    pub(super) fn copy_now(&mut self) {
+        if let (Some(state), Some(copies)) = (self.uncopied.take(), &mut self.copies) {
+            copies.keep(&state, rfc3339());
         }
     }
 
