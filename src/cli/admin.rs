@@ -42,6 +42,16 @@ pub(super) struct AdminArguments {
     token_file: Option<PathBuf>,
 }
 
+impl AdminArguments {
+    /// What a command says that asks only where an address is given.
+    pub(super) fn at(url: &str, token_file: Option<PathBuf>) -> AdminArguments {
+        AdminArguments {
+            admin: url.to_owned(),
+            token_file,
+        }
+    }
+}
+
 /// Why the API tells nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdminFault {

@@ -201,10 +201,12 @@ impl<'a> Case<'a> {
         let flags = self.plan.rollout.flags.iter().filter(covers);
         flags
             .map_while(|flag| {
+                let (why, bucket) = misses(flag, self.caller.key)?;
                 Some(PassedOver {
                     flag: flag.name.clone(),
                     percent: flag.percent.to_string(),
-                    bucket: misses(flag, self.caller.key)?.map(Bucket::get),
+                    why,
+                    bucket: bucket.map(Bucket::get),
                 })
             })
             .collect()
@@ -273,10 +275,10 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
-fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
+/// Why a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
+fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
     if flag.arming == Arming::Tripped {
-        return Some(None);
+        return Some(("tripped", None));
     }
     if flag.share() == Percent::ALL {
         return None;
@@ -284,9 +286,15 @@ fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
     match (key, flag.without_key) {
         (Some(key), _) => {
             let bucket = bucket(&flag.name, key);
-            (!flag.share().takes(bucket)).then_some(Some(bucket))
+            // Who is held back stays so at every percentage.
+            let why = if flag.holdback.rest().takes(bucket) {
+                "bucket"
+            } else {
+                "held_back"
+            };
+            (!flag.share().takes(bucket)).then_some((why, Some(bucket)))
         }
-        (None, WithoutKey::Out) => Some(None),
+        (None, WithoutKey::Out) => Some(("no_key", None)),
         (None, WithoutKey::In) => None,
     }
 }
