@@ -17,16 +17,19 @@
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
 //! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
-//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo` |
+//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo`, and what asks a running process: `flags`, `mismatches`, `usage` |
 //!
 //! # The words
 //!
 //! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
 //! proxy) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named
 //! gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
-//! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `translate`, `retired`) · *decision*,
-//! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
-//! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
+//! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `shadow`, `verify`, `translate`, `retired`) ·
+//! *control*, *candidate* (the call whose answer the client gets; the call run only to compare) · *verdict* (of a
+//! comparison: match, mismatch, control-failed, candidate-failed, both-failed, skipped) · *decision*, *reason*
+//! (the stage of one call, and which rule chose it) · *standing* (what was changed at run time, over the flags
+//! file) · *plan* (routes, flags, limits, compiled and immutable) · *failure*, *blame* (what went wrong; whose
+//! fault it is).
 
 pub mod app;
 pub mod cli;

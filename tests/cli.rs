@@ -102,6 +102,65 @@ fn wrong() -> TempDir {
     ])
 }
 
+/// Flags that can run, and never do what they are there for.
+fn idle() -> TempDir {
+    let flags = r#"
+[[flag]]
+name = "compares-nothing"
+route = "i"
+side = "rpc"
+stage = "shadow"
+[[flag]]
+name = "judges"
+stage = "translate"
+side = "rpc"
+client = "ios-app"
+guard = {}
+[[flag]]
+name = "compares"
+route = "*"
+side = "rpc"
+stage = "verify"
+client = "ios-app"
+[[flag]]
+name = "judges-nothing"
+stage = "passthrough"
+side = "rest"
+percent = 50
+guard = {}
+ramp = { steps = [1, 5], every = "1h" }
+[[flag]]
+name = "behind"
+stage = "retired"
+side = "rpc"
+client = "ios-*"
+route = "items.*"
+[[flag]]
+name = "not-behind"
+stage = "translate"
+side = "rpc"
+"#;
+    let main = MAIN.to_owned()
+        + "key = { header = \"x-device-id\" }\n\
+           [upstream.new]\nside = \"rpc\"\nurl = \"http://127.0.0.1:9002/rpc\"\n";
+    folder(&[
+        ("dualgauge.toml", &main),
+        ("routes.toml", ROUTES),
+        ("flags.toml", flags),
+    ])
+}
+
+#[test]
+fn flags_that_never_do_what_they_are_there_for_are_noted() {
+    let folder = idle();
+    let file = folder.path().join("dualgauge.toml");
+    let run = check(&file, &[]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let notes = run.stdout.lines().filter(|line| line.starts_with("note: "));
+    let notes: Vec<_> = notes.collect();
+    insta::assert_snapshot!("idle_flags", notes.join("\n"));
+}
+
 /// The help of a build without `demo`, which the default build has as one more line.
 fn without_demo(help: &str) -> String {
     let lines = help.lines().filter(|line| !line.starts_with("  demo "));
@@ -113,7 +172,16 @@ fn help_says_what_there_is() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!("help", without_demo(&help.stdout));
-    for command in ["run", "check", "routes", "explain", "import", "usage"] {
+    for command in [
+        "flags",
+        "mismatches",
+        "run",
+        "check",
+        "routes",
+        "explain",
+        "import",
+        "usage",
+    ] {
         let help = run(&[command, "--help"]);
         assert_eq!(help.code, Some(0));
         insta::assert_snapshot!(format!("help_{command}"), help.stdout);

@@ -7,11 +7,10 @@
 )]
 
 use std::env;
+use std::hint;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use dualgauge::store::{Report, Settings, Store, Versioned};
 
@@ -74,8 +73,8 @@ fn say(out: &mut impl Write, word: &str, revision: u64) {
         .unwrap();
 }
 
-/// Runs it for a while; gives the last state and the last report that it was told to be stored.
-fn run_and_kill(folder: &Path, after: Duration) -> (u64, u64) {
+/// Runs it until it has said so many words more, and a little longer; gives the last state and the last report that it was told to be stored.
+fn run_and_kill(folder: &Path, (words, spins): (u64, u64)) -> (u64, u64) {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
@@ -97,9 +96,12 @@ fn run_and_kill(folder: &Path, after: Duration) -> (u64, u64) {
         }
     };
     // It is at work from its first word on.
-    note(lines.next().unwrap().unwrap());
-    // Nothing is awaited here: this is the moment of the kill.
-    thread::sleep(after);
+    for _ in 0..=words {
+        note(lines.next().unwrap().unwrap());
+    }
+    for _ in 0..spins {
+        hint::spin_loop();
+    }
     child.kill().unwrap();
     child.wait().unwrap();
     lines.map_while(Result::ok).for_each(note);
@@ -111,9 +113,9 @@ fn what_was_confirmed_survives_kill_9_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let mut before = 0;
     for round in 0..ROUNDS {
-        // From at once to several commits later, in uneven steps.
-        let after = Duration::from_micros(round * 7_919 % 23_000);
-        let (state, watch) = run_and_kill(folder.path(), after);
+        // From at once to several commits later, and at uneven moments within one.
+        let moment = (round % 8, round * 7_919_000 % 230_000);
+        let (state, watch) = run_and_kill(folder.path(), moment);
         assert!(state > before, "round {round}: nothing was committed");
         block_on(async {
             let mut store = open(folder.path()).await;

@@ -4,9 +4,12 @@
 //! ```text
 //! control   open, reload, poll: no task, no clock, no channel
 //! changes   a change of the standing: compiled, stored, and only then in force
+//! dropped   what was changed for flags that were edited since
+//! explained what becomes of a call, with the plan in force
 //! over      the flags with the standing over them (pure)
 //! guards    what the guards of flags say, and their ramps
 //! reports   what this process has counted, and what all have
+//! own       under which name this process reports
 //! sharing   what other replicas have changed, and a store that is away
 //! fixed     what a reload cannot change
 //! watch     whether the files are what they were
@@ -18,9 +21,12 @@
 //! change is stored before it is in force; while the store is away, the last good standing holds.
 
 mod changes;
+mod dropped;
+mod explained;
 mod fixed;
 mod guards;
 mod over;
+mod own;
 mod owner;
 mod reports;
 mod sharing;
@@ -42,8 +48,9 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::standing::Standing;
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Health, Settings, Store, StoreError};
+use crate::store::{Copies, Health, Settings, Store, StoreError, Versioned};
 use crate::telemetry::metrics::GuardTrips;
+use dropped::Void;
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
 use reports::Reporting;
@@ -70,6 +77,10 @@ pub struct Control {
     revision: u64,
     store: Store,
     known: Known,
+    /// Where the standing of a shared store is copied.
+    copies: Option<Copies>,
+    /// What is to be copied there.
+    uncopied: Option<Versioned>,
     plan: Arc<Plan>,
     reloads: Reloads,
     watch: Watch,
@@ -79,16 +90,23 @@ pub struct Control {
     reporting: Reporting,
     /// The flags that a guard has taken back while the store could not be told, and why.
     tripped_here: BTreeMap<String, String>,
+    /// What is still to be dropped.
+    void: Void,
     /// Why what is stored is not in force, or what is in force is not stored.
     trouble: Option<String>,
 }
 
 /// Whether the store has ever told its standing to this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Known {
     /// It has.
     Yes,
-    /// It was away from the start: nobody knows which flags were flipped.
+    /// It was away from the start: what a process of before has copied holds.
+    Copied {
+        /// When that was, in RFC 3339.
+        at: String,
+    },
+    /// It was away from the start, and there is no copy: nobody knows which flags were flipped.
     NotYet,
 }
 
@@ -173,7 +191,7 @@ impl Control {
         let begun = sharing::begin(&mut store, &config).await?;
         let reporting = Reporting::of(&config);
         let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new()))
-            .map_err(with_way_out)?;
+            .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let mut control = Control {
             sources,
             fixed: Fixed::of(&compiled.config),
@@ -184,6 +202,8 @@ impl Control {
             revision: begun.revision,
             store,
             known: begun.known,
+            copies: begun.copies,
+            uncopied: None,
             plan: Arc::new(compiled.plan),
             reloads: Reloads {
                 succeeded: 0,
@@ -195,9 +215,10 @@ impl Control {
             guards: Guards::default(),
             reporting,
             tripped_here: BTreeMap::new(),
+            void: Void::new(),
             trouble: begun.trouble,
         };
-        control.forget().await;
+        control.forget(at).await;
         Ok(control)
     }
 
@@ -249,7 +270,7 @@ impl Control {
         match self.compile_again() {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
-                self.forget().await;
+                self.forget(at).await;
                 self.reloads.succeeded += 1;
                 self.reloads.loaded_at = at;
                 tracing::info!(
@@ -354,14 +375,17 @@ fn read(sources: &Sources) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
 }
 
 /// Nobody can take a flip back through the API of a process that does not start.
-fn with_way_out(problems: Problems) -> Problems {
+fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
+    let Some(file) = way_out else {
+        return problems;
+    };
     let mut problems = problems.into_vec();
     for problem in &mut problems {
         if matches!(problem.place, Place::Flip(_)) {
-            let way_out = "move `rollout.json` out of the state folder to start without flips";
+            let way_out = format!("move `{file}` out of the state folder to start without flips");
             problem.hint = Some(match problem.hint.take() {
                 Some(hint) => format!("{hint}; or {way_out}"),
-                None => way_out.to_owned(),
+                None => way_out,
             });
         }
     }

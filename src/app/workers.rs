@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
-use crate::gateway::Worker;
+use crate::gateway::{Common, Worker};
 use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, Snapshot};
 use crate::upstream::link::Links;
@@ -47,7 +47,11 @@ impl Workers {
             .map(|_| listen::bind(address))
             .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
-        let salt = salt();
+        let common = Common {
+            names: names.clone(),
+            salt: salt(),
+            sessions: Arc::default(),
+        };
         let mut workers = Workers {
             commands: Vec::new(),
             threads: Vec::new(),
@@ -57,7 +61,7 @@ impl Workers {
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links) = (plan.clone(), links.clone());
-            let (names, over) = (names.clone(), over.clone());
+            let (common, over) = (common.clone(), over.clone());
             let entrance = Entrance {
                 listener,
                 tls: tls.cloned(),
@@ -66,7 +70,7 @@ impl Workers {
                 .name(format!("worker-{index}"))
                 .spawn(move || {
                     let result = catch_unwind(AssertUnwindSafe(|| {
-                        work(entrance, inbox, (plan, links), names, salt)
+                        work(entrance, inbox, (plan, links), common)
                     }));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
@@ -187,14 +191,13 @@ fn work(
     entrance: Entrance,
     commands: mpsc::Receiver<Command>,
     serves: (Arc<Plan>, Links),
-    names: Arc<Names>,
-    salt: Salt,
+    common: Common,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(serves, names, salt);
+        let worker = Worker::new(serves, common);
         listen::run(worker, entrance, commands).await
     })
 }

@@ -10,17 +10,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use futures_util::future;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::handshake;
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::TcpStream;
-use tokio::runtime::Builder;
 
+use crate::cli::connection::{ConnectionFault, exchange, within};
 use crate::config::load::environment;
 
 /// An answer, at most.
@@ -44,6 +40,16 @@ pub(super) struct AdminArguments {
     /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
+}
+
+impl AdminArguments {
+    /// What a command says that asks only where an address is given.
+    pub(super) fn at(url: &str, token_file: Option<PathBuf>) -> AdminArguments {
+        AdminArguments {
+            admin: url.to_owned(),
+            token_file,
+        }
+    }
 }
 
 /// Why the API tells nothing.
@@ -147,18 +153,12 @@ impl Admin {
             server: self.server(),
             source,
         };
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(unreachable)?;
-        let told = runtime.block_on(async {
-            let late = |_| AdminFault::Late {
+        let told = within(LIMIT, self.exchange(ask)).map_err(unreachable)?;
+        told.unwrap_or_else(|| {
+            Err(AdminFault::Late {
                 server: self.server(),
-            };
-            let told = tokio::time::timeout(LIMIT, self.exchange(ask)).await;
-            told.map_err(late).flatten()
-        });
-        // A name that is still being resolved is not waited for.
-        runtime.shutdown_background();
-        told
+            })
+        })
     }
 
     fn server(&self) -> String {
@@ -166,27 +166,18 @@ impl Admin {
     }
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
-        let unreachable = |source| AdminFault::Unreachable {
-            server: self.server(),
-            source,
-        };
-        let address = match self.authority.rsplit_once(':') {
-            Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.authority.clone()
-            }
-            Some(_) | None => format!("{}:80", self.authority),
-        };
-        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
-        let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        let request = self.request(ask);
-        // The connection ends with its sender, which the exchange owns.
-        let exchange = async move {
-            let response = sender.send_request(request).await.map_err(broken)?;
-            self.read(response).await
-        };
-        let (told, _) = future::join(exchange, connection).await;
-        told
+        let told = exchange(&self.authority, async |mut sender| {
+            let response = sender.send_request(self.request(ask)).await;
+            self.read(response.map_err(broken)?).await
+        });
+        told.await.map_err(|fault| match fault {
+            ConnectionFault::Unreachable(source) => AdminFault::Unreachable {
+                server: self.server(),
+                source,
+            },
+            ConnectionFault::Broken(source) => broken(source),
+        })?
     }
 
     fn request(&self, ask: &Ask<'_>) -> Request<Full<Bytes>> {

@@ -292,14 +292,27 @@ fn table(flags: &[&Value]) -> String {
     };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut text = String::new();
-    for row in &rows {
+    // The line of the head has nothing below it.
+    let below = std::iter::once(None).chain(flags.iter().map(|flag| long_reason(flag)));
+    for (row, below) in rows.iter().zip(below) {
         let cells = row.iter().zip(&widths);
         let line: Vec<String> = cells
             .map(|(cell, width)| format!("{cell:<width$}"))
             .collect();
         let _ = writeln!(text, "{}", line.join("  ").trim_end());
+        if let Some(reason) = below {
+            let _ = writeln!(text, "  tripped: {reason}");
+        }
     }
     text
+}
+
+/// Longer reasons of trips would make every row too wide.
+const REASON: usize = 24;
+
+fn long_reason(flag: &Value) -> Option<&str> {
+    let reason = flag["tripped"]["reason"].as_str()?;
+    (reason.chars().count() > REASON).then_some(reason)
 }
 
 fn row(flag: &Value) -> [String; 8] {
@@ -319,11 +332,11 @@ fn row(flag: &Value) -> [String; 8] {
 fn state(flag: &Value) -> String {
     let mut parts = Vec::new();
     if let Some(trip) = flag.get("tripped").filter(|trip| !trip.is_null()) {
-        parts.push(format!(
-            "TRIPPED {}: {}",
-            word(trip, "at"),
-            word(trip, "reason")
-        ));
+        let reason = match long_reason(flag) {
+            Some(_) => String::new(),
+            None => format!(": {}", word(trip, "reason")),
+        };
+        parts.push(format!("TRIPPED {}{reason}", word(trip, "at")));
     }
     if let Some(flip) = flag.get("flipped").filter(|flip| !flip.is_null()) {
         parts.push(format!(
@@ -341,6 +354,12 @@ fn state(flag: &Value) -> String {
     }
     if parts.is_empty() {
         parts.push("as the file says".to_owned());
+    }
+    for (name, fits) in flag["headers"].as_object().into_iter().flatten() {
+        parts.push(format!("where {name}: {}", fits.as_str().unwrap_or("?")));
+    }
+    if let Some(share) = flag.get("holdback").filter(|share| !share.is_null()) {
+        parts.push(format!("{share} % held back"));
     }
     parts.join("; ")
 }
@@ -404,4 +423,37 @@ fn because(by: &Value) -> String {
 
 fn word(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or("-").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_stands_below_its_row_and_what_narrows_a_flag_is_told() {
+        let plain = json!({
+            "name": "a", "client": "*", "route": "*", "side": null, "stage": "translate", "percent": 5,
+            "tag": "1-ab", "headers": {"x-beta": "1*"}, "holdback": 2.5,
+        });
+        let mut short = plain.clone();
+        short["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": "failures"});
+        let mut long = plain.clone();
+        let reason = "failures: 12 % of 300 calls of the new way, 0.1 % of the old";
+        long["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": reason});
+        let text = table(&[&plain, &short, &long]);
+        let expected = "\
+FLAG  CLIENT  ROUTE  SIDE  STAGE      PERCENT  STATE                                                                           TAG
+a     *       *      both  translate  5        as the file says; where x-beta: 1*; 2.5 % held back                             1-ab
+a     *       *      both  translate  5        TRIPPED 2026-02-03T04:05:06.000Z: failures; where x-beta: 1*; 2.5 % held back  1-ab
+a     *       *      both  translate  5        TRIPPED 2026-02-03T04:05:06.000Z; where x-beta: 1*; 2.5 % held back            1-ab
+  tripped: failures: 12 % of 300 calls of the new way, 0.1 % of the old
+";
+        let squeezed = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(squeezed(&text), squeezed(expected));
+        assert_eq!(text.lines().last(), expected.lines().last());
+    }
 }

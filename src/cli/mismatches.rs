@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cli::admin::{Admin, AdminArguments};
 use crate::cli::{CommandError, Format};
+use crate::domain::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +30,8 @@ pub(super) struct MismatchesArguments {
 
 pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, CommandError> {
     let admin = Admin::of(&arguments.admin)?;
-    let path = format!("/api/v1/mismatches?route={}", encoded(&arguments.route));
+    let mut path = "/api/v1/mismatches?route=".to_owned();
+    encode(&arguments.route, Keep::Nothing, &mut path);
     let told = admin.get(&path)?;
     let text = match arguments.format {
         Format::Human => human(&told),
@@ -41,19 +43,6 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
     };
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A text as the value of a query.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~*".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 fn human(told: &Value) -> String {

@@ -6,6 +6,7 @@
 
 mod admin;
 mod check;
+mod connection;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;
@@ -139,7 +140,8 @@ Examples:
   dualgauge explain --config dualgauge.toml -H 'x-client-id: ios-1' -d '{\"name\":\"a\"}' http://localhost:8080/items
   dualgauge explain --config dualgauge.toml --http requests.http
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | dualgauge explain --config dualgauge.toml
-  dualgauge explain --config dualgauge.toml /items/7 --reply answer.json --status 404";
+  dualgauge explain --config dualgauge.toml /items/7 --reply answer.json --status 404
+  dualgauge explain --admin http://127.0.0.1:9090 -H 'x-client-id: ios-1' /items/7";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -219,8 +221,14 @@ enum TableFormat {
 #[command(group(ArgGroup::new("input").args(["url", "http", "json"])))]
 struct ExplainArguments {
     /// The main configuration file
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "admin")]
+    config: Option<PathBuf>,
+    /// The admin listener of a running process, which explains what is in force, in JSON, in place of the files
+    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "reply"])]
+    admin: Option<String>,
+    /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    token_file: Option<PathBuf>,
     /// How the explanation is written
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,

@@ -17,6 +17,7 @@ mod store;
 mod upstream;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::config::kind::{
     Found, Wrong, address, duration, header, name, path, size, text, timeout, whole, word,
@@ -55,6 +56,8 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
     ("trace", LogLevelWord::Trace),
 ];
 
+/// How long open sessions keep what they began with after a flag was changed.
+const SESSION_GRACE: Duration = Duration::from_secs(15 * 60);
 /// The least request head that hyper can be limited to.
 const LEAST_HEAD: usize = 8 * 1024;
 /// More is a typing error, and each worker is a thread.
@@ -219,7 +222,6 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
 }
 
 fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
-    table.later(&["session_grace"]);
     let flags = table.get("flags", file);
     let state = table.require("state", file);
     let store = store::within(table);
@@ -230,6 +232,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key_header = table.require_table("api_key", |key| key.require("header", header));
     let decision_header = table.get("decision_header", header);
+    let session_grace = table.get_or("session_grace", duration, SESSION_GRACE);
     let bearer = table.table("bearer", identity::bearer);
     let candidates = table.require_table("candidates", candidates::candidates);
     Some(RawRollout {
@@ -240,6 +243,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rpc,
         api_key_header: api_key_header?,
         decision_header,
+        session_grace: session_grace?,
         bearer,
         candidates: candidates?,
     })

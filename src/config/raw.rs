@@ -28,7 +28,9 @@ use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
-pub use answers::{LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply};
+pub use answers::{
+    LocalWord, RawAnswer, RawCors, RawGreeting, RawLocal, RawLocalCall, RawOrigin, RawReply,
+};
 pub use compare::RawCompare;
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
@@ -221,6 +223,8 @@ pub struct RawRollout {
     pub api_key_header: Located<HeaderName>,
     /// `decision_header`: by which an answer tells its decision.
     pub decision_header: Option<Located<HeaderName>>,
+    /// `session_grace`: how long a session keeps the decision that it began with after a flag was changed.
+    pub session_grace: Located<Duration>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
     /// `candidates`
@@ -275,6 +279,8 @@ pub struct RawRoute {
     pub effect: Option<Located<EffectWord>>,
     /// `timeout`: not zero.
     pub timeout: Option<Located<Duration>>,
+    /// `affinity`: the hole whose value tells sessions apart.
+    pub affinity: Option<Located<String>>,
     /// `successor`: what to call instead once the route is retired.
     pub successor: Option<Located<String>>,
     /// `deprecated`

@@ -14,7 +14,7 @@ use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
 use super::plan::{Irregular, Plan, Unrouted};
 use super::refusal;
-use super::rollout::{self, Caller, Decision, Kill, Stage, Way, Why};
+use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
 use super::route::{Group, RestSelection, Segments};
 use super::side::Side;
 use super::translate::RestHead;
@@ -155,7 +155,13 @@ fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> b
         return true;
     }
     let serves = |route: usize| {
-        let decision = decide(plan, (caller, head.headers), (Some(route), Side::Rest), at);
+        let decision = decide(
+            plan,
+            (caller, head.headers),
+            (Some(route), Side::Rest),
+            at,
+            None,
+        );
         decision.stage.control() != Some(Way::Old)
     };
     match claim(plan, head) {
@@ -247,6 +253,7 @@ pub fn decide(
     (caller, headers): (Caller<'_>, &HeaderMap),
     (route, side): (Option<usize>, Side),
     at: Moment,
+    session: Option<Session<'_>>,
 ) -> Decision {
     let Some(index) = route else {
         return Decision::plain(Stage::Passthrough, Why::Unrouted);
@@ -267,6 +274,7 @@ pub fn decide(
         route: &plan.routes.route(index).name,
         side,
         headers,
+        session,
     })
 }
 
@@ -290,6 +298,7 @@ pub fn refused(plan: &Plan, why: Why, (route, side): (usize, Side), at: Moment) 
         Why::Flag(_)
         | Why::Share(..)
         | Why::Keyless(_)
+        | Why::Session(_)
         | Why::Default
         | Why::Killed
         | Why::Unrouted

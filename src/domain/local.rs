@@ -4,6 +4,9 @@
 //! wider one, and two that take the same calls without one being narrower do not stand side by side; a path
 //! that is answered is answered in its normal form only, and no other form of it passes by.
 
+mod greeting;
+mod stateless;
+
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -14,6 +17,9 @@ use super::json::Json;
 use super::jsonrpc::ErrorObject;
 use super::rollout::Glob;
 use super::route::{PathError, Segments};
+
+pub use greeting::{Greeting, HANDSHAKES, STATELESS};
+pub use stateless::completed;
 
 /// One answer of the proxy's own.
 #[derive(Debug, Clone)]
@@ -55,6 +61,8 @@ pub enum LocalAnswer {
     Result(Json),
     /// Failure.
     Error(ErrorObject),
+    /// What `initialize` is answered with: it depends on the version that is asked for.
+    Initialize(Box<Greeting>),
 }
 
 /// Two local answers to the same calls, neither of which is narrower.
@@ -199,14 +207,23 @@ impl RestLocal {
 }
 
 impl LocalAnswer {
-    /// Whom the answer blames, and its code, if it reports an error.
-    #[must_use]
-    pub fn blame(&self) -> Option<(Blame, i64)> {
+    /// The answer to a call with these params.
+    ///
+    /// # Errors
+    /// The error object that the call is answered with.
+    pub fn to(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
         match self {
-            LocalAnswer::Result(_) => None,
-            LocalAnswer::Error(error) => Some((own(Blame::of_code(error.code)), error.code)),
+            LocalAnswer::Result(result) => Ok(result.clone()),
+            LocalAnswer::Error(error) => Err(error.clone()),
+            LocalAnswer::Initialize(greeting) => greeting.initialize(params),
         }
     }
+}
+
+/// Whom an error blames that the proxy itself answers with.
+#[must_use]
+pub fn blame_of(error: &ErrorObject) -> Blame {
+    own(Blame::of_code(error.code))
 }
 
 /// No upstream is asked, so none is to blame.

@@ -60,15 +60,7 @@ impl Guarded<'_> {
     }
 
     fn decided(&self) -> Option<usize> {
-        match self.why {
-            Why::Flag(flag) | Why::Share(flag, _) | Why::Keyless(flag) => Some(flag),
-            Why::Default
-            | Why::Killed
-            | Why::Brownout
-            | Why::Unrouted
-            | Why::Local
-            | Why::Preflight => None,
-        }
+        self.why.flag()
     }
 }
 

@@ -9,7 +9,7 @@ use super::render::{self, Answer, Whole};
 use crate::domain::claim::{self, Head};
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc::{self, Call, RequestId};
-use crate::domain::local::LocalAnswer;
+use crate::domain::local::blame_of;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Why;
@@ -53,13 +53,13 @@ pub(super) fn rpc(
     };
     claim::guard(plan, asked)?;
     let id = call.id.clone().unwrap_or(RequestId::null());
-    let whole = render::rpc_message(match answer {
-        LocalAnswer::Result(result) => {
-            jsonrpc::result(&id, Pieces::from(result.clone().into_bytes()))
-        }
-        LocalAnswer::Error(error) => jsonrpc::error(&id, error),
+    let answered = answer.to(call.params.as_ref());
+    let error = answered.as_ref().err();
+    let error = error.map(|error| (blame_of(error), Some(error.code)));
+    let whole = render::rpc_message(match answered {
+        Ok(result) => jsonrpc::result(&id, Pieces::from(result.into_bytes())),
+        Err(error) => jsonrpc::error(&id, &error),
     });
-    let error = answer.blame().map(|(blame, code)| (blame, Some(code)));
     record.answered_here(whole.status.as_u16(), error);
     Ok(Some(whole))
 }

@@ -22,6 +22,7 @@ mod record;
 mod render;
 mod rest;
 mod rpc;
+mod sessions;
 mod translated;
 mod tunnel;
 mod worker;
@@ -39,7 +40,8 @@ use crate::domain::side::Side;
 use crate::domain::wire::Violation;
 
 pub use answer::AnswerBody;
-pub use worker::{Connected, Installed, Worker};
+pub use sessions::Sessions;
+pub use worker::{Common, Connected, Installed, Worker};
 
 use record::Record;
 

@@ -39,6 +39,7 @@ pub(super) struct Record {
     route: Option<usize>,
     client: Option<usize>,
     proof: Proof,
+    keyed: Keyed,
     stage: Option<Stage>,
     why: Why,
     /// The flags that the call is left out of.
@@ -65,6 +66,13 @@ enum Role {
     Candidate(Tap),
     /// The control once more, to learn what differs by itself.
     Noise(Tap),
+}
+
+/// Whether percentages can be applied to the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keyed {
+    Yes,
+    No,
 }
 
 /// How a call ended, as far as it is settled.
@@ -98,6 +106,7 @@ impl Record {
             route: None,
             client: None,
             proof: Proof::None,
+            keyed: Keyed::Yes,
             stage: Some(Stage::Passthrough),
             why: Why::Unrouted,
             spared: Vec::new(),
@@ -124,6 +133,7 @@ impl Record {
             route: self.route,
             client: self.client,
             proof: self.proof,
+            keyed: self.keyed,
             stage: self.stage,
             why: self.why,
             spared: self.spared.clone(),
@@ -257,6 +267,10 @@ impl Record {
     pub(super) fn names_client(&mut self, caller: Caller<'_>) {
         self.client = caller.client;
         self.proof = caller.proof;
+        self.keyed = match caller.key {
+            Some(_) => Keyed::Yes,
+            None => Keyed::No,
+        };
     }
 
     /// The route and the decision.

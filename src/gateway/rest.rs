@@ -11,12 +11,12 @@ use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, translated};
+use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, sessions, translated};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Stage, Way};
+use crate::domain::rollout::{Caller, Session, Stage, Way};
 use crate::domain::side::Side;
 use crate::upstream::Upstream;
 
@@ -72,7 +72,8 @@ async fn call(
             (index, Content::Read(body))
         }
     };
-    let stage = decide(record, plan, (caller, &head.headers), selected);
+    let session = sessions::of_rest((record, &installed), caller, claimed, selected);
+    let stage = decide(record, plan, (caller, &head.headers, session), selected);
     let tap = candidate::behind_rest(record, stage, (&head, &content), arrival);
     let content = content.copied(tap);
     match (stage.control(), selected) {
@@ -99,10 +100,11 @@ async fn call(
 pub(super) fn decide(
     record: &mut Record,
     plan: &Plan,
-    call: (Caller<'_>, &HeaderMap),
+    (caller, headers, session): (Caller<'_>, &HeaderMap, Option<Session<'_>>),
     selected: Option<usize>,
 ) -> Stage {
-    let decision = claim::decide(plan, call, (selected, record.side()), record.at());
+    let (asked, at) = ((selected, record.side()), record.at());
+    let decision = claim::decide(plan, (caller, headers), asked, at, session);
     let stage = decision.stage;
     record.decided(selected, decision);
     stage

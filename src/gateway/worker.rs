@@ -1,6 +1,6 @@
 //! What one worker holds: the plan that new calls begin with, its upstream connections, its metrics.
 //!
-//! A worker is one thread with a runtime of its own; nothing here is shared, so nothing here is locked.
+//! A worker is one thread with a runtime of its own; but for [`Common`] nothing here is shared, so nothing here is locked.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use super::caller::Remembered;
 use super::candidate::Bench;
+use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
 use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::rollout::Digest;
+use crate::domain::rollout::{Digest, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
@@ -24,14 +25,24 @@ use crate::upstream::{HttpUpstream, Tasks, Upstream};
 pub struct Worker {
     installed: RefCell<Rc<Installed>>,
     shard: RefCell<Shard>,
-    names: Arc<Names>,
+    common: Common,
     tasks: Tasks,
     bench: Rc<Bench>,
-    salt: Salt,
     next_id: Cell<u64>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     patience: Cell<Patience>,
+}
+
+/// What all workers share.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// The names of all plans.
+    pub names: Arc<Names>,
+    /// What hashes of values are salted with.
+    pub salt: Salt,
+    /// When sessions began.
+    pub sessions: Arc<Sessions>,
 }
 
 /// Whether calls in progress may come to their end.
@@ -53,6 +64,8 @@ pub struct Installed {
     /// The same servers, over connections of their own for what is run only to compare.
     beside: Vec<Upstream>,
     labels: PlanLabels,
+    /// What the flags were before, for open sessions.
+    past: Past,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
 }
@@ -62,17 +75,51 @@ pub struct Installed {
 struct PlanLabels {
     routes: Vec<LabelId>,
     clients: Vec<LabelId>,
-    /// Of the flags, those that have a guard.
-    guards: Vec<Option<LabelId>>,
+    flags: Vec<LabelId>,
     prefixes: Vec<LabelId>,
     unrouted: LabelId,
     other: LabelId,
 }
 
+impl PlanLabels {
+    fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        PlanLabels {
+            routes: plan
+                .routes
+                .routes()
+                .iter()
+                .map(|route| names.intern(&route.name))
+                .collect(),
+            clients: plan
+                .rollout
+                .clients
+                .all()
+                .iter()
+                .map(|client| names.intern(&client.name))
+                .collect(),
+            flags: plan
+                .rollout
+                .flags
+                .iter()
+                .map(|flag| names.intern(&flag.name))
+                .collect(),
+            prefixes: plan
+                .lifecycle
+                .prefixes
+                .all()
+                .iter()
+                .map(|prefix| names.intern(prefix))
+                .collect(),
+            unrouted: names.intern("unrouted"),
+            other: names.intern(crate::domain::rollout::OTHER),
+        }
+    }
+}
+
 impl Installed {
     fn new(
         (plan, links): (Arc<Plan>, &Links),
-        names: &Names,
+        common: &Common,
         before: Option<&Installed>,
         tasks: &Tasks,
     ) -> Installed {
@@ -102,41 +149,18 @@ impl Installed {
                 Upstream::Http(kept_or_opened(&wanted, before, tasks))
             })
             .collect();
-        let labels = PlanLabels {
-            routes: plan
-                .routes
-                .routes()
-                .iter()
-                .map(|route| names.intern(&route.name))
-                .collect(),
-            clients: plan
-                .rollout
-                .clients
-                .all()
-                .iter()
-                .map(|client| names.intern(&client.name))
-                .collect(),
-            guards: plan
-                .rollout
-                .flags
-                .iter()
-                .map(|flag| flag.guard.as_ref().map(|_| names.intern(&flag.name)))
-                .collect(),
-            prefixes: plan
-                .lifecycle
-                .prefixes
-                .all()
-                .iter()
-                .map(|prefix| names.intern(prefix))
-                .collect(),
-            unrouted: names.intern("unrouted"),
-            other: names.intern(crate::domain::rollout::OTHER),
-        };
+        let labels = PlanLabels::of(&plan, &common.names);
+        let past = before.map_or_else(Past::default, |before| {
+            let now = common.sessions.now();
+            let flags = before.plan.rollout.flags.as_slice();
+            before.past.followed((flags, &plan.rollout), now)
+        });
         Installed {
             plan,
             upstreams,
             beside,
             labels,
+            past,
             tokens: RefCell::default(),
         }
     }
@@ -188,7 +212,21 @@ impl Installed {
 
     /// Under what the guard of a flag is told of calls, where it has one.
     pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
-        self.labels.guards.get(flag).copied().flatten()
+        let flags = &self.plan.rollout.flags;
+        flags.get(flag)?.guard.as_ref()?;
+        self.labels.flags.get(flag).copied()
+    }
+
+    /// The flag that has decided, or none.
+    pub(super) fn flag_label(&self, flag: Option<usize>) -> LabelId {
+        flag.and_then(|index| self.labels.flags.get(index))
+            .copied()
+            .unwrap_or(LabelId::NONE)
+    }
+
+    /// What the flags were before.
+    pub(super) fn past(&self) -> &Past {
+        &self.past
     }
 
     /// The prefix of routes that a path of no route lies under.
@@ -232,17 +270,16 @@ impl Drop for Connected {
 impl Worker {
     /// A worker that serves a plan, over the links that it has.
     #[must_use]
-    pub fn new((plan, links): (Arc<Plan>, Links), names: Arc<Names>, salt: Salt) -> Rc<Worker> {
+    pub fn new((plan, links): (Arc<Plan>, Links), common: Common) -> Rc<Worker> {
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new((plan, &links), &names, None, &tasks));
+        let installed = Rc::new(Installed::new((plan, &links), &common, None, &tasks));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
-            names,
+            common,
             tasks,
             bench,
-            salt,
             next_id: Cell::new(1),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
@@ -255,7 +292,7 @@ impl Worker {
         let before = self.installed();
         let next = Rc::new(Installed::new(
             (plan, links),
-            &self.names,
+            &self.common,
             Some(&before),
             &self.tasks,
         ));
@@ -287,7 +324,7 @@ impl Worker {
 
     /// What hashes of values that differ are salted with.
     pub(super) fn salt(&self) -> Salt {
-        self.salt
+        self.common.salt
     }
 
     /// The last mismatches that this worker has met.
@@ -312,6 +349,11 @@ impl Worker {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         id
+    }
+
+    /// When sessions began.
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.common.sessions
     }
 
     /// Counts a call that begins, or ends.

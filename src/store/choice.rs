@@ -74,6 +74,15 @@ impl Store {
         }
     }
 
+    /// Takes it that this state was told before, to another process: [`Store::read`] tells what differs from it.
+    pub fn recall(&mut self, good: &Versioned) {
+        match self {
+            // Nobody else writes it.
+            Store::File(_) => {}
+            Store::Shared(store) => store.recall(good),
+        }
+    }
+
     /// Replaces the state by a JSON text if its revision is still the expected one. Tells the new revision, which is
     /// the next one.
     ///

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::store::error::{CommitError, StoreError};
+use crate::store::error::{CommitError, Damage, StoreError};
 use crate::store::folder::Folder;
 use crate::store::state::{Faring, Health, MOST_REPORTS, Report, Reports, Versioned, check};
 use crate::telemetry::clock::wall;
@@ -37,11 +37,22 @@ enum Flushed {
     NotYet,
 }
 
+/// What was watched is no reason not to serve: guards watch anew, and the damaged file is kept for people.
+fn begin_anew(folder: &Folder, damage: &Damage) -> Result<Watch, StoreError> {
+    let aside = folder.set_aside(WATCH)?;
+    tracing::warn!(
+        error = %damage,
+        aside = %aside.display(),
+        "`{WATCH}` is damaged and was set aside; guards and usage begin anew"
+    );
+    Ok(Watch::default())
+}
+
 impl FileStore {
     /// Takes the state folder, which is made where it is missing, and reads what is in it.
     ///
     /// # Errors
-    /// [`StoreError`] where another process has the folder, the system refuses, or a file is damaged.
+    /// [`StoreError`] where another process has the folder, the system refuses, or what was changed is damaged.
     pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
         let folder = Folder::take(folder)?;
         folder.clean(ROLLOUT)?;
@@ -54,8 +65,9 @@ impl FileStore {
             Some(text) => contents::read_state(&text).map_err(damaged(ROLLOUT))?,
             None => Versioned::default(),
         };
-        let watch = match folder.read(WATCH)? {
-            Some(text) => contents::read_watch(&text).map_err(damaged(WATCH))?,
+        let watch = match folder.read(WATCH)?.map(|text| contents::read_watch(&text)) {
+            Some(Ok(watch)) => watch,
+            Some(Err(damage)) => begin_anew(&folder, &damage)?,
             None => Watch::default(),
         };
         Ok(FileStore {

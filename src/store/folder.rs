@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::store::error::StoreError;
 
 const LOCK: &str = "lock";
+/// How many damaged files of one name are kept; the last one is replaced.
+const MOST_ASIDE: u32 = 9;
 
 /// The folder. Whoever holds this is its only owner.
 #[derive(Debug)]
@@ -53,6 +55,19 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(refused(&path, "read")(error)),
         }
+    }
+
+    /// Moves a file out of the way, where it stays until somebody looks at it. Tells how it is called from then on.
+    pub(super) fn set_aside(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let free = (1..MOST_ASIDE).map(|number| self.aside(name, number));
+        let mut free = free.filter(|path| !path.exists());
+        let aside = free.next().unwrap_or_else(|| self.aside(name, MOST_ASIDE));
+        fs::rename(self.file(name), &aside).map_err(refused(&aside, "replaced"))?;
+        Ok(aside)
+    }
+
+    fn aside(&self, name: &str, number: u32) -> PathBuf {
+        self.path.join(format!("{name}.damaged-{number}"))
     }
 
     /// Replaces a file whole. It is as it was where this fails, and it survives a loss of power once

@@ -6,6 +6,7 @@
 //! error    why it fails
 //! file     the state folder of one process: `rollout.json`, `watch.json`
 //! shared   Redis or Valkey, for many replicas
+//! copy     the state of a shared store, for a start without it
 //! folder   one owner, and files that are replaced whole
 //! layout   JSON for people
 //! record   a report as it is stored
@@ -16,6 +17,7 @@
 //! never thrown away.
 
 mod choice;
+mod copy;
 mod error;
 mod file;
 mod folder;
@@ -26,6 +28,7 @@ mod shared;
 mod state;
 
 pub use choice::{Settings, Store};
+pub use copy::{Copied, Copies};
 pub use error::{CommitError, Damage, StoreError, Unreachable};
 pub use file::FileStore;
 pub use legacy::{Flip, legacy};

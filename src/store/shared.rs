@@ -109,6 +109,16 @@ impl fmt::Debug for SharedStore {
     }
 }
 
+impl SharedSettings {
+    /// By which one store is told from another: where it is, which database, and what the keys begin with. Nothing of
+    /// it is secret.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let database = self.server.redis_settings().db();
+        format!("{} {database} {}", self.server.addr(), self.prefix)
+    }
+}
+
 impl SharedStore {
     /// Nothing is connected yet.
     pub fn open(settings: &SharedSettings) -> Result<SharedStore, StoreError> {
@@ -142,6 +152,10 @@ impl SharedStore {
         }
         self.see(&found, stored);
         Ok(Some(found))
+    }
+
+    pub(super) fn recall(&mut self, good: &Versioned) {
+        self.see(good, with_digest(good.revision, &good.text));
     }
 
     pub(super) async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {

@@ -58,10 +58,19 @@ impl Call {
     }
 
     fn explained(&self, proxy: &Proxy) -> Value {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
         let config = proxy.folder().join("dualgauge.toml");
-        command.args(["explain", "--format", "json", "--config"]);
-        command.arg(config).args(["-X", self.method]);
+        self.explained_by(["--config", config.to_str().unwrap()])
+    }
+
+    /// As the process itself tells it.
+    fn explained_live(&self, proxy: &Proxy) -> Value {
+        self.explained_by(["--admin", &format!("http://{}", proxy.admin())])
+    }
+
+    fn explained_by(&self, whom: [&str; 2]) -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
+        command.args(["explain", "--format", "json"]).args(whom);
+        command.args(["-X", self.method]);
         for (name, value) in self.headers {
             command.args(["-H", &format!("{name}: {value}")]);
         }
@@ -167,4 +176,43 @@ fn a_call_is_sent_as_it_is_explained() {
             assert_eq!(sent.head.one(name), header["value"].as_str(), "{line}");
         }
     }
+}
+
+#[test]
+fn a_running_process_explains_what_is_in_force() {
+    let servers = Servers::start();
+    let proxy = proxy(&servers);
+    let secret = Call {
+        headers: &[
+            ("content-type", "application/json"),
+            ("authorization", "Bearer opensesame"),
+        ],
+        ..call("POST", "/things/7", r#"{"a":1.10}"#)
+    };
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"search","params":{"query":"a"}}"#;
+    let calls = [
+        secret,
+        call("GET", "/search?q=a", ""),
+        call("GET", "/nowhere", ""),
+        call("POST", "/rpc", message),
+    ];
+    for call in &calls {
+        let live = call.explained_live(&proxy);
+        assert!(!live.to_string().contains("opensesame"), "{live}");
+        assert_eq!(
+            live,
+            call.explained(&proxy),
+            "{} {}",
+            call.method,
+            call.target
+        );
+    }
+    let body = r#"{"who":"anna"}"#;
+    assert_eq!(proxy.ask("PUT", "/api/v1/kill", body).status(), 200);
+    let live = calls[0].explained_live(&proxy);
+    assert_eq!(live["decision"]["why"], "kill switch");
+    assert_eq!(live["decision"]["stage"], "passthrough");
+    // The files say nothing of it.
+    let by_files = calls[0].explained(&proxy);
+    assert_eq!(by_files["decision"]["stage"], "translate");
 }

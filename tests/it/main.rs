@@ -16,6 +16,7 @@ mod coded;
 mod connections;
 mod cors;
 #[cfg(feature = "demo")]
+mod decided;
 mod demo;
 mod deprecated;
 mod envelope;
@@ -54,6 +55,7 @@ mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
+mod sessions;
 mod shadow;
 mod stages;
 mod streaming;

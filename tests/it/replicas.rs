@@ -291,6 +291,57 @@ fn who_starts_while_the_store_is_away_serves_as_the_file_says_and_is_not_ready()
     assert_eq!(standing(&late), standing(&replicas.one));
 }
 
+#[test]
+#[ignore = "needs redis-server"]
+fn who_starts_again_while_the_store_is_away_begins_with_the_last_good_flags() {
+    let Replicas {
+        mut store,
+        servers: _servers,
+        one,
+        other,
+    } = Replicas::start(Memory::Kept);
+    ok(&one.ask("PUT", FLAG, PASSTHROUGH));
+    acts_within_a_second(&other, "rest");
+    store.kill();
+    let other = other.restart();
+    let (status, text) = ready(&other);
+    assert_eq!(status, 200, "{text}");
+    assert!(text.contains("a copy of revision 1 from 2"), "{text}");
+    assert!(text.contains("the last good flags hold"), "{text}");
+    assert_eq!(answers(&other, "mover"), "rest");
+    assert_eq!(standing(&other), standing(&one));
+    assert_eq!(other.ask("PUT", FLAG, TRANSLATE).status(), 503);
+
+    // What the store says when it is back holds.
+    assert!(store.run_again());
+    becomes(|| ready(&other), &(200, "ready\n".to_owned()));
+    ok(&one.ask("PUT", FLAG, TRANSLATE));
+    acts_within_a_second(&other, "rpc");
+    assert_eq!(standing(&other), standing(&one));
+}
+
+#[test]
+#[ignore = "needs redis-server"]
+fn a_store_that_comes_back_empty_is_given_back_what_was_copied() {
+    let Replicas {
+        mut store,
+        servers: _servers,
+        one,
+        other,
+    } = Replicas::start(Memory::Lost);
+    ok(&one.ask("PUT", FLAG, PASSTHROUGH));
+    acts_within_a_second(&other, "rest");
+    let good = standing(&other);
+    drop(one);
+    store.kill();
+    let other = other.restart();
+    assert!(store.run_again());
+    becomes(|| ready(&other), &(200, "ready\n".to_owned()));
+    assert_eq!(standing(&other), good);
+    ok(&other.ask("PUT", FLAG, TRANSLATE));
+    assert_eq!(revision(&other), 2);
+}
+
 /// How often the client has called, on all replicas, as one of them tells.
 fn calls(proxy: &Proxy) -> u64 {
     let usage = proxy.ask("GET", "/api/v1/usage", "").json();

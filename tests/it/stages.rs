@@ -23,7 +23,7 @@ rest = "POST /tools"
 rpc = "tools/call"
 "#;
 
-const CLIENTS: &str = r#"
+pub(crate) const CLIENTS: &str = r#"
 [[client]]
 name = "ios-app"
 match = { header = { x-client-id = "ios-*" } }
@@ -34,14 +34,14 @@ match = { header = { x-client-id = "android-*", x-beta = "*" } }
 "#;
 
 /// Both servers, each of which says who it is, and a proxy with flags before them.
-struct Scene {
+pub(crate) struct Scene {
     rest: Upstream,
     rpc: Upstream,
-    proxy: Proxy,
+    pub(crate) proxy: Proxy,
 }
 
 impl Scene {
-    fn of(clients: &str, flags: &str) -> Scene {
+    pub(crate) fn of(clients: &str, flags: &str) -> Scene {
         let rest = Upstream::answering(json(r#""rest""#));
         let rpc = saying(r#""result":"rpc""#);
         let config = format!("{}{ROUTES}{clients}", both(&rest, &rpc));
@@ -50,7 +50,7 @@ impl Scene {
     }
 
     /// Which server answers a REST call with these headers.
-    fn served(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> String {
+    pub(crate) fn served(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> String {
         let answer = self.proxy.rest(method, target, headers, "");
         body_of(&answer, 200).trim_matches('"').to_owned()
     }
@@ -65,7 +65,7 @@ impl Scene {
     }
 }
 
-fn flag(name: &str, keys: &str) -> String {
+pub(crate) fn flag(name: &str, keys: &str) -> String {
     format!("[[flag]]\nname = \"{name}\"\n{keys}\n")
 }
 

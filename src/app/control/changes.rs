@@ -12,9 +12,7 @@ use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 
 /// How often a change is tried anew because another replica was first.
-const ATTEMPTS: usize = 8;
-/// Who undoes what nobody can want any more.
-const PROGRAM: &str = "dualgauge";
+pub(super) const ATTEMPTS: usize = 8;
 
 /// What came of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +58,7 @@ impl Control {
             match self.store.commit(self.revision, &text).await {
                 Ok(revision) => {
                     log_change(&asked.change, by);
+                    self.copy(&Versioned { revision, text });
                     self.revision = revision;
                     self.standing = next;
                     self.tripped_here = here;
@@ -168,6 +167,7 @@ impl Control {
                 self.flags = flags;
                 self.standing = standing;
                 self.trouble = None;
+                self.copy(&found);
             }
             Err(problems) => {
                 // It is known, so that changes from here on build on it, but it is not in force.
@@ -192,48 +192,9 @@ impl Control {
         );
         self.trouble = trouble;
     }
-
-    /// Takes off what was changed for flags that were edited or removed since, and says so.
-    pub(super) async fn forget(&mut self) {
-        let mut kept = self.standing.clone();
-        let file_flags = &self.file_flags;
-        kept.flags.retain(|name, stands| {
-            let mut flags = file_flags.iter();
-            let reason = match flags.find(|flag| flag.name.value == *name) {
-                Some(flag) if flag.text_hash == stands.text_hash => return true,
-                Some(_) => "the flag was edited in the flags file since",
-                None => "the flag is no longer in the flags file",
-            };
-            tracing::warn!(
-                flag = name,
-                by = PROGRAM,
-                "what was changed at run time is dropped: {reason}"
-            );
-            false
-        });
-        if kept == self.standing && self.trouble.is_none() {
-            return;
-        }
-        self.standing = kept;
-        let stored = match self.standing.written() {
-            Ok(text) => self.store.commit(self.revision, &text).await,
-            Err(error) => return self.trouble = Some(error.to_string()),
-        };
-        self.trouble = match stored {
-            Ok(revision) => {
-                self.revision = revision;
-                None
-            }
-            Err(CommitError::Conflict(found)) => return self.take(found),
-            Err(CommitError::Store(error)) => {
-                tracing::error!(%error, "dropped changes could not be taken out of the store");
-                Some(format!("what is stored is not what is in force: {error}"))
-            }
-        };
-    }
 }
 
-fn log_change(change: &Change, by: &Signature) {
+pub(super) fn log_change(change: &Change, by: &Signature) {
     let to = if let Change::Flip { stage, percent, .. } = change {
         Some(format!("{} {percent} %", stage.as_str()))
     } else if let Change::Advance { to, .. } = change {

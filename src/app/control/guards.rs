@@ -68,6 +68,9 @@ pub(super) struct Watched {
     /// Whether the flag was in force when it was last looked at.
     #[serde(skip)]
     arming: Option<Arming>,
+    /// The revision that armed the flag again last, when it was last looked at.
+    #[serde(default)]
+    armed_by: Option<u64>,
 }
 
 impl Watched {
@@ -76,11 +79,14 @@ impl Watched {
     }
 
     /// Begins anew where a person has armed the flag again; whose guard has tripped it, here or on another replica,
-    /// makes no difference.
-    fn see(&mut self, flag: &Flag, guard: &Guard) {
+    /// makes no difference, nor does it that trip and arming may both lie between two looks.
+    fn see(&mut self, (flag, armed_by): (&Flag, Option<u64>), guard: &Guard) {
         let last = self.arming.replace(flag.arming);
+        // What the history no longer knows is not new.
+        let armed = armed_by.is_some() && armed_by != self.armed_by;
+        self.armed_by = armed_by.or(self.armed_by);
         let was_tripped = last == Some(Arming::Tripped) || is_tripped(&self.watch, guard);
-        if flag.arming == Arming::Armed && was_tripped {
+        if flag.arming == Arming::Armed && (was_tripped || armed) {
             self.watch.rearm();
         }
     }
@@ -118,6 +124,7 @@ enum Due {
 impl Control {
     /// Observes what was counted so far, and does what the guards say.
     pub async fn observe(&mut self, at: SystemTime) {
+        self.drop_void(at).await;
         for (flag, due) in self.rulings(at) {
             let change = match due {
                 Due::Trip { reason } => {
@@ -167,7 +174,7 @@ impl Control {
             };
             let watched = guards.watched.entry(flag.name.clone()).or_default();
             let tally = guards.summed.total().get(&flag.name).unwrap_or(&none);
-            watched.see(flag, guard);
+            watched.see((flag, self.standing.armed_by(&flag.name)), guard);
             let before = watched.ruling.take();
             let ruling = watched.watch.observe(guard, at, tally);
             if let Ruling::Trip(trip) = &ruling

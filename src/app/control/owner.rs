@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
+use super::explained::explained;
 use super::reports::Counts;
 use super::{Control, Facts, Polled};
 use crate::domain::calendar::Moment;
@@ -130,6 +131,9 @@ where
             Command::Document { side, reply } => tell(reply, self.control.document(side)),
             Command::Ready(reply) => tell(reply, self.readiness()),
             Command::Change { asked, reply } => self.change(&asked, reply).await,
+            Command::Explain { call, reply } => {
+                tell(reply, explained(&self.control.plan(), &call));
+            }
             Command::History(reply) => tell(reply, self.control.history()),
             Command::Metrics(reply) => self.metrics(reply).await,
             Command::Usage { route, idle, reply } => self.usage((route, idle), reply).await,

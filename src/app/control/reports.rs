@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::Control;
 use super::guards::Watched;
+use super::own::Own;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
-use crate::domain::rollout::{Reporter, Tallies};
-use crate::store::{CommitError, Report, Reports, Versioned, boot};
+use crate::domain::rollout::Tallies;
+use crate::store::{CommitError, Report, Reports, Versioned};
 use crate::telemetry::clock::millis;
 
 /// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
 /// the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
 /// A process whose report is older has ended, and its report is folded into the archive.
-const GONE_AFTER_MS: u64 = 300_000;
+pub(super) const GONE_AFTER_MS: u64 = 300_000;
 /// Who reports where nobody shares the store.
 const ALONE: &str = "local";
 
@@ -34,7 +35,7 @@ pub struct Counts {
 /// Who reports, when last, and what the others have left.
 #[derive(Debug)]
 pub(super) struct Reporting {
-    own: Reporter,
+    own: Own,
     left: Option<u64>,
     /// What others have counted, those that are gone among them.
     others: Usage,
@@ -72,7 +73,7 @@ impl Reporting {
         let store = config.rollout.store.as_ref();
         let replica = store.map_or_else(|| ALONE.to_owned(), |store| store.replica.value.clone());
         Reporting {
-            own: (replica, boot()),
+            own: Own::new(replica),
             left: None,
             others: Usage::default(),
             archive: Versioned::default(),
@@ -85,7 +86,7 @@ impl Control {
     /// Takes what this process has counted, leaves it in the store where it is time to, and takes what others have
     /// left there.
     pub async fn report(&mut self, counts: Counts, at: SystemTime) {
-        let own = self.reporting.own.clone();
+        let own = self.reporting.own.source().clone();
         self.guards.summed.update(own, counts.tallies.clone());
         self.reporting.counts = counts;
         let now = millis(at);
@@ -98,23 +99,29 @@ impl Control {
 
     /// Leaves the report now, whatever the time: the process is about to end.
     pub async fn leave(&mut self, now: u64) {
+        self.copy_now();
+        let turn = self.reporting.own.turn(now);
+        let counts = turn.since(&self.reporting.counts);
         let counted = Counted {
-            tallies: self.reporting.counts.tallies.clone(),
+            tallies: counts.tallies,
             guards: self.guards.watched.clone(),
-            ..Counted::of(&self.reporting.counts.usage)
+            ..Counted::of(&counts.usage)
         };
         let Ok(text) = serde_json::to_string(&counted) else {
             return;
         };
-        let (replica, boot) = self.reporting.own.clone();
         let report = Report {
-            replica,
-            boot,
+            replica: self.replica().to_owned(),
+            boot: turn.boot().to_owned(),
             at: now,
             text,
         };
         // Where the store is away, readiness tells; the counts are there the next time.
         if let Ok(reports) = self.store.exchange(&report).await {
+            let counts = self.reporting.counts.clone();
+            self.reporting
+                .own
+                .left(turn, (now, counts), &reports.reports);
             self.take_reports(reports, now).await;
         }
     }
@@ -133,7 +140,10 @@ impl Control {
         if first {
             self.remember_guards(&read);
         }
-        let sources = read.iter().map(|(report, counted)| {
+        // What this process has counted is known, under whatever name it was left.
+        let others = read.iter();
+        let others = others.filter(|(report, _)| !self.reporting.own.has_left(report));
+        let sources = others.map(|(report, counted)| {
             let source = (report.replica.clone(), report.boot.clone());
             (source, counted.tallies.clone())
         });
@@ -164,7 +174,7 @@ impl Control {
     }
 
     fn is_own(&self, report: &Report) -> bool {
-        (&report.replica, &report.boot) == (&self.reporting.own.0, &self.reporting.own.1)
+        self.reporting.own.is(report)
     }
 
     /// What guards knew when the last process ended, or know on another replica.
@@ -212,14 +222,14 @@ impl Control {
     /// What this process is called among those that share the store.
     #[must_use]
     pub fn replica(&self) -> &str {
-        &self.reporting.own.0
+        &self.reporting.own.source().0
     }
 
     /// Who called what, on all replicas, since anybody watched.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut usage = self.reporting.others.clone();
-        usage.merge(&self.reporting.counts.usage);
+        usage.merge(&self.reporting.own.news(&self.reporting.counts).usage);
         usage
     }
 }

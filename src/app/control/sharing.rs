@@ -4,7 +4,8 @@ use super::{Control, Known, StartError};
 use crate::config::raw::RawConfig;
 use crate::domain::rollout::standing::{FlagStanding, Flip, Signature, Standing};
 use crate::server::admin::{Readiness, Refusal};
-use crate::store::{Health, Settings, Store, StoreError, Versioned, legacy};
+use crate::store::{Copied, Copies, Health, Settings, Store, StoreError, Versioned, legacy};
+use crate::telemetry::clock::rfc3339;
 
 /// What a process begins with.
 pub(super) struct Begun {
@@ -12,30 +13,75 @@ pub(super) struct Begun {
     pub(super) revision: u64,
     pub(super) known: Known,
     pub(super) trouble: Option<String>,
+    /// The file of the state folder that the standing is of, where it is of one.
+    pub(super) way_out: Option<&'static str>,
+    /// Where the standing of a shared store is copied.
+    pub(super) copies: Option<Copies>,
 }
 
-/// Reads the store for the first time. A shared one that is away does not keep the process from starting: it serves
-/// as the files say, and is not ready.
+/// Reads the store for the first time. A shared one that is away does not keep the process from starting: it begins
+/// with the last copy, and without one it serves as the files say, and is not ready.
 pub(super) async fn begin(store: &mut Store, config: &RawConfig) -> Result<Begun, StartError> {
-    let begun = |standing, revision, known| Begun {
+    let mut copies = copies(config);
+    let (standing, revision, known) = match store.read(0).await {
+        Ok(Some(found)) => {
+            let standing = Standing::read(&found.text)?;
+            if let Some(copies) = &mut copies {
+                copies.keep(&found, rfc3339());
+            }
+            (standing, found.revision, Known::Yes)
+        }
+        Ok(None) => (earlier(config)?, 0, Known::Yes),
+        Err(error) => match store {
+            Store::File(_) => return Err(error.into()),
+            Store::Shared(_) => without_store(store, copies.as_ref(), &error),
+        },
+    };
+    let way_out = match (&*store, &known) {
+        (Store::File(_), _) => Some("rollout.json"),
+        (Store::Shared(_), Known::Copied { .. }) => Some("rollout.copy.json"),
+        (Store::Shared(_), Known::Yes | Known::NotYet) => None,
+    };
+    Ok(Begun {
+        way_out,
         standing,
         revision,
         known,
         trouble: None,
+        copies,
+    })
+}
+
+/// A file store needs no copy.
+fn copies(config: &RawConfig) -> Option<Copies> {
+    let Settings::Shared(settings) = Settings::of(&config.rollout) else {
+        return None;
     };
-    match store.read(0).await {
-        Ok(Some(Versioned { revision, text })) => {
-            Ok(begun(Standing::read(&text)?, revision, Known::Yes))
-        }
-        Ok(None) => Ok(begun(earlier(config)?, 0, Known::Yes)),
-        Err(error) => match store {
-            Store::File(_) => Err(error.into()),
-            Store::Shared(_) => {
-                tracing::error!(%error, "the store is away; calls are served as the flags file says");
-                Ok(begun(Standing::default(), 0, Known::NotYet))
+    let folder = &config.rollout.state.value;
+    Some(Copies::open(folder, settings.place()))
+}
+
+/// What holds as long as a shared store has not answered.
+fn without_store(
+    store: &mut Store,
+    copies: Option<&Copies>,
+    error: &StoreError,
+) -> (Standing, u64, Known) {
+    if let Some(Copied { state, at }) = copies.and_then(Copies::read) {
+        match Standing::read(&state.text) {
+            Ok(standing) => {
+                let revision = state.revision;
+                tracing::error!(%error, revision, at, "the store is away; a copy of its last good flags holds");
+                store.recall(&state);
+                return (standing, revision, Known::Copied { at });
             }
-        },
+            Err(damage) => {
+                tracing::warn!(%damage, "the copy of the last good flags is no standing")
+            }
+        }
     }
+    tracing::error!(%error, "the store is away; calls are served as the flags file says");
+    (Standing::default(), 0, Known::NotYet)
 }
 
 /// The flips that a version of before has left.
@@ -116,6 +162,18 @@ impl Control {
         Ok(())
     }
 
+    /// Notes what the store has told or taken and what is in force, to be copied.
+    pub(super) fn copy(&mut self, state: &Versioned) {
+        self.uncopied = Some(state.clone());
+    }
+
+    /// Makes the copy that is due: not at once, since no change waits for a disk before it acts.
+    pub(super) fn copy_now(&mut self) {
+        if let (Some(state), Some(copies)) = (self.uncopied.take(), &mut self.copies) {
+            copies.keep(&state, rfc3339());
+        }
+    }
+
     pub(super) async fn give_back(&mut self) {
         let Ok(text) = self.standing.written() else {
             return;
@@ -137,10 +195,16 @@ impl Control {
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         let mut readiness = Readiness::default();
-        if self.known == Known::NotYet {
-            let obstacle =
-                "the store has been away since the start: which flags are flipped is not known";
-            readiness.obstacles.push(obstacle.to_owned());
+        match &self.known {
+            Known::Yes => {}
+            Known::Copied { at } => readiness.notes.push(format!(
+                "the store has been away since the start: a copy of revision {} from {at} is in force",
+                self.revision
+            )),
+            Known::NotYet => readiness.obstacles.push(
+                "the store has been away since the start: which flags are flipped is not known"
+                    .to_owned(),
+            ),
         }
         if self.refused.is_some() {
             readiness.notes.push(
@@ -149,8 +213,8 @@ impl Control {
             );
         }
         if let Health::Away { error, .. } = self.store.health() {
-            let hold = match self.known {
-                Known::Yes => "the last good flags hold",
+            let hold = match &self.known {
+                Known::Yes | Known::Copied { .. } => "the last good flags hold",
                 Known::NotYet => "calls are served as the flags file says",
             };
             let note = format!("the store is away, and {hold}: {error}");

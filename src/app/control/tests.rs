@@ -1,5 +1,8 @@
 //! The state over real files: what a flip, an edit and a restart leave in force.
 
+mod dropped;
+mod explained;
+mod rearmed;
 mod reload;
 mod task;
 

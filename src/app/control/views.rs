@@ -1,10 +1,13 @@
 //! The state, as the admin API shows it.
 
+use std::collections::BTreeMap;
+
 use super::Control;
 use super::over::percent;
 use crate::config::raw::RawFlag;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
+use crate::domain::rollout::Percent;
 use crate::domain::rollout::standing::{Entry, FlagStanding};
 use crate::domain::side::Side;
 use crate::server::admin::{
@@ -68,6 +71,9 @@ impl Control {
             side: flag.side.as_ref().map(|side| side.value),
             stage: flag.stage.value,
             percent: percent(flag),
+            headers: headers(flag),
+            holdback: Percent::from_thousandths(flag.holdback.value)
+                .filter(|share| *share > Percent::NONE),
             without_key: flag.without_key.value.into(),
             file: FileView {
                 stage: file.stage.value,
@@ -127,6 +133,13 @@ impl Control {
             },
         }
     }
+}
+
+fn headers(flag: &RawFlag) -> BTreeMap<String, String> {
+    let rules = flag.headers.iter();
+    rules
+        .map(|rule| (rule.header.value.to_string(), rule.glob.value.clone()))
+        .collect()
 }
 
 /// How far the ramp of a flag has come, unless a person has taken over.

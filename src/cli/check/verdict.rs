@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems};
-use crate::domain::check::{Direction, Finding, Kind, RouteReport, Rule, Verdict};
+use crate::domain::check::{Direction, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle};
 use crate::domain::route::Route;
 
 /// A configuration whose routes were looked at.
@@ -63,6 +63,7 @@ impl<'c> Checked<'c> {
                 (Some(_), Some(())) | (None, None) => {}
             }
         }
+        notes.extend(flags(configuration));
         Checked {
             configuration,
             reports,
@@ -77,6 +78,18 @@ impl<'c> Checked<'c> {
         let reports = self.reports.iter();
         reports.map(|report| (table.route(report.route), report))
     }
+}
+
+/// Flags that never do what they are there for, as long as they are what the file says.
+fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
+    idle(&configuration.plan).into_iter().filter_map(|idle| {
+        let raw = configuration.flags.get(idle.flag)?;
+        let what = idle.what.to_string();
+        Some(match idle.what {
+            FlagNever::Compares { .. } | FlagNever::Judges { .. } => raw.stage.problem(what),
+            FlagNever::Decides { .. } => raw.name.problem(what),
+        })
+    })
 }
 
 fn some(problems: Vec<Problem>) -> Option<Problems> {

@@ -90,9 +90,11 @@ impl Page {
             self.row("candidate", candidate);
         }
         for flag in &decision.passed_over {
-            let why = match flag.bucket {
-                Some(bucket) => format!("the caller's bucket is {bucket} of 100000"),
-                None => "the caller has no key".to_owned(),
+            let why = match (flag.why, flag.bucket) {
+                ("held_back", _) => "the caller is held back, whatever the percentage".to_owned(),
+                (_, Some(bucket)) => format!("the caller's bucket is {bucket} of 100000"),
+                ("tripped", None) => "its guard has taken it back".to_owned(),
+                (_, None) => "the caller has no key".to_owned(),
             };
             self.row(
                 "",

@@ -55,7 +55,8 @@ pub(super) struct Input {
 }
 
 /// Reads requests and reply as the arguments say.
-pub(super) fn read(arguments: &ExplainArguments, plan: &Plan) -> Result<Input, InputError> {
+/// Without a plan, somebody else knows where RPC calls are posted to.
+pub(super) fn read(arguments: &ExplainArguments, plan: Option<&Plan>) -> Result<Input, InputError> {
     let from_stdin = |file: &&PathBuf| *file == Path::new("-");
     let implied = arguments.url.is_none() && arguments.http.is_none() && arguments.json.is_none();
     let mut files = [&arguments.http, &arguments.json].into_iter().flatten();
@@ -95,9 +96,9 @@ fn status(status: u16) -> Result<StatusCode, InputError> {
 }
 
 /// On an RPC path a coded body is refused, and so explained; elsewhere the gateway would read it.
-fn is_coded(request: &Request, plan: &Plan) -> bool {
+fn is_coded(request: &Request, plan: Option<&Plan>) -> bool {
     let coding = request.headers.get(CONTENT_ENCODING);
-    let on_rpc = plan.face.find(request.target.path()).is_some();
+    let on_rpc = plan.is_some_and(|plan| plan.face.find(request.target.path()).is_some());
     let elsewhere = !on_rpc || request.method != Method::POST;
     elsewhere && coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
@@ -132,8 +133,13 @@ fn typed(arguments: &ExplainArguments, url: &str) -> Result<Request, InputError>
 }
 
 /// A JSON-RPC body, posted to an RPC path.
-fn posted(arguments: &ExplainArguments, plan: &Plan, file: &Path) -> Result<Request, InputError> {
-    let path = arguments.path.as_ref().or(plan.face.paths.first());
+fn posted(
+    arguments: &ExplainArguments,
+    plan: Option<&Plan>,
+    file: &Path,
+) -> Result<Request, InputError> {
+    let path = arguments.path.as_ref();
+    let path = path.or(plan.and_then(|plan| plan.face.paths.first()));
     let path = path.map_or("/", String::as_str);
     let (target, authority) = http_file::target(path).map_err(InputError::Argument)?;
     let mut request = Request {

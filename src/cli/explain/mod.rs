@@ -1,4 +1,4 @@
-//! `dualgauge explain`: what becomes of a request, without any server.
+//! `dualgauge explain`: what becomes of a request, without any server behind.
 //!
 //! The request comes as curl takes it, as an HTTP file, or as JSON-RPC; the domain explains it with the same
 //! functions that serve a call.
@@ -6,8 +6,10 @@
 mod http_file;
 mod human;
 mod input;
+mod live;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -29,11 +31,21 @@ struct Explained {
 }
 
 pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
-    let Some(configuration) = configuration(&arguments.config)? else {
+    match (&arguments.admin, &arguments.config) {
+        (Some(url), _) => live::explain(arguments, url),
+        (None, Some(file)) => by_files(arguments, file),
+        // The arguments need one of them.
+        (None, None) => Ok(ExitCode::from(2)),
+    }
+}
+
+/// What becomes of requests by what the files say.
+fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, CommandError> {
+    let Some(configuration) = configuration(file)? else {
         return Ok(ExitCode::from(2));
     };
     let plan = &configuration.plan;
-    let input = match input::read(arguments, plan) {
+    let input = match input::read(arguments, Some(plan)) {
         Ok(input) => input,
         Err(error) => return Ok(unreadable(&error)?),
     };

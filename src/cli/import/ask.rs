@@ -7,18 +7,14 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::runtime::Builder;
 
 use super::{LARGEST, Method};
+use crate::cli::connection::{ConnectionFault, Sender, exchange, within};
 use crate::domain::import::{Given, Kind};
 
 /// Pages of a list of tools, at most.
@@ -132,19 +128,14 @@ impl Server {
 
     /// Asks in the way that was chosen, or in both.
     pub(super) fn ask(&self, method: Option<Method>, limit: Duration) -> Result<Given, AskFault> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| AskFault::Unreachable(self.name(), error))?;
-        let told = runtime.block_on(async {
-            let late = |_| AskFault::Late {
+        let unreachable = |source| AskFault::Unreachable(self.name(), source);
+        let told = within(limit, self.tell(method)).map_err(unreachable)?;
+        told.unwrap_or_else(|| {
+            Err(AskFault::Late {
                 server: self.name(),
                 limit,
-            };
-            let told = tokio::time::timeout(limit, self.tell(method)).await;
-            told.map_err(late).flatten()
-        });
-        // A name that is still being resolved is not waited for.
-        runtime.shutdown_background();
-        told
+            })
+        })
     }
 
     /// The address without what may be secret in it.
@@ -284,23 +275,18 @@ impl Server {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
-        let unreachable = |source| AskFault::Unreachable(self.name(), source);
-        let address = match self.uri.port_u16() {
-            Some(_) => self.authority.clone(),
-            None => format!("{}:80", self.authority),
-        };
-        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
-        let broken = |source| AskFault::Broken(self.name(), source);
-        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        // The connection ends with its sender, which the exchange owns.
-        let exchange = self.exchange(sender, request, method);
-        let (answer, _) = future::join(exchange, connection).await;
-        answer
+        let told = exchange(&self.authority, async |sender| {
+            self.exchange(sender, request, method).await
+        });
+        told.await.map_err(|fault| match fault {
+            ConnectionFault::Unreachable(source) => AskFault::Unreachable(self.name(), source),
+            ConnectionFault::Broken(source) => AskFault::Broken(self.name(), source),
+        })?
     }
 
     async fn exchange(
         &self,
-        mut sender: SendRequest<Full<Bytes>>,
+        mut sender: Sender,
         request: Request<Full<Bytes>>,
         method: &'static str,
     ) -> Result<(Option<HeaderValue>, Vec<u8>), AskFault> {

@@ -5,12 +5,15 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
+use crate::config::compile::greeting;
 use crate::config::kind::header_named;
 use crate::config::problem::{Located, Problem};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
+use crate::domain::local::{
+    HANDSHAKES, Local, LocalAnswer, Locals, RestLocal, RpcLocal, STATELESS,
+};
 use crate::domain::plan::RpcFace;
 use crate::domain::route::{RouteTable, Segments};
 
@@ -38,10 +41,11 @@ pub(super) fn compile(
         let compiled = match &local.call {
             RawLocalCall::Rest(call) => {
                 check_path(call, face, problems);
+                greeting::unless_greeting(local, problems);
                 rest(call, (&local.answer, routes), problems).map(Local::Rest)
             }
             RawLocalCall::Rpc(method) => {
-                let answer = rpc(&local.answer, routes, problems);
+                let answer = rpc((raw, local), routes, problems);
                 let method = method.value.clone();
                 answer.map(|answer| Local::Rpc(RpcLocal { method, answer }))
             }
@@ -104,6 +108,11 @@ fn rest(
         RawAnswer::Reply(reply) => reply_of(reply, answer, problems)?,
         RawAnswer::Word(LocalWord::Nothing) => {
             let message = "`none` answers RPC calls; write `{ status = 204 }`";
+            problems.push(answer.problem(message));
+            return None;
+        }
+        RawAnswer::Word(LocalWord::Initialize | LocalWord::Discover) => {
+            let message = "`initialize` and `discover` answer RPC calls; write `rpc = \"initialize\"` or `rpc = \"server/discover\"`";
             problems.push(answer.problem(message));
             return None;
         }
@@ -188,11 +197,22 @@ fn header(
 }
 
 fn rpc(
-    answer: &Located<RawAnswer>,
+    (raw, local): (&RawConfig, &RawLocal),
     routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<LocalAnswer> {
+    greeting::unless_greeting(local, problems);
+    let answer = &local.answer;
     match &answer.value {
+        RawAnswer::Word(LocalWord::Initialize) => {
+            let greeting = greeting::greeting(raw, (local, routes), &HANDSHAKES);
+            Some(LocalAnswer::Initialize(Box::new(greeting)))
+        }
+        RawAnswer::Word(LocalWord::Discover) => {
+            let all = [&HANDSHAKES[..], &STATELESS].concat();
+            let greeting = greeting::greeting(raw, (local, routes), &all);
+            Some(LocalAnswer::Result(greeting.discover()))
+        }
         RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(
             routes.routes(),
             TITLE,

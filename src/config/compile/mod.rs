@@ -7,6 +7,7 @@
 mod candidates;
 mod compare;
 mod cors;
+mod greeting;
 pub(super) mod guard;
 mod identity;
 mod lifecycle;

@@ -43,6 +43,7 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         flags,
         defaults: Defaults { rest, rpc },
         clients,
+        session_grace: raw.rollout.session_grace.value,
         kill: Kill::Off,
         decision_header: raw
             .rollout

@@ -63,6 +63,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
             .unwrap_or_default(),
         effect: raw.effect.as_ref().map(|effect| effect.value.into()),
         timeout: raw.timeout.as_ref().map(|timeout| timeout.value),
+        affinity: text(raw.affinity.as_ref()),
         successor: text(raw.successor.as_ref()),
         rows,
         lossy: text(raw.lossy.as_ref()),

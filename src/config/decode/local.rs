@@ -5,7 +5,7 @@ use http::Method;
 use super::outcome::not_exactly_one;
 use crate::config::kind::{Found, Wrong, cut, path, string, text, whole, word};
 use crate::config::problem::Located;
-use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply};
+use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
 use crate::config::reader::{Shape, Table};
 use crate::domain::json::Kind;
 use crate::domain::jsonrpc::ErrorObject;
@@ -15,9 +15,9 @@ const WORDS: &[(&str, LocalWord)] = &[
     ("openapi", LocalWord::OpenApi),
     ("openrpc", LocalWord::OpenRpc),
     ("none", LocalWord::Nothing),
+    ("initialize", LocalWord::Initialize),
+    ("discover", LocalWord::Discover),
 ];
-/// Answers of a later version: they need a negotiation.
-const LATER_WORDS: &[&str] = &["initialize", "discover"];
 
 pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     table.later(&["frame"]);
@@ -33,6 +33,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
         }
     }
     let answer = answer(table);
+    let greeting = greeting(table)?;
     let call = match (rest, rpc) {
         (Some(rest), None) => RawLocalCall::Rest(rest),
         (None, Some(rpc)) => RawLocalCall::Rpc(rpc),
@@ -41,6 +42,32 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     Some(RawLocal {
         call,
         answer: answer?,
+        greeting,
+    })
+}
+
+/// How the proxy presents itself as an MCP server.
+fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
+    let [server, capabilities] = ["server", "capabilities"].map(|name| {
+        let said = table.json(name)?;
+        match serde_json::from_slice(said.as_bytes()) {
+            Ok(object) => Some(table.at(name).map(|()| object)),
+            Err(_) => {
+                table.report(name, Wrong::new("it is no table"));
+                None
+            }
+        }
+    });
+    let instructions = table.get("instructions", text);
+    let versions = match table.shape("versions") {
+        Shape::Absent => Vec::new(),
+        Shape::Value | Shape::Table => table.one_or_many("versions", text)?,
+    };
+    Some(RawGreeting {
+        server,
+        capabilities,
+        instructions,
+        versions,
     })
 }
 
@@ -78,7 +105,7 @@ fn answer(table: &mut Table<'_>) -> Option<Located<RawAnswer>> {
         }
         Shape::Value => {
             let word = table.get("answer", |found| {
-                word(WORDS, LATER_WORDS)(found).map_err(|wrong| Wrong {
+                word(WORDS, &[])(found).map_err(|wrong| Wrong {
                     message: format!(
                         "{}, or a table with `result`, `error` or `status`",
                         wrong.message

@@ -25,7 +25,7 @@ const EXTRAS: &[(&str, Extra)] = &[
 ];
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&["frame", "affinity", "silence"]);
+    table.later(&["frame", "silence"]);
     let here = table.here();
     let name = table.require("name", name);
     let rest = table.require("rest", text);
@@ -39,6 +39,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
     let effect = table.get("effect", word(EFFECTS, &[]));
     let timeout = table.get("timeout", timeout);
+    let affinity = table.get("affinity", text);
     let successor = table.get("successor", text);
     let deprecated = lifecycle::end(table);
     let lossy = table.get("lossy", text);
@@ -68,6 +69,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         notify,
         effect,
         timeout,
+        affinity,
         successor,
         deprecated,
         lossy,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderName, Method};
+use serde_json::{Map, Value};
 
 use crate::config::problem::Located;
 use crate::domain::cors::{Origin, WithCredentials};
@@ -40,6 +41,32 @@ pub struct RawLocal {
     pub call: RawLocalCall,
     /// `answer`
     pub answer: Located<RawAnswer>,
+    /// What is said beside `answer = "initialize"` and `answer = "discover"`.
+    pub greeting: RawGreeting,
+}
+
+/// How the proxy presents itself as an MCP server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawGreeting {
+    /// `server`
+    pub server: Option<Located<Map<String, Value>>>,
+    /// `capabilities`
+    pub capabilities: Option<Located<Map<String, Value>>>,
+    /// `instructions`
+    pub instructions: Option<Located<String>>,
+    /// `versions`
+    pub versions: Vec<Located<String>>,
+}
+
+impl RawGreeting {
+    /// The first key that is said, with its place.
+    #[must_use]
+    pub fn said(&self) -> Option<Located<()>> {
+        let server = self.server.as_ref().or(self.capabilities.as_ref());
+        let table = server.map(|table| table.clone().map(|_| ()));
+        let texts = self.instructions.as_ref().or(self.versions.first());
+        table.or_else(|| texts.map(|text| text.clone().map(|_| ())))
+    }
 }
 
 /// Which calls a `[[local]]` answers.
@@ -99,4 +126,8 @@ pub enum LocalWord {
     OpenRpc,
     /// Nothing: `null`, where an answer is due.
     Nothing,
+    /// The greeting of an MCP server, for `initialize`.
+    Initialize,
+    /// The same, for `server/discover`.
+    Discover,
 }

@@ -155,9 +155,9 @@ answer = "nothing"
 [[local]]
 rpc = "a"
 rest = "GET /a"
-answer = "initialize"
+answer = "initialise"
 [[local]]
-answer = "discover"
+answer = "discovery"
 [[local]]
 rest = "/a"
 [[local]]

@@ -300,7 +300,7 @@ const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON 
 16: route[0].frame: `frame` is not supported in this version
 17: route[0].silence: `silence` is not supported in this version
 18: route[0].event: unknown key
-19: route[0].affinity: `affinity` is not supported in this version
+19: route[0].affinity: the number `1` is no string
 20: route[0].deprecated: `since` is missing
 21: route[0].bodi: unknown key
   hint: did you mean `body`?

@@ -12,6 +12,7 @@
 
 mod common;
 mod examples;
+mod flags;
 mod message;
 mod neighbours;
 mod places;
@@ -24,6 +25,7 @@ mod trip;
 mod twist;
 
 pub use examples::{ExampleFault, ExampleReport};
+pub use flags::{Idle, Never as FlagNever, Ramps, idle};
 pub use message::Message;
 pub use prove::check;
 pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict, Weight, Witness};

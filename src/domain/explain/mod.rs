@@ -160,6 +160,7 @@ impl<'a> Case<'a> {
             (self.caller, self.asked.head.headers),
             (route, self.side),
             self.at(),
+            None,
         );
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
@@ -194,15 +195,18 @@ impl<'a> Case<'a> {
             route: &self.plan.routes.route(index).name,
             side: self.side,
             headers: self.asked.head.headers,
+            session: None,
         };
         let covers = |flag: &&Flag| flag.covers(&call);
         let flags = self.plan.rollout.flags.iter().filter(covers);
         flags
             .map_while(|flag| {
+                let (why, bucket) = misses(flag, self.caller.key)?;
                 Some(PassedOver {
                     flag: flag.name.clone(),
                     percent: flag.percent.to_string(),
-                    bucket: misses(flag, self.caller.key)?.map(Bucket::get),
+                    why,
+                    bucket: bucket.map(Bucket::get),
                 })
             })
             .collect()
@@ -271,10 +275,10 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
-fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
+/// Why a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
+fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
     if flag.arming == Arming::Tripped {
-        return Some(None);
+        return Some(("tripped", None));
     }
     if flag.share() == Percent::ALL {
         return None;
@@ -282,9 +286,15 @@ fn misses(flag: &Flag, key: Option<&str>) -> Option<Option<Bucket>> {
     match (key, flag.without_key) {
         (Some(key), _) => {
             let bucket = bucket(&flag.name, key);
-            (!flag.share().takes(bucket)).then_some(Some(bucket))
+            // Who is held back stays so at every percentage.
+            let why = if flag.holdback.rest().takes(bucket) {
+                "bucket"
+            } else {
+                "held_back"
+            };
+            (!flag.share().takes(bucket)).then_some((why, Some(bucket)))
         }
-        (None, WithoutKey::Out) => Some(None),
+        (None, WithoutKey::Out) => Some(("no_key", None)),
         (None, WithoutKey::In) => None,
     }
 }

@@ -7,7 +7,6 @@ use super::{Answer, Case, Decided, Explanation, Value};
 use crate::domain::claim;
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc::{self, Call};
-use crate::domain::local::LocalAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::rollout::Why;
 
@@ -55,11 +54,9 @@ pub(super) fn rpc(
     decided(case, Why::Local, explanation);
     claim::guard(case.plan, case.asked.head)?;
     if let Some(id) = &call.id {
-        let message = match local {
-            LocalAnswer::Result(result) => {
-                jsonrpc::result(id, Pieces::from(result.clone().into_bytes()))
-            }
-            LocalAnswer::Error(error) => jsonrpc::error(id, error),
+        let message = match local.to(call.params.as_ref()) {
+            Ok(result) => jsonrpc::result(id, Pieces::from(result.into_bytes())),
+            Err(error) => jsonrpc::error(id, &error),
         };
         let message = message.into_bytes();
         explanation.answer = Some(answer(case, (200, &HeaderMap::new()), &message));

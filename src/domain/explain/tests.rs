@@ -140,6 +140,7 @@ fn plan() -> Plan {
             },
             kill: Kill::Off,
             decision_header: None,
+            session_grace: Duration::from_secs(900),
             brownouts: Brownouts::default(),
         },
         upstreams: Upstreams {

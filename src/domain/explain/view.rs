@@ -108,6 +108,8 @@ pub struct PassedOver {
     pub flag: String,
     /// Its share.
     pub percent: String,
+    /// Why: `tripped`, `bucket`, `held_back` or `no_key`.
+    pub why: &'static str,
     /// The caller's bucket; none for a caller without a key.
     pub bucket: Option<u32>,
 }

@@ -99,6 +99,7 @@ fn plan(side: Side) -> Plan {
             },
             kill: Kill::Off,
             decision_header: None,
+            session_grace: Duration::from_secs(900),
             brownouts: Brownouts::default(),
         },
         upstreams: Upstreams::default(),

@@ -39,6 +39,15 @@ impl Count {
         self.calls = self.calls.saturating_add(other.calls);
         self.last = self.last.max(other.last);
     }
+
+    /// What came after an earlier count of the same counter; when the last call was stays.
+    #[must_use]
+    pub fn since(&self, earlier: &Count) -> Count {
+        Count {
+            calls: self.calls.saturating_sub(earlier.calls),
+            last: self.last,
+        }
+    }
 }
 
 /// The calls of one client on one side of one route, by how they were served.
@@ -70,6 +79,16 @@ impl Seen {
         self.old.merge(&other.old);
         self.new.merge(&other.new);
         self.refused.merge(&other.refused);
+    }
+
+    /// What came after an earlier count of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Seen) -> Seen {
+        Seen {
+            old: self.old.since(&earlier.old),
+            new: self.new.since(&earlier.new),
+            refused: self.refused.since(&earlier.refused),
+        }
     }
 
     /// All calls, however they were served.
@@ -141,6 +160,24 @@ impl Usage {
             *since = *at.min(since);
         }
         self.watching.merge(&other.watching);
+    }
+
+    /// What came after an earlier record of the same process: the calls. Moments, and since when something is watched,
+    /// are as they are, since merging them twice changes nothing.
+    #[must_use]
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        let mut since = self.clone();
+        for (key, seen) in &mut since.calls {
+            if let Some(earlier) = earlier.calls.get(key) {
+                *seen = seen.since(earlier);
+            }
+        }
+        for (prefix, count) in &mut since.unrouted {
+            if let Some(earlier) = earlier.unrouted.get(prefix) {
+                *count = count.since(earlier);
+            }
+        }
+        since
     }
 
     /// Keeps what a plan has names for, so that an archive stays as small as its plan. Calls of clients that it does

@@ -25,10 +25,8 @@ fn of(methods: &[&str]) -> Result<Locals, Vec<Overlap>> {
 
 /// The glob that answers a method.
 fn found(locals: &Locals, method: &str) -> Option<String> {
-    match locals.rpc(method)? {
-        LocalAnswer::Result(json) => json.text()?.ok(),
-        LocalAnswer::Error(_) => None,
-    }
+    let answer = locals.rpc(method)?.to(None).unwrap();
+    answer.text()?.ok()
 }
 
 #[test]
@@ -157,16 +155,14 @@ fn the_same_rest_call_twice_clashes() {
 #[test]
 fn an_answer_of_the_proxys_own_blames_no_upstream() {
     let blamed = |code: i64| {
-        let error = ErrorObject {
+        blame_of(&ErrorObject {
             code,
             message: Json::string("no"),
             data: None,
-        };
-        LocalAnswer::Error(error).blame()
+        })
     };
-    assert_eq!(blamed(-32602), Some((Blame::Client, -32602)));
-    assert_eq!(blamed(1), Some((Blame::Proxy, 1)));
-    assert_eq!(LocalAnswer::Result(Json::literal("1")).blame(), None);
+    assert_eq!(blamed(-32602), Blame::Client);
+    assert_eq!(blamed(1), Blame::Proxy);
     for (status, blame) in [
         (StatusCode::OK, None),
         (StatusCode::FOUND, None),

@@ -1,8 +1,10 @@
 //! The decision: which stage a call gets, and which rule says so.
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderName};
 
-use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Stage, WithoutKey, bucket};
+use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Session, Stage, WithoutKey, bucket};
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
@@ -15,6 +17,8 @@ pub struct Rollout {
     pub flags: Vec<Flag>,
     /// What calls get that no rule matches.
     pub defaults: Defaults,
+    /// How long a session keeps the decision that it began with after a flag was changed.
+    pub session_grace: Duration,
     /// Whether all of that is suspended.
     pub kill: Kill,
     /// The header by which an answer tells its decision, where it does.
@@ -43,6 +47,8 @@ pub struct Call<'a> {
     pub side: Side,
     /// Its headers.
     pub headers: &'a HeaderMap,
+    /// The session that it belongs to, if it does: what its flags were decides.
+    pub session: Option<Session<'a>>,
 }
 
 /// The default stage of each side.
@@ -73,7 +79,7 @@ pub struct Decision {
     /// The rule.
     pub why: Why,
     /// The guarded flags in force that cover the call and whose share its caller is not in, by their places: what
-    /// becomes of the call is what their guards compare with.
+    /// becomes of the call is what their guards compare with. Where the caller has no key, all such flags.
     pub spared: Vec<usize>,
 }
 
@@ -98,6 +104,8 @@ pub enum Why {
     Share(usize, Bucket),
     /// A flag with a percentage that takes callers without a key.
     Keyless(usize),
+    /// A flag as it was when the caller's session began.
+    Session(usize),
     /// No flag matched.
     Default,
     /// The kill switch is on.
@@ -112,6 +120,85 @@ pub enum Why {
     Preflight,
 }
 
+impl Why {
+    /// The kind of rule that it is.
+    #[must_use]
+    pub const fn decided_by(self) -> DecidedBy {
+        match self {
+            Why::Flag(_) => DecidedBy::Flag,
+            Why::Share(..) => DecidedBy::Share,
+            Why::Keyless(_) => DecidedBy::Keyless,
+            Why::Session(_) => DecidedBy::Session,
+            Why::Default => DecidedBy::Default,
+            Why::Killed => DecidedBy::KillSwitch,
+            Why::Brownout => DecidedBy::Brownout,
+            Why::Unrouted => DecidedBy::Unrouted,
+            Why::Local => DecidedBy::Local,
+            Why::Preflight => DecidedBy::Preflight,
+        }
+    }
+
+    /// The flag that has decided, by its place in the rollout.
+    #[must_use]
+    pub const fn flag(self) -> Option<usize> {
+        match self {
+            Why::Flag(flag) | Why::Share(flag, _) | Why::Keyless(flag) | Why::Session(flag) => {
+                Some(flag)
+            }
+            Why::Default
+            | Why::Killed
+            | Why::Brownout
+            | Why::Unrouted
+            | Why::Local
+            | Why::Preflight => None,
+        }
+    }
+}
+
+/// The kinds of rules, as metrics count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DecidedBy {
+    /// A flag that takes everyone whom it covers.
+    Flag,
+    /// A flag whose share the caller's bucket lies in.
+    Share,
+    /// A flag with a percentage that takes callers without a key.
+    Keyless,
+    /// A flag as it was when the caller's session began.
+    Session,
+    /// The default stage of the side.
+    Default,
+    /// The kill switch.
+    KillSwitch,
+    /// A brownout.
+    Brownout,
+    /// There is no route to decide for.
+    Unrouted,
+    /// A `[[local]]`.
+    Local,
+    /// The preflight of a browser.
+    Preflight,
+}
+
+impl DecidedBy {
+    /// The word used in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Flag => "flag",
+            DecidedBy::Share => "share",
+            DecidedBy::Keyless => "keyless",
+            DecidedBy::Session => "session",
+            DecidedBy::Default => "default",
+            DecidedBy::KillSwitch => "kill_switch",
+            DecidedBy::Brownout => "brownout",
+            DecidedBy::Unrouted => "unrouted",
+            DecidedBy::Local => "local",
+            DecidedBy::Preflight => "preflight",
+        }
+    }
+}
+
 impl Rollout {
     /// Decides for one call of a route.
     #[must_use]
@@ -121,14 +208,17 @@ impl Rollout {
             if flag.arming == Arming::Tripped || !flag.covers(call) {
                 continue;
             }
-            if let Some(why) = takes(index, flag, call.caller.key) {
-                return Decision {
-                    stage: flag.stage,
-                    why,
-                    spared,
-                };
+            let was = call
+                .session
+                .as_ref()
+                .and_then(|session| session.was(&flag.name));
+            let (stage, share) =
+                was.map_or((flag.stage, flag.share()), |was| (was.stage, was.share));
+            if let Some(why) = takes((index, flag, share), call.caller.key) {
+                let why = was.map_or(why, |_| Why::Session(index));
+                return Decision { stage, why, spared };
             }
-            if flag.guard.is_some() {
+            if flag.guard.is_some() || call.caller.key.is_none() {
                 spared.push(index);
             }
         }
@@ -147,6 +237,7 @@ impl Rollout {
             Why::Flag(index) => format!("flag {}", flag(index)),
             Why::Share(index, bucket) => format!("flag {} bucket {}", flag(index), bucket.get()),
             Why::Keyless(index) => format!("flag {} without key", flag(index)),
+            Why::Session(index) => format!("flag {} as the session began", flag(index)),
             Why::Default => "default".to_owned(),
             Why::Killed => "kill switch".to_owned(),
             Why::Brownout => "brownout".to_owned(),
@@ -158,8 +249,7 @@ impl Rollout {
 }
 
 /// Whether a flag takes a caller whom it covers.
-fn takes(index: usize, flag: &Flag, key: Option<&str>) -> Option<Why> {
-    let share = flag.share();
+fn takes((index, flag, share): (usize, &Flag, Percent), key: Option<&str>) -> Option<Why> {
     if share == Percent::ALL {
         return Some(Why::Flag(index));
     }

@@ -13,6 +13,7 @@ mod flag;
 mod glob;
 mod guard;
 mod identify;
+mod past;
 mod ramp;
 pub mod standing;
 mod summed;
@@ -25,7 +26,7 @@ pub use bucket::{Bucket, bucket};
 pub use client::{
     Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
 };
-pub use decide::{Call, Decision, Defaults, Kill, Rollout, Why};
+pub use decide::{Call, DecidedBy, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
 pub use glob::Glob;
@@ -34,6 +35,7 @@ pub use guard::{
     Unclear, Watch,
 };
 pub use identify::{Clients, Evidence, Identity};
+pub use past::{Clock, Past, Session, Was};
 pub use ramp::{Ramp, RampFault, RampState, Step};
 pub use summed::{Reporter, Summed, Tallies};
 pub use tally::{ArmTally, Fate, Latency, Tally};

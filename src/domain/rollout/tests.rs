@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::*;
 
@@ -7,6 +9,7 @@ use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
 mod identity;
+mod past;
 mod vectors;
 
 fn flag(name: &str, stage: Stage) -> Flag {
@@ -49,6 +52,7 @@ fn rollout(flags: Vec<Flag>) -> Rollout {
         },
         kill: Kill::Off,
         decision_header: None,
+        session_grace: Duration::from_secs(900),
         brownouts: Brownouts::default(),
     }
 }
@@ -76,6 +80,7 @@ fn decide(rollout: &Rollout, caller: Caller<'_>, route: &str, side: Side) -> Dec
         route,
         side,
         headers: &HeaderMap::new(),
+        session: None,
     })
 }
 
@@ -213,8 +218,13 @@ fn a_decision_names_the_guarded_flags_that_spared_the_caller() {
         share("b"),
         flag("c", Stage::Shadow),
     ]);
-    let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
-    assert_eq!((decision.why, decision.spared), (Why::Flag(4), vec![0, 3]));
+    let spared = |key| {
+        let decision = decide(&rollout, caller("other", key), "r", Side::Rest);
+        (decision.why, decision.spared)
+    };
+    assert_eq!(spared(Some("k")), (Why::Flag(4), vec![0, 3]));
+    // No percentage can be applied to a caller without a key, which is counted for every flag that has one.
+    assert_eq!(spared(None), (Why::Flag(4), vec![0, 2, 3]));
 }
 
 #[test]
@@ -245,6 +255,7 @@ fn a_flag_with_headers_takes_the_calls_that_have_all_of_them() {
             route: "r",
             side: Side::Rest,
             headers: &headers,
+            session: None,
         });
         assert_eq!(decision.stage == Stage::Translate, taken, "{rows:?}");
         assert!(

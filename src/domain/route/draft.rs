@@ -203,11 +203,7 @@ pub(in crate::domain) fn words(tree: &Tree) -> Result<Words<Mention>, PatternErr
 impl Draft {
     /// Spells out what the short form means.
     fn spell_out(&mut self, extra: Extra) {
-        let mut mentions: Vec<&Mention> =
-            self.rest.path.holes.iter().map(|hole| &hole.slot).collect();
-        let words = self.rest.query.iter().map(|item| &item.words);
-        let headers = self.headers.iter().map(|item| &item.words);
-        mentions.extend(words.chain(headers).flat_map(Words::mentions));
+        let mentions: Vec<&Mention> = self.head_mentions().collect();
         let in_method = self.method.mentions();
         let is_member = |mention: &&Mention| {
             mention.used == Use::Both
@@ -319,6 +315,7 @@ impl Draft {
     ) -> Result<Route, Vec<PatternError>> {
         let one = |error: PatternError| vec![error];
         let method = self.rest.method.clone();
+        let affinity = self.affinity(&source, &facts).map_err(one)?;
         Ok(Route {
             name: source.name,
             rest: source.rest,
@@ -336,12 +333,42 @@ impl Draft {
             },
             effect,
             timeout: source.timeout,
+            affinity,
             successor: source.successor,
             outcomes: Outcomes::default(),
             lossy: source.lossy,
             examples: source.examples,
             schema: source.schema,
         })
+    }
+
+    /// The hole that tells sessions apart. A REST call that passes through is decided before its body is there, so its
+    /// head has the hole.
+    fn affinity(&self, source: &RouteSource, facts: &Facts) -> Result<Option<usize>, PatternError> {
+        let Some(name) = &source.affinity else {
+            return Ok(None);
+        };
+        let fault = |what: String| Err(PatternError::new(what).under("affinity"));
+        let Some(hole) = facts.find(name) else {
+            return fault(format!(
+                "`{name}` is no hole that both sides of the route share"
+            ));
+        };
+        let in_head = self.head_mentions().any(|mention| mention.name == *name);
+        if !in_head && source.from != Some(Side::Rpc) {
+            return fault(format!(
+                "`{name}` is read from the body only, which comes after the decision; name a hole of the path, the query or the headers, or write `from = \"rpc\"`"
+            ));
+        }
+        Ok(Some(hole))
+    }
+
+    /// The holes of the path, the query and the headers.
+    fn head_mentions(&self) -> impl Iterator<Item = &Mention> {
+        let path = self.rest.path.holes.iter().map(|hole| &hole.slot);
+        let words = self.rest.query.iter().map(|item| &item.words);
+        let headers = self.headers.iter().map(|item| &item.words);
+        path.chain(words.chain(headers).flat_map(Words::mentions))
     }
 
     fn rest_call(&self, facts: &Facts) -> Result<RestCall, PatternError> {

@@ -66,6 +66,8 @@ pub struct Route {
     pub effect: Effect,
     /// Bounds the upstream's answer in place of the upstream's own timeout.
     pub timeout: Option<Duration>,
+    /// The hole whose value tells the sessions of its callers apart.
+    pub affinity: Option<usize>,
     /// What to call instead, once the route is retired; in the words of each side's reader.
     pub successor: Option<String>,
     /// What answers look like on each side.

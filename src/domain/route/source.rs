@@ -40,6 +40,8 @@ pub struct RouteSource {
     pub effect: Option<Effect>,
     /// `timeout`
     pub timeout: Option<Duration>,
+    /// `affinity`
+    pub affinity: Option<String>,
     /// `successor`
     pub successor: Option<String>,
     /// The rows of the route, then those of the sets that it names, in order.

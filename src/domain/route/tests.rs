@@ -487,4 +487,5 @@ proptest! {
     }
 }
 
+mod affinity;
 mod laws;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Record, Role};
+use super::{Keyed, Record, Role};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{DecidedBy, Stage};
 use crate::domain::side::Side;
 use crate::gateway::guarded::Guarded;
 use crate::gateway::worker::Patience;
 use crate::telemetry::log::CallLine;
-use crate::telemetry::metrics::{CallLabels, Outcome, Shard, Timing};
+use crate::telemetry::metrics::{CallLabels, DecisionLabels, Outcome, Shard, Timing};
 
 impl Drop for Record {
     fn drop(&mut self) {
@@ -93,10 +93,31 @@ impl Record {
                 let guarded = self.guarded(&self.spared);
                 guarded.call(shard, way, (outcome, blame), took);
             }
+            self.count_decision(shard, labels);
             self.count_usage(shard, labels);
         });
         if CallLine::is_wanted() {
             self.log(labels, total);
+        }
+    }
+
+    /// Which rule chose the stage, and whether a percentage could be applied.
+    fn count_decision(&self, shard: &mut Shard, labels: CallLabels) {
+        shard.decided(DecisionLabels {
+            client: labels.client,
+            side: labels.side,
+            by: self.why.decided_by(),
+            flag: self.installed.flag_label(self.why.flag()),
+        });
+        if self.keyed == Keyed::Yes {
+            return;
+        }
+        let taken = self
+            .why
+            .flag()
+            .filter(|_| self.why.decided_by() == DecidedBy::Keyless);
+        for flag in self.spared.iter().copied().chain(taken) {
+            shard.keyless(self.installed.flag_label(Some(flag)));
         }
     }
 

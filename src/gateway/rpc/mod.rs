@@ -29,7 +29,7 @@ use crate::gateway::marks::Marks;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local, sessions};
 use crate::upstream::Upstream;
 
 pub(in crate::gateway) use repeated::Repeated;
@@ -305,7 +305,10 @@ impl Letter {
             return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
-        let stage = decide(record, plan, (caller, &self.head.headers), selected);
+        let headers = &self.head.headers;
+        let context = (&*record, &*self.installed);
+        let session = sessions::of_rpc(context, (caller, headers), call, selected);
+        let stage = decide(record, plan, (caller, headers, session), selected);
         let repeated = || self.repeated(call, company);
         candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);
         match (stage.control(), selected) {

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::{Company, Letter, Spoken};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
+use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{Credentials, UpstreamPlan};
@@ -34,7 +35,10 @@ impl Letter {
         let (answer, brought) = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let mut whole = render::rpc_message(match answer {
-            RpcAnswer::Result(result) => jsonrpc::result(&id, result),
+            RpcAnswer::Result(result) => {
+                let result = completed(&self.head.headers, &call.method, result);
+                jsonrpc::result(&id, result)
+            }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
         });
         whole.headers.extend(brought);

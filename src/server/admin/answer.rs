@@ -15,12 +15,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
 use crate::domain::rollout::standing::Change;
+use crate::server::admin::explain::{self, Explained};
 use crate::server::admin::gate::{admit, is_loopback};
 use crate::server::admin::mismatches::{self, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::token::{Barred, Tokens};
-use crate::server::admin::{Asked, Command, Readiness, decode, question};
+use crate::server::admin::{Asked, Command, Readiness, Supposed, decode, question};
 
 /// What a write may hold.
 const MAX_BODY: usize = 64 * 1024;
@@ -79,10 +80,11 @@ impl Admin {
                 Ok(tagged(ok(&flags), &flags.revision.to_string()))
             }
             Target::Plan => Ok(ok(&self.ask(Command::Plan).await?)),
-            Target::Usage => {
-                let (route, idle) = question::usage(head.uri.query())?;
-                let ask = |reply| Command::Usage { route, idle, reply };
-                Ok(ok(&self.ask(ask).await?))
+            Target::Usage => self.usage(head).await,
+            Target::ExplainQuery => self.explain(explain::query(head.uri.query())?).await,
+            Target::ExplainBody => {
+                is_json(head)?;
+                self.explain(explain::body(&read(body).await?)?).await
             }
             Target::Mismatches => {
                 let wanted = mismatches::wanted(head.uri.query())?;
@@ -120,6 +122,19 @@ impl Admin {
             }
             Target::History => Ok(ok(&self.ask(Command::History).await?)),
         }
+    }
+
+    async fn usage(&self, head: &Parts) -> Result<Response<Full<Bytes>>, Problem> {
+        let (route, idle) = question::usage(head.uri.query())?;
+        let ask = |reply| Command::Usage { route, idle, reply };
+        Ok(ok(&self.ask(ask).await?))
+    }
+
+    /// Tells what becomes of a call, which is not made.
+    async fn explain(&self, call: Supposed) -> Result<Response<Full<Bytes>>, Problem> {
+        let call = Box::new(call);
+        let told = self.ask(|reply| Command::Explain { call, reply }).await?;
+        Ok(ok(&Explained::of(told)))
     }
 
     /// Changes something, and shows the flag that was changed, or everything.

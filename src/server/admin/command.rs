@@ -4,12 +4,13 @@ use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
 use crate::domain::compare::Mismatches;
+use crate::domain::explain::Explanation;
 use crate::domain::json::Json;
 use crate::domain::lifecycle::Report;
 use crate::domain::rollout::Glob;
 use crate::domain::rollout::standing::{Change, ChangeFault, Entry};
 use crate::domain::side::Side;
-use crate::server::admin::{FlagView, FlagsView, PlanView};
+use crate::server::admin::{FlagView, FlagsView, PlanView, Supposed};
 use crate::store::StoreError;
 
 /// One request to the owner. It goes through a bounded channel; an asker that no longer waits has dropped the other
@@ -34,6 +35,13 @@ pub enum Command {
     },
     /// What was changed, the newest first.
     History(Sender<Vec<Entry>>),
+    /// What becomes of a call that is not made.
+    Explain {
+        /// The call.
+        call: Box<Supposed>,
+        /// What is told of it, for each message of an RPC body.
+        reply: Sender<Vec<Explanation>>,
+    },
     /// What the plan consists of.
     Plan(Sender<PlanView>),
     /// The routes as a document: OpenAPI of the REST side, OpenRPC of the RPC side.

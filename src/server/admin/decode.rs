@@ -27,7 +27,7 @@ pub(super) struct BodyProblem {
 }
 
 impl BodyProblem {
-    fn new(place: &str, message: impl Into<String>) -> Self {
+    pub(super) fn new(place: &str, message: impl Into<String>) -> Self {
         BodyProblem {
             place: place.to_owned(),
             message: message.into(),
@@ -38,7 +38,7 @@ impl BodyProblem {
 
 /// Reads the body of a flip: `{"stage": "translate", "percent": 25, "who": "anna"}`.
 pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Signed), Vec<BodyProblem>> {
-    let mut object = Object::read(body, &["stage", "percent", "who", "why"])?;
+    let mut object = Object::read(body, &["stage", "percent", "who", "why"], DEPTH)?;
     let stage = object.required("stage", stage);
     let percent = object.required("percent", percent);
     let signed = signed(&mut object);
@@ -63,7 +63,7 @@ pub(super) fn signature(body: &Bytes) -> Result<Signed, Vec<BodyProblem>> {
     if body.is_empty() {
         return Ok((said(None), None));
     }
-    let mut object = Object::read(body, &["who", "why"])?;
+    let mut object = Object::read(body, &["who", "why"], DEPTH)?;
     let signed = signed(&mut object);
     if object.problems.is_empty() {
         Ok(signed)
@@ -87,15 +87,19 @@ fn said(who: Option<String>) -> String {
 }
 
 /// The members of an object, and what is wrong with them so far.
-struct Object<'b> {
+pub(super) struct Object<'b> {
     members: Vec<(Cow<'b, str>, &'b [u8])>,
-    problems: Vec<BodyProblem>,
+    pub(super) problems: Vec<BodyProblem>,
 }
 
 impl<'b> Object<'b> {
-    fn read(body: &'b Bytes, known: &[&'static str]) -> Result<Self, Vec<BodyProblem>> {
+    pub(super) fn read(
+        body: &'b Bytes,
+        known: &[&'static str],
+        depth: u16,
+    ) -> Result<Self, Vec<BodyProblem>> {
         let mut places = Vec::new();
-        scan_object(body, DEPTH, |member| places.push(member)).map_err(|f| vec![no_json(&f)])?;
+        scan_object(body, depth, |member| places.push(member)).map_err(|f| vec![no_json(&f)])?;
         let mut object = Object {
             members: Vec::with_capacity(places.len()),
             problems: Vec::new(),
@@ -122,7 +126,7 @@ impl<'b> Object<'b> {
         self.optional(name, kind)
     }
 
-    fn optional<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
+    pub(super) fn optional<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
         let (_, value) = self.members.iter().find(|(known, _)| known == name)?;
         match kind(value) {
             Ok(value) => Some(value),
@@ -137,7 +141,7 @@ impl<'b> Object<'b> {
 }
 
 /// From the text of a value to the value, or what is wrong with it and what was probably meant.
-type Kinded<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
+pub(super) type Kinded<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
 
 fn no_json(fault: &Fault) -> BodyProblem {
     BodyProblem::new("body", fault.to_string())

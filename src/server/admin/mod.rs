@@ -14,6 +14,7 @@
 //! POST              /api/v1/undo           take the last change of anything back
 //! GET               /api/v1/history        what was changed, by whom, the newest first
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
+//! GET, POST         /api/v1/explain        what becomes of a call that is not made; a POST only reads as well
 //! GET               /api/v1/usage          who still calls which route, and which may be deleted
 //! GET               /api/v1/mismatches     the last mismatches; `?route=GLOB` for some routes
 //! GET               /api/v1/admin.json     this API as an OpenAPI document
@@ -28,6 +29,7 @@
 mod answer;
 mod command;
 mod decode;
+mod explain;
 mod gate;
 mod mismatches;
 mod problem;
@@ -41,6 +43,7 @@ mod view;
 
 pub use answer::Admin;
 pub use command::{Asked, Command, Readiness, Refusal, Reloaded, StillMissing};
+pub use explain::Supposed;
 pub use serve::serve;
 pub use token::Tokens;
 pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, RampView};

@@ -22,6 +22,10 @@ pub(super) enum Target {
     Plan,
     Usage,
     Mismatches,
+    /// Explain the call that the query tells.
+    ExplainQuery,
+    /// Explain the call that the body tells.
+    ExplainBody,
     /// The document of this API.
     Api,
     /// The document of a side of the routes.
@@ -44,6 +48,7 @@ const READ: &str = "GET, HEAD";
 const WRITE: &str = "GET, HEAD, PUT, DELETE";
 const SWITCH: &str = "PUT, DELETE";
 const POST: &str = "POST";
+const ASK: &str = "GET, HEAD, POST";
 
 /// Whether a path belongs to the API, which is closed where it is not protected.
 pub(super) fn is_api(path: &str) -> bool {
@@ -64,6 +69,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/plan" => Target::Plan,
         "/api/v1/usage" => Target::Usage,
         "/api/v1/mismatches" => Target::Mismatches,
+        "/api/v1/explain" => return ask(method),
         "/api/v1/admin.json" => Target::Api,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
         "/api/v1/openrpc.json" => Target::Document(Side::Rpc),
@@ -127,6 +133,15 @@ fn post(method: &Method, change: Change) -> Result<Target, Lost> {
         Ok(Target::Change(change))
     } else {
         Err(Lost::Method { allow: POST })
+    }
+}
+
+/// A question that may be too long for a query.
+fn ask(method: &Method) -> Result<Target, Lost> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(Target::ExplainQuery),
+        Method::POST => Ok(Target::ExplainBody),
+        _ => Err(Lost::Method { allow: ASK }),
     }
 }
 

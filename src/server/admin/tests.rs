@@ -1,6 +1,7 @@
 //! Requests and their answers, with a scripted owner behind them.
 
 mod changes;
+mod explain;
 mod sockets;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::compare::Mismatches;
+use crate::domain::explain::Explanation;
 use crate::domain::json::Json;
 use crate::domain::lifecycle::Report;
 use crate::domain::rollout::standing::{Change, Signature};
@@ -40,6 +42,8 @@ fn flag() -> FlagView {
         side: None,
         stage: Stage::Passthrough,
         percent: Percent::ALL,
+        headers: [].into(),
+        holdback: None,
         without_key: WithoutKey::Out,
         file: FileView {
             stage: Stage::Passthrough,
@@ -138,6 +142,13 @@ fn obey(command: Command) {
             reply.send(answer).unwrap();
         }
         Command::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
+        Command::Explain { call, reply } => {
+            let told = Explanation {
+                request: format!("{} {:?}", call.method, call.target),
+                ..Explanation::default()
+            };
+            reply.send(vec![told]).unwrap();
+        }
         Command::History(reply) => reply.send(Vec::new()).unwrap(),
         Command::Plan(reply) => reply.send(plan()).unwrap(),
         Command::Document { side, reply } => {

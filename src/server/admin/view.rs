@@ -1,5 +1,7 @@
 //! The values of the API, as they are written in JSON.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
 use crate::domain::rollout::standing::{Signature, Tripped};
@@ -40,6 +42,15 @@ pub struct FlagView {
     /// To how many.
     #[serde(serialize_with = "percent")]
     pub percent: Percent,
+    /// Only calls of which each of these headers has a value that fits its glob; absent where none is named.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The share of callers that is left out whatever the percentage; absent where it is nobody.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "maybe_percent"
+    )]
+    pub holdback: Option<Percent>,
     /// What callers without a key get: `in` or `out`.
     #[serde(serialize_with = "without_key")]
     pub without_key: WithoutKey,
@@ -160,6 +171,13 @@ fn percent<S: Serializer>(percent: &Percent, serializer: S) -> Result<S::Ok, S::
         serializer.serialize_u32(thousandths / 1000)
     } else {
         serializer.serialize_f64(f64::from(thousandths) / 1000.0)
+    }
+}
+
+fn maybe_percent<S: Serializer>(share: &Option<Percent>, serializer: S) -> Result<S::Ok, S::Error> {
+    match share {
+        Some(share) => percent(share, serializer),
+        None => serializer.serialize_none(),
     }
 }
 

@@ -21,6 +21,24 @@ pub(super) const CALLS: Family = Family {
            a `[[local]]` or a preflight was answered.",
 };
 
+pub(super) const DECISIONS: Family = Family {
+    name: "dualgauge_decisions_total",
+    kind: MetricType::COUNTER,
+    labels: &["client", "side", "reason", "flag"],
+    help: "Calls that ended, by the rule that chose their stage: flag (it takes everyone whom it covers), share \
+           (the caller's bucket lies in the percentage of a flag), keyless (the flag takes callers without a \
+           key), session (a flag as it was when the session began), default, kill_switch, brownout, unrouted, local or preflight; the flag is none where none \
+           has decided.",
+};
+
+pub(super) const KEYLESS_CALLS: Family = Family {
+    name: "dualgauge_keyless_calls_total",
+    kind: MetricType::COUNTER,
+    labels: &["flag"],
+    help: "Calls for which the percentage of a flag could not be applied, since their callers have no key; the flag \
+           takes all of them or none, as its without_key says.",
+};
+
 pub(super) const CALL_DURATION: Family = Family {
     name: "dualgauge_call_duration_seconds",
     kind: MetricType::HISTOGRAM,
@@ -249,8 +267,10 @@ pub(super) const BUILD: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 32] = [
+pub(super) const ALL: [&Family; 34] = [
     &CALLS,
+    &DECISIONS,
+    &KEYLESS_CALLS,
     &CALL_DURATION,
     &UPSTREAM_DURATION,
     &OVERHEAD,

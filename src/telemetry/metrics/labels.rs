@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::failure::Blame;
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::{DecidedBy, Stage};
 use crate::domain::side::Side;
 
 /// What stands in a label that a call has no value for: a call of no route, or with nobody to blame.
@@ -133,6 +133,19 @@ pub struct CallLabels {
     pub outcome: Outcome,
     /// Whose fault it was, where it was one.
     pub blame: Option<Blame>,
+}
+
+/// What a decision is counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DecisionLabels {
+    /// Who called.
+    pub client: LabelId,
+    /// The language of the call.
+    pub side: Side,
+    /// The kind of rule that has decided.
+    pub by: DecidedBy,
+    /// The flag that has decided, if one has.
+    pub flag: LabelId,
 }
 
 /// What a comparison is counted under.

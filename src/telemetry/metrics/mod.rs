@@ -23,7 +23,7 @@ mod shard;
 mod tests;
 mod usage;
 
-pub use labels::{CallLabels, LabelId, Names, Outcome, VerdictLabels};
+pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use process::{FlagState, GuardTrips, LinkState, Process, StoreState};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;

@@ -75,6 +75,7 @@ impl Collector for Described {
             process,
         } = &self.page;
         let mut families = call_families(texts, &sum.counts);
+        families.extend(decision_families(texts, &sum.counts));
         families.extend(candidate_families(texts, &sum.counts));
         families.extend(usage_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
@@ -136,6 +137,26 @@ fn call_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
             series(&family::UPSTREAM_DURATION, |call| &call.upstream),
         ),
         of(&family::DROPPED_MEMBERS, dropped.collect()),
+    ]
+}
+
+fn decision_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
+    let decisions = counts.decisions.iter().map(|(labels, count)| {
+        let words = [
+            texts.of(labels.client),
+            labels.side.as_str(),
+            labels.by.as_str(),
+            texts.of(labels.flag),
+        ];
+        counter(&family::DECISIONS, &words, *count)
+    });
+    let keyless = counts
+        .keyless
+        .iter()
+        .map(|(flag, count)| counter(&family::KEYLESS_CALLS, &[texts.of(*flag)], *count));
+    vec![
+        of(&family::DECISIONS, decisions.collect()),
+        of(&family::KEYLESS_CALLS, keyless.collect()),
     ]
 }
 

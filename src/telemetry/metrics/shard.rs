@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, LabelId, Names, VerdictLabels};
+use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
@@ -91,6 +91,16 @@ impl Shard {
         if let Some(reason) = failure {
             counts.failures[labels.side as usize][reason as usize] += 1;
         }
+    }
+
+    /// Counts which rule has chosen the stage of one call.
+    pub fn decided(&mut self, labels: DecisionLabels) {
+        *self.counts.decisions.entry(labels).or_default() += 1;
+    }
+
+    /// Counts a call whose caller has no key for the percentage of a flag.
+    pub fn keyless(&mut self, flag: LabelId) {
+        *self.counts.keyless.entry(flag).or_default() += 1;
     }
 
     /// Counts members of one call for which its route has no place on the other side.
@@ -198,6 +208,9 @@ pub fn tallies(names: &Names, snapshots: &[Snapshot]) -> Tallies {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) calls: HashMap<CallLabels, CallCounts, BuildHasherDefault<IdHasher>>,
+    pub(super) decisions: HashMap<DecisionLabels, u64, BuildHasherDefault<IdHasher>>,
+    /// By flag.
+    pub(super) keyless: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
     /// By side and stage.
     pub(super) overhead: [[Histogram; Stage::ALL.len()]; Side::ALL.len()],
     /// By side and reason.
@@ -222,6 +235,8 @@ impl Default for Counts {
     fn default() -> Self {
         Counts {
             calls: HashMap::default(),
+            decisions: HashMap::default(),
+            keyless: HashMap::default(),
             overhead: [const { [const { Histogram::new(&OVERHEAD) }; Stage::ALL.len()] };
                 Side::ALL.len()],
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
@@ -243,6 +258,12 @@ impl Counts {
     fn add(&mut self, other: &Counts) {
         for (labels, call) in &other.calls {
             self.calls.entry(*labels).or_default().add(call);
+        }
+        for (labels, count) in &other.decisions {
+            *self.decisions.entry(*labels).or_default() += count;
+        }
+        for (flag, count) in &other.keyless {
+            *self.keyless.entry(*flag).or_default() += count;
         }
         let own = self.overhead.as_flattened_mut().iter_mut();
         for (own, other) in own.zip(other.overhead.as_flattened()) {

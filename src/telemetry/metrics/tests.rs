@@ -8,7 +8,9 @@ use super::*;
 use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{Arming, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey};
+use crate::domain::rollout::{
+    Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
+};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 
@@ -74,6 +76,19 @@ fn verdict(of: CallLabels, verdict: Verdict) -> VerdictLabels {
     }
 }
 
+fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
+    let decided = |by, flag: &str| DecisionLabels {
+        client: of.client,
+        side: of.side,
+        by,
+        flag: names.intern(flag),
+    };
+    first.decided(decided(DecidedBy::Share, "ios-first"));
+    second.decided(decided(DecidedBy::Share, "ios-first"));
+    second.decided(decided(DecidedBy::Default, "none"));
+    second.keyless(names.intern("ios-first"));
+}
+
 /// A page whose every family has a series, from two workers.
 fn two_workers() -> (Names, [Snapshot; 2]) {
     let names = Names::new();
@@ -101,6 +116,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
     let (mut first, mut second) = (Shard::new(), Shard::new());
     first.record(labels, took(1_250, Some(1_200)), None);
     first.record(refused, took(80, None), Some(Reason::MalformedJson));
+    decisions(&names, labels, [&mut first, &mut second]);
     first.dropped(labels.route, 2);
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));

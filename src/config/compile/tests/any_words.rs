@@ -76,6 +76,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         notify: None,
         effect: None,
         timeout: None,
+        affinity: None,
         successor: None,
         deprecated: None,
         lossy: None,

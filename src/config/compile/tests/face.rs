@@ -7,7 +7,7 @@ use super::{BOTH, ROUTE, plan, problems};
 use crate::config::compile::compile;
 use crate::config::load::load;
 use crate::config::problem::{Located, Place};
-use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply};
+use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
 use crate::config::tests::Fixture;
 use crate::domain::cors::{Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
@@ -182,6 +182,8 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
         LocalWord::OpenApi,
         LocalWord::OpenRpc,
         LocalWord::Nothing,
+        LocalWord::Initialize,
+        LocalWord::Discover,
     ]);
     let answer = prop_oneof![
         word.prop_map(RawAnswer::Word),
@@ -196,6 +198,7 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
     (call, answer).prop_map(|(call, answer)| RawLocal {
         call,
         answer: located(answer),
+        greeting: RawGreeting::default(),
     })
 }
 
@@ -219,4 +222,41 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_greeting_tells_what_the_routes_offer_unless_it_is_said() {
+    let told = |keys: &str| {
+        let tools = "[[route]]\nname = 't'\nrest = 'POST /tools'\nrpc = 'tools/call'\n";
+        let local = format!("[[local]]\nrpc = 'initialize'\nanswer = 'initialize'\n{keys}");
+        let plan = plan(&format!("{BOTH}{tools}{local}"));
+        let params = Json::literal(r#"{"protocolVersion":"2025-06-18"}"#);
+        let answer = plan.locals.rpc("initialize").unwrap().to(Some(&params));
+        serde_json::from_slice::<serde_json::Value>(answer.unwrap().as_bytes()).unwrap()
+    };
+    let plain = told("");
+    assert_eq!(plain["capabilities"], serde_json::json!({ "tools": {} }));
+    assert_eq!(plain["serverInfo"]["name"], "dualgauge");
+    assert_eq!(plain["protocolVersion"], "2025-06-18");
+    let said = told(
+        "server = { name = 'items', title = 'Items' }\ncapabilities = {}\ninstructions = 'look first'\nversions = '2024-11-05'\n",
+    );
+    assert_eq!(said["capabilities"], serde_json::json!({}));
+    assert_eq!(said["serverInfo"]["title"], "Items");
+    assert_eq!(said["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(said["instructions"], "look first");
+    assert_eq!(said["protocolVersion"], "2024-11-05");
+}
+
+#[test]
+fn the_keys_of_a_greeting_stand_beside_a_greeting_only() {
+    let local = "[[local]]\nrpc = 'ping'\nanswer = { result = {} }\nserver = { name = 'items' }\n";
+    let found = problems(&format!("{BOTH}{ROUTE}{local}"));
+    assert!(
+        found.contains("local[0].server: `server`, `capabilities`"),
+        "{found}"
+    );
+    let local = "[[local]]\nrest = 'GET /a'\nanswer = 'discover'\n";
+    let found = problems(&format!("{BOTH}{ROUTE}{local}"));
+    assert!(found.contains("answer RPC calls; write `rpc = "), "{found}");
 }

@@ -43,6 +43,11 @@ pub enum Change {
         /// What was seen.
         reason: String,
     },
+    /// Take off what was changed for a text that the flag no longer has in the file. The program does it by itself.
+    Drop {
+        /// The flag.
+        flag: String,
+    },
     /// Put a tripped flag in force again.
     Rearm {
         /// The flag.
@@ -122,6 +127,7 @@ impl Standing {
             | Change::Trip { .. }
             | Change::Rearm { .. }
             | Change::Advance { .. } => next.change_flag(change, by, &text_hash)?,
+            Change::Drop { flag } => next.take_off(flag),
             Change::Kill if next.kill.is_none() => next.kill = Some(by.clone()),
             Change::Kill => {}
             Change::Revive => next.kill = None,
@@ -194,6 +200,7 @@ impl Standing {
                 });
             }
             Change::Unflip { .. }
+            | Change::Drop { .. }
             | Change::Kill
             | Change::Revive
             | Change::CallOff { .. }
@@ -205,6 +212,13 @@ impl Standing {
         }
         self.flags.insert(flag.to_owned(), now);
         Ok(())
+    }
+
+    /// Nothing that was changed of the flag holds, and none of it is undone later.
+    fn take_off(&mut self, flag: &str) {
+        if self.flags.remove(flag).is_some() {
+            self.close(flag);
+        }
     }
 
     fn undo(&mut self, flag: Option<&str>) -> Result<(), ChangeFault> {
@@ -293,6 +307,7 @@ impl Change {
             Change::Flip { flag, .. }
             | Change::Unflip { flag }
             | Change::Trip { flag, .. }
+            | Change::Drop { flag }
             | Change::Rearm { flag }
             | Change::Advance { flag, .. } => Some(flag),
             Change::Undo { flag } => flag.as_deref(),
@@ -307,6 +322,7 @@ impl Change {
             Change::Flip { .. } => "flip",
             Change::Unflip { .. } => "unflip",
             Change::Trip { .. } => "trip",
+            Change::Drop { .. } => DROP,
             Change::Rearm { .. } => "rearm",
             Change::Advance { .. } => "advance",
             Change::Kill => "kill",
@@ -320,5 +336,7 @@ impl Change {
 
 /// The word of an undo.
 const UNDO: &str = "undo";
-/// The words of what no undo takes back: itself, and what guards do.
-pub(super) const NEVER_UNDONE: [&str; 3] = [UNDO, "trip", "advance"];
+/// The word of what the program takes off.
+const DROP: &str = "drop";
+/// The words of what no undo takes back: itself, what guards do, and what the file has made void.
+pub(super) const NEVER_UNDONE: [&str; 4] = [UNDO, DROP, "trip", "advance"];

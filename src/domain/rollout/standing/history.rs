@@ -16,7 +16,7 @@ pub const HISTORY: usize = 200;
 pub struct Entry {
     /// The revision that it led to.
     pub revision: u64,
-    /// What was done: `flip`, `unflip`, `trip`, `rearm`, `advance`, `kill`, `revive`, `call_off`, `call_on` or `undo`.
+    /// What was done: `flip`, `unflip`, `trip`, `drop`, `rearm`, `advance`, `kill`, `revive`, `call_off`, `call_on` or `undo`.
     pub what: String,
     /// Who has done it, and when.
     pub by: Signature,
@@ -62,6 +62,17 @@ impl Entry {
         }
     }
 
+    /// Whether it put a flag in force again that its guard had taken back.
+    fn has_armed(&self) -> bool {
+        let is_tripped = |left: &Left| match left {
+            Left::Flag { standing, .. } => standing
+                .as_ref()
+                .is_some_and(|stands| stands.trip.is_some()),
+            Left::Kill { .. } | Left::Brownouts { .. } => false,
+        };
+        is_tripped(&self.before) && !is_tripped(&self.after)
+    }
+
     /// Whether a person takes it back by an undo: what a guard did is taken back by re-arming the flag.
     pub(super) fn can_be_undone(&self) -> bool {
         !self.undone && !NEVER_UNDONE.contains(&self.what.as_str())
@@ -69,6 +80,22 @@ impl Entry {
 }
 
 impl Standing {
+    /// The revision that put a flag in force again last, as far as the history goes.
+    #[must_use]
+    pub fn armed_by(&self, flag: &str) -> Option<u64> {
+        let mut latest = self.history.iter().rev();
+        let armed = latest.find(|entry| entry.flag() == Some(flag) && entry.has_armed());
+        armed.map(|entry| entry.revision)
+    }
+
+    /// What was changed of a flag is void, so that nobody is told that he has undone it.
+    pub(super) fn close(&mut self, flag: &str) {
+        let open = self.history.iter_mut();
+        for entry in open.filter(|entry| entry.can_be_undone() && entry.flag() == Some(flag)) {
+            entry.undone = true;
+        }
+    }
+
     pub(super) fn remember(&mut self, entry: Entry) {
         if self.history.len() >= HISTORY {
             self.history.pop_front();

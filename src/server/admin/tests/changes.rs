@@ -1,5 +1,6 @@
 //! Changes of flags: who may make them, and on what they stand.
 
+use http_body_util::Full;
 use serde_json::json;
 
 use super::{ELSEWHERE, LOOPBACK, ask, ask_with, empty, put, read, request, text};
@@ -75,5 +76,48 @@ async fn where_tokens_were_given_out_the_api_takes_nobody_without_one() {
         assert_eq!((status, &flag["flipped"]["who"]), (200, &json!("anna")));
         let open = ask_with(address, tokens(), empty(request("GET", "/metrics"))).await;
         assert_eq!(open.status(), 200, "health and metrics stay open");
+    }
+}
+
+#[tokio::test]
+async fn every_write_with_a_body_is_json_and_one_without_may_say_nothing_of_its_type() {
+    let writes = [
+        ("PUT", "/api/v1/kill"),
+        ("DELETE", "/api/v1/kill"),
+        ("POST", "/api/v1/undo"),
+        ("POST", "/api/v1/flags/ios-first/undo"),
+        ("POST", "/api/v1/flags/ios-first/rearm"),
+        ("DELETE", "/api/v1/flags/ios-first"),
+        ("PUT", "/api/v1/called-off/items"),
+    ];
+    for (method, path) in writes {
+        let asked = |content_type: Option<&str>, body: &'static str| {
+            let mut request = request(method, path);
+            if let Some(content_type) = content_type {
+                request = request.header("content-type", content_type);
+            }
+            ask(LOOPBACK, request.body(Full::from(body)).unwrap())
+        };
+        // What a page of another site can send without asking first.
+        let simple = [
+            Some("text/plain"),
+            Some("application/x-www-form-urlencoded"),
+            Some("multipart/form-data; boundary=x"),
+        ];
+        for content_type in simple {
+            for body in ["", r#"{"who":"anna"}"#] {
+                let status = asked(content_type, body).await.status();
+                assert_eq!(status, 415, "{method} {path} {content_type:?}");
+            }
+        }
+        assert_eq!(asked(None, r#"{"who":"anna"}"#).await.status(), 415);
+        for (content_type, body) in [
+            (None, ""),
+            (Some("application/json"), ""),
+            (Some("application/json"), r#"{"who":"anna"}"#),
+        ] {
+            let status = asked(content_type, body).await.status();
+            assert_ne!(status, 415, "{method} {path} {content_type:?}");
+        }
     }
 }

@@ -1,0 +1,142 @@
+//! What an open session keeps of what flags were.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A rollout, and what was before it.
+struct Timeline {
+    past: Past,
+    now: Rollout,
+}
+
+impl Timeline {
+    fn of(flags: Vec<Flag>) -> Timeline {
+        Timeline {
+            past: Past::new(GRACE),
+            now: rollout(flags),
+        }
+    }
+
+    /// Other flags are in force from a moment on.
+    fn become_at(&mut self, flags: Vec<Flag>, at: Clock) {
+        let next = rollout(flags);
+        self.past = self.past.followed((&self.now.flags, &next), at);
+        self.now = next;
+    }
+
+    /// The decision for a session that began then, now.
+    fn decide(&self, key: &str, began: Clock, now: Clock) -> Decision {
+        self.now.decide(&Call {
+            caller: caller("other", Some(key)),
+            route: "r",
+            side: Side::Rest,
+            headers: &HeaderMap::new(),
+            session: Some(Session {
+                past: &self.past,
+                as_of: self.past.as_of(began, now),
+            }),
+        })
+    }
+}
+
+const GRACE: Duration = Duration::from_secs(900);
+
+fn share(stage: Stage, percent: u32) -> Flag {
+    Flag {
+        percent: Percent::from_thousandths(percent * 1_000).unwrap(),
+        ..flag("f", stage)
+    }
+}
+
+#[test]
+fn a_session_keeps_its_decision_until_the_grace_has_passed() {
+    let mut line = Timeline::of(vec![share(Stage::Translate, 0)]);
+    line.become_at(vec![share(Stage::Translate, 100)], 10 * SECOND);
+    let stage = |began, now| line.decide("k", began, now).stage;
+    assert_eq!(stage(9 * SECOND, 11 * SECOND), Stage::Passthrough);
+    assert_eq!(stage(10 * SECOND, 11 * SECOND), Stage::Translate);
+    assert_eq!(stage(9 * SECOND, 909 * SECOND), Stage::Passthrough);
+    assert_eq!(stage(9 * SECOND, 910 * SECOND), Stage::Translate);
+}
+
+#[test]
+fn the_reason_says_that_a_session_is_why() {
+    let mut line = Timeline::of(vec![share(Stage::Translate, 100)]);
+    line.become_at(vec![share(Stage::Translate, 0)], 10 * SECOND);
+    let decision = line.decide("k", SECOND, 11 * SECOND);
+    assert_eq!(
+        (decision.stage, decision.why),
+        (Stage::Translate, Why::Session(0))
+    );
+    assert_eq!(
+        line.now.describe(decision.why),
+        "flag f as the session began"
+    );
+    assert_eq!(line.decide("k", 10 * SECOND, 11 * SECOND).why, Why::Default);
+}
+
+#[test]
+fn a_trip_acts_on_open_sessions_and_re_arming_does_not_take_them_back() {
+    let armed = || vec![share(Stage::Translate, 100)];
+    let mut tripped = armed();
+    tripped[0].arming = Arming::Tripped;
+    let mut line = Timeline::of(armed());
+    line.become_at(tripped, 10 * SECOND);
+    assert_eq!(line.decide("k", SECOND, 11 * SECOND).why, Why::Default);
+    line.become_at(armed(), 20 * SECOND);
+    assert_eq!(line.decide("k", SECOND, 21 * SECOND).why, Why::Default);
+    assert_eq!(line.decide("k", 12 * SECOND, 21 * SECOND).why, Why::Default);
+    assert_eq!(line.decide("k", 20 * SECOND, 21 * SECOND).why, Why::Flag(0));
+}
+
+#[test]
+fn a_new_flag_takes_no_open_session_and_an_edit_of_what_a_flag_covers_acts_at_once() {
+    let mut line = Timeline::of(vec![]);
+    line.become_at(vec![share(Stage::Translate, 100)], 10 * SECOND);
+    assert_eq!(line.decide("k", SECOND, 11 * SECOND).why, Why::Default);
+    let mut wider = share(Stage::Retired, 100);
+    wider.side = Some(Side::Rest);
+    line.become_at(vec![wider], 20 * SECOND);
+    assert_eq!(line.decide("k", SECOND, 21 * SECOND).why, Why::Flag(0));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut line = Timeline::of(vec![share(Stage::Translate, 0)]);
+    for second in 1..1_000 {
+        let flags = vec![share(Stage::Translate, second % 100)];
+        line.become_at(flags, second * SECOND);
+    }
+    let text = format!("{:?}", line.past);
+    assert!(text.matches("until").count() <= 32, "{text}");
+}
+
+proptest! {
+    /// Whatever people do to stages and percentages, a session is decided for as when it began.
+    #[test]
+    fn a_session_is_decided_for_as_when_it_began(
+        changes in prop::collection::vec((0_u32..=100, any::<bool>()), 1..30),
+        key in "[a-z]{1,8}",
+        at in 0_usize..30,
+    ) {
+        let flags = |(percent, retired): (u32, bool)| {
+            let stage = if retired { Stage::Retired } else { Stage::Translate };
+            vec![share(stage, percent), share(Stage::Shadow, 100 - percent)]
+        };
+        let mut line = Timeline::of(flags(changes[0]));
+        line.now.flags[1].name = "g".into();
+        let mut decisions = Vec::new();
+        for (second, change) in (1..).zip(&changes) {
+            let mut next = flags(*change);
+            next[1].name = "g".into();
+            line.become_at(next, second * SECOND);
+            decisions.push(decide(&line.now, caller("other", Some(&key)), "r", Side::Rest));
+        }
+        let at = at % decisions.len();
+        let began = (at as u32 + 1) * SECOND;
+        let kept = line.decide(&key, began, changes.len() as u32 * SECOND);
+        prop_assert_eq!(kept.stage, decisions[at].stage);
+        prop_assert_eq!(kept.why.flag(), decisions[at].why.flag());
+    }
+}

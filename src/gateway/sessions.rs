@@ -1,0 +1,193 @@
+//! Sessions: when each of them began, as far as this process has seen.
+//!
+//! A session is named by the `Mcp-Session-Id` of an RPC call, or by the value of the hole that its route names with
+//! `affinity`. Its calls come over any connection and so to any worker, which is why this is the one memory that
+//! workers share; only calls that name a session look into it, for one short lock among many. It is bounded: a session
+//! that was forgotten begins anew. No name is kept, only a keyed hash of it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::Installed;
+use super::record::Record;
+use crate::domain::claim::Head;
+use crate::domain::jsonrpc::Call;
+use crate::domain::pattern::{Bindings, Bound};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::{Caller, Clock, Session};
+use crate::domain::route::{Route, Segments};
+use crate::domain::translate::{Terms, read_rest, read_rpc};
+use crate::telemetry::clock;
+
+/// Locks, so that workers seldom wait for one another.
+const STRIPES: usize = 64;
+/// How many sessions one generation of a stripe holds; there are two.
+const GENERATION: usize = 1_024;
+
+/// The header that names a session of MCP (MCP 2025-11-25, "Session Management").
+const MCP_SESSION: &str = "mcp-session-id";
+
+/// When sessions began.
+#[derive(Debug)]
+pub struct Sessions {
+    origin: Instant,
+    hasher: RandomState,
+    stripes: [Mutex<Stripe>; STRIPES],
+}
+
+/// Two generations, so that a full memory forgets what was not asked for lately without a list of uses.
+#[derive(Debug, Default)]
+struct Stripe {
+    young: HashMap<u64, Clock>,
+    old: HashMap<u64, Clock>,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            origin: clock::now(),
+            hasher: RandomState::new(),
+            stripes: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+}
+
+/// What names a session: who calls, the hole or header, and its value.
+type Name<'a> = (&'a str, &'a str, &'a [u8]);
+
+impl Sessions {
+    /// What time it is.
+    pub(super) fn now(&self) -> Clock {
+        clock::now() - self.origin
+    }
+
+    /// When a session began: now, where nobody has asked for it before.
+    fn began(&self, name: Name<'_>, now: Clock) -> Clock {
+        let key = self.hasher.hash_one(name);
+        let stripe = &self.stripes[key as usize % STRIPES];
+        // An entry is whole or not there, so a poisoned lock guards nothing broken.
+        let mut stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
+        stripe.began(key, now)
+    }
+}
+
+impl Stripe {
+    fn began(&mut self, key: u64, now: Clock) -> Clock {
+        if let Some(began) = self.young.get(&key) {
+            return *began;
+        }
+        let began = self.old.remove(&key).unwrap_or(now);
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, began);
+        began
+    }
+}
+
+/// The session of a REST call of a route, if it has one.
+pub(super) fn of_rest<'r>(
+    (record, installed): (&Record, &'r Installed),
+    caller: Caller<'_>,
+    head: Head<'_>,
+    route: Option<usize>,
+) -> Option<Session<'r>> {
+    let plan = &installed.plan;
+    let (route, hole) = affinity(plan, route)?;
+    let segments = Segments::split(head.uri.path());
+    let read = read_rest(route, head.rest(&segments), terms(plan)).ok()?;
+    let name = &route.facts.holes[hole].name;
+    let value = value(&read.bindings, hole)?;
+    session((record, installed), (caller.name, name, value))
+}
+
+/// The session of an RPC call, if it has one: that of its route, else that of MCP.
+pub(super) fn of_rpc<'r>(
+    (record, installed): (&Record, &'r Installed),
+    (caller, headers): (Caller<'_>, &HeaderMap),
+    call: &Call,
+    route: Option<usize>,
+) -> Option<Session<'r>> {
+    let plan = &installed.plan;
+    let Some((route, hole)) = affinity(plan, route) else {
+        let id = headers.get(MCP_SESSION)?.as_bytes();
+        return session((record, installed), (caller.name, MCP_SESSION, id));
+    };
+    let said = (call.method.as_str(), call.params.as_ref());
+    let read = read_rpc(route, said, terms(plan)).ok()?;
+    let name = &route.facts.holes[hole].name;
+    let value = value(&read.bindings, hole)?;
+    session((record, installed), (caller.name, name, value))
+}
+
+fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
+    let route = plan.routes.route(route?);
+    Some((route, route.affinity?))
+}
+
+fn value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
+    match bindings.get(hole) {
+        Bound::Value(json) => Some(json.as_bytes()),
+        Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => None,
+    }
+}
+
+fn session<'r>(
+    (record, installed): (&Record, &'r Installed),
+    name: Name<'_>,
+) -> Option<Session<'r>> {
+    let sessions = record.worker().sessions();
+    let now = sessions.now();
+    let began = sessions.began(name, now);
+    let past = installed.past();
+    Some(Session {
+        past,
+        as_of: past.as_of(began, now),
+    })
+}
+
+/// Nothing is written here.
+fn terms(plan: &Plan) -> Terms {
+    Terms {
+        depth: plan.limits.depth,
+        now: String::new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Clock {
+        Clock::from_millis(millis)
+    }
+
+    #[test]
+    fn a_session_began_when_it_was_first_seen() {
+        let sessions = Sessions::default();
+        assert_eq!(sessions.began(("a", "id", b"7"), at(5)), at(5));
+        assert_eq!(sessions.began(("a", "id", b"7"), at(9)), at(5));
+        for other in [
+            ("b", "id", &b"7"[..]),
+            ("a", "other", b"7"),
+            ("a", "id", b"8"),
+        ] {
+            assert_eq!(sessions.began(other, at(9)), at(9), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_sessions_is_forgotten_and_one_in_use_is_not() {
+        let mut stripe = Stripe::default();
+        for key in 1..10_000 {
+            assert_eq!(stripe.began(0, at(key)), at(1));
+            stripe.began(key, at(key));
+            let held = stripe.young.len() + stripe.old.len();
+            assert!(held <= 2 * GENERATION, "{held}");
+        }
+    }
+}
