@@ -30,6 +30,7 @@ pub mod rollout;
 pub mod route;
 pub mod schema;
 pub mod side;
+pub mod sse;
 pub mod token;
 pub mod translate;
 pub mod wire;
