@@ -11,6 +11,7 @@ pub mod compare;
 pub mod cors;
 pub mod document;
 pub mod envelope;
+pub mod event;
 pub mod explain;
 pub mod failure;
 pub mod headers;
