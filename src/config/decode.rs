@@ -5,6 +5,7 @@
 mod candidates;
 mod compare;
 mod cors;
+mod event;
 mod example;
 pub(super) mod guard;
 pub(super) mod identity;
@@ -13,6 +14,7 @@ mod local;
 mod outcome;
 mod route;
 mod store;
+mod stream;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,7 +77,6 @@ const MOST: usize = 1_000_000;
 
 /// The whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
-    table.later(&["event"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
     let admin = table.require_table("admin", |admin| {
@@ -95,7 +96,13 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let clients = table.tables("client", identity::client);
     unique(clients.iter().map(|client| &client.name), table);
     let routes = table.tables("route", route::route);
-    unique(routes.iter().map(|route| &route.name), table);
+    let streams = table.tables("stream", stream::stream);
+    let events = table.tables("event", event::event);
+    let names = routes.iter().map(|route| &route.name);
+    unique(
+        names.chain(streams.iter().map(|stream| &stream.name)),
+        table,
+    );
     let sets = table.named_lists("outcomes", outcome::row);
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
@@ -124,6 +131,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .map(|(name, rows)| RawSet { name, rows })
             .collect(),
         locals,
+        streams,
+        events,
         cors,
         compare: compare.unwrap_or_default(),
         deprecated,

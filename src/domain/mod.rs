@@ -32,6 +32,7 @@ pub mod route;
 pub mod schema;
 pub mod side;
 pub mod sse;
+pub mod stream;
 pub mod token;
 pub mod translate;
 pub mod wire;

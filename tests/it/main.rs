@@ -55,6 +55,7 @@ mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
 mod shadow;
+mod sse;
 mod stages;
 mod streaming;
 mod support;

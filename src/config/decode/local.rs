@@ -45,7 +45,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
 }
 
 /// A method and a literal path: `GET /openapi.json`.
-fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+pub(super) fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
     let line = string(found)?;
     let wrong = || {
         Wrong::new(format!(

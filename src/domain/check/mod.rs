@@ -11,6 +11,7 @@
 //! while calls are served, and each direction says which.
 
 mod common;
+mod events;
 mod examples;
 mod message;
 mod neighbours;
@@ -23,6 +24,7 @@ mod subject;
 mod trip;
 mod twist;
 
+pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
 pub use message::Message;
 pub use prove::check;

@@ -86,6 +86,8 @@ fn plan(side: Side) -> Plan {
         key: None,
     };
     Plan {
+        streams: Default::default(),
+        events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),
         locals: Locals::build(Vec::new()).unwrap(),
         cors: None,

@@ -10,6 +10,7 @@ use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Arming, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey};
 use crate::domain::side::Side;
+use crate::domain::stream::Kind;
 use crate::domain::token::TokenFault;
 
 fn process() -> Process {
@@ -101,6 +102,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
     first.record(labels, took(1_250, Some(1_200)), None);
     first.record(refused, took(80, None), Some(Reason::MalformedJson));
     first.dropped(labels.route, 2);
+    first.event(labels.route, Side::Rest, Kind::Rewritten);
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);
