@@ -23,7 +23,8 @@
 //!
 //! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
 //! proxy) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named
-//! gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
+//! gaps) · *outcome* (what an answer looks like on each side) · *stream*, *event* (what a server says unasked, and where)
+//! · *client* (who calls, a bounded name) ·
 //! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `translate`, `retired`) · *decision*,
 //! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
 //! immutable) · *failure*, *blame* (what went wrong; whose fault it is).

@@ -16,14 +16,15 @@ mod route;
 mod store;
 mod stream;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::kind::{
-    Found, Wrong, address, boolean, duration, header, name, path, size, text, timeout, url, whole,
-    word,
+    Found, Wrong, address, boolean, duration, header, key_hash, name, path, size, text, timeout,
+    url, whole, word,
 };
-use crate::config::problem::Places;
+use crate::config::problem::{Located, Places};
 use crate::config::raw::{
     CredentialsWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog,
     RawPaired, RawRollout, RawRpc, RawSet, RawUpstream, UnroutedWord, UsualWord,
@@ -79,15 +80,7 @@ const MOST: usize = 1_000_000;
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     table.list("include", text);
     let listen = table.require_table("listen", listen);
-    let admin = table.require_table("admin", |admin| {
-        let tokens = match admin.shape("tokens") {
-            Shape::Absent => Some(Vec::new()),
-            Shape::Table | Shape::Value => {
-                admin.named_values("tokens", crate::config::kind::key_hash)
-            }
-        };
-        Some((admin.require("address", address)?, tokens?))
-    });
+    let admin = table.require_table("admin", admin);
     let upstreams = table.named_tables("upstream", upstream);
     let rpc = table.require_table("rpc", rpc);
     let limits = table.require_table("limits", limits);
@@ -139,6 +132,17 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         places: Places::default(),
         log: log?,
     })
+}
+
+type Tokens = Vec<(Located<String>, Located<[u8; 32]>)>;
+
+/// The address, and the tokens by whom they were given to.
+fn admin(table: &mut Table<'_>) -> Option<(Located<SocketAddr>, Tokens)> {
+    let tokens = match table.shape("tokens") {
+        Shape::Absent => Some(Vec::new()),
+        Shape::Table | Shape::Value => table.named_values("tokens", key_hash),
+    };
+    Some((table.require("address", address)?, tokens?))
 }
 
 fn listen(table: &mut Table<'_>) -> Option<RawListen> {

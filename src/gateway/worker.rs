@@ -68,27 +68,9 @@ struct PlanLabels {
     other: LabelId,
 }
 
-impl Installed {
-    fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
-        let servers = plan.upstreams.all.iter();
-        let upstreams = servers
-            .clone()
-            .map(|wanted| {
-                let before = before.map(|before| &before.upstreams[..]);
-                kept_or_opened(wanted, before, tasks)
-            })
-            .collect();
-        let beside = servers
-            .map(|wanted| {
-                let before = before.map(|before| &before.beside[..]);
-                let wanted = UpstreamPlan {
-                    connections: plan.candidates.concurrency,
-                    ..wanted.clone()
-                };
-                kept_or_opened(&wanted, before, tasks)
-            })
-            .collect();
-        let labels = PlanLabels {
+impl PlanLabels {
+    fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        PlanLabels {
             routes: plan
                 .routes
                 .routes()
@@ -123,7 +105,31 @@ impl Installed {
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
-        };
+        }
+    }
+}
+
+impl Installed {
+    fn new(plan: Arc<Plan>, names: &Names, before: Option<&Installed>, tasks: &Tasks) -> Installed {
+        let servers = plan.upstreams.all.iter();
+        let upstreams = servers
+            .clone()
+            .map(|wanted| {
+                let before = before.map(|before| &before.upstreams[..]);
+                kept_or_opened(wanted, before, tasks)
+            })
+            .collect();
+        let beside = servers
+            .map(|wanted| {
+                let before = before.map(|before| &before.beside[..]);
+                let wanted = UpstreamPlan {
+                    connections: plan.candidates.concurrency,
+                    ..wanted.clone()
+                };
+                kept_or_opened(&wanted, before, tasks)
+            })
+            .collect();
+        let labels = PlanLabels::of(&plan, names);
         Installed {
             plan,
             upstreams,

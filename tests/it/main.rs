@@ -58,6 +58,7 @@ mod shadow;
 mod sse;
 mod stages;
 mod streaming;
+mod streams_told;
 mod support;
 mod systems;
 mod there_and_back;

@@ -210,6 +210,7 @@ mod tests {
         assert_eq!((found[0].0, found[0].1), ("sse", "lossy"));
         assert!(found[0].2.contains(&forgotten), "{found:?}");
         let default = "rpc/params/x: the default is written out".to_owned();
-        assert_eq!(found[1], ("rpc", "normal form", vec![default]));
+        assert_eq!((found[1].0, found[1].1), ("rpc", "normal form"));
+        assert!(found[1].2.contains(&default), "{found:?}");
     }
 }
