@@ -193,6 +193,8 @@ pub fn irregular_stream_path(why: PathError) -> Failure {
 #[must_use]
 pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
     let path = stream.path(side.other());
+    let is_whole = path.holes().next().is_none();
+    let path = path.as_str();
     let message = format!(
         "the {} way of the stream `{}` is retired; use `GET {path}`",
         way(side),
@@ -200,7 +202,7 @@ pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
     );
     Failure::new(Reason::Retired, message).advise(Advice::Successor {
         name: format!("GET {path}"),
-        link: Some(path.to_owned()),
+        link: is_whole.then(|| path.to_owned()),
         pause: None,
     })
 }

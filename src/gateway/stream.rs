@@ -75,8 +75,9 @@ async fn follow(
             forward(record, upstream, forwarded, arrival).await?
         }
         Some(Way::New) => {
-            let path = declared.path(followed.side.other());
-            open(record, (&head, arrival), (followed, path)).await?
+            let path = declared.other_path(followed.side, head.uri.path());
+            let path = path.ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
+            open(record, (&head, arrival), (followed, &path)).await?
         }
     };
     if let Answer::Stream(stream) = &mut answer {

@@ -402,3 +402,21 @@ fn a_retired_stream_names_the_other_one() {
     let irregular = proxy.rest("GET", "/mcp//v1/sse", &[], "");
     assert_eq!(irregular.status(), 400);
 }
+
+#[test]
+fn a_hole_of_the_path_goes_to_the_other_side() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let held = EVENTS
+        .replace("/mcp/v1/sse", "/mcp/sse/{session}")
+        .replace("GET /sse", "GET /events/{session}");
+    let config = format!("{}{held}", both(&rest, &rpc));
+    let proxy = Proxy::start_with_flags(&config, FLAGS);
+    let scene = Scene { proxy, rest, rpc };
+    for (upstream, asked, wanted) in [
+        (&scene.rpc, "/mcp/sse/a%2Fb", "GET /events/a%2Fb HTTP/1.1"),
+        (&scene.rest, "/events/7?x", "GET /mcp/sse/7?x HTTP/1.1"),
+    ] {
+        let open = open(&scene, upstream, &ask(asked, ""));
+        assert_eq!(open.request.head.start, wanted);
+    }
+}

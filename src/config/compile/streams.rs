@@ -9,8 +9,7 @@ use crate::domain::event::Events;
 use crate::domain::plan::Upstreams;
 use crate::domain::rollout::Stage;
 use crate::domain::route::{RouteTable, Segments};
-use crate::domain::side::Side;
-use crate::domain::stream::{Stream, Streams};
+use crate::domain::stream::{Stream, StreamPath, Streams};
 
 /// The events; what is wrong with one is told by its key.
 pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {
@@ -30,63 +29,84 @@ pub(super) fn streams(
     let of_streams = raw.streams.iter();
     let of_streams = of_streams.map(|stream| upstreams::named(raw, &stream.upstreams, problems));
     upstreams.of_streams = of_streams.collect();
-    for (place, stream) in raw.streams.iter().enumerate() {
-        for side in Side::ALL {
-            check_path(stream.call(side), routes, problems);
-            check_twin((raw, place), stream, side, problems);
+    let mut known: Vec<(&Located<(Method, String)>, StreamPath)> = Vec::new();
+    let mut streams = Vec::with_capacity(raw.streams.len());
+    for stream in &raw.streams {
+        let paths = [&stream.rest, &stream.rpc].map(|call| {
+            let path = path(call, routes, problems)?;
+            check_twin((call, &path), &known, problems);
+            known.push((call, path.clone()));
+            Some(path)
+        });
+        if let [Some(rest), Some(rpc)] = paths {
+            check_holes(stream, [&rest, &rpc], problems);
+            streams.push(Stream {
+                name: stream.name.value.clone(),
+                rest,
+                rpc,
+                max_age: stream.max_age.as_ref().map(|age| age.value),
+            });
         }
     }
-    let streams = raw.streams.iter().map(|stream| Stream {
-        name: stream.name.value.clone(),
-        rest: normal(&stream.rest),
-        rpc: normal(&stream.rpc),
-        max_age: stream.max_age.as_ref().map(|age| age.value),
-    });
-    Streams::new(streams.collect())
+    Streams::new(streams)
 }
 
-fn normal(call: &Located<(Method, String)>) -> String {
-    Segments::split(&call.value.1).normal()
-}
-
-fn check_path(call: &Located<(Method, String)>, routes: &RouteTable, problems: &mut Vec<Problem>) {
-    let (method, path) = &call.value;
-    let segments = Segments::split(path);
+fn path(
+    call: &Located<(Method, String)>,
+    routes: &RouteTable,
+    problems: &mut Vec<Problem>,
+) -> Option<StreamPath> {
+    let (method, text) = &call.value;
     if *method != Method::GET {
         let message = format!("a stream is asked for by GET, not by {method}");
         problems.push(call.problem(message));
-    } else if let Some(why) = segments.irregular() {
-        let message = format!("the path `{path}` has {why}; write it in its normal form");
-        problems.push(call.problem(message));
-    } else if routes.methods(&segments).contains(&Method::GET) {
-        let message = format!("`GET {path}` is a route already");
+        return None;
+    }
+    let path = StreamPath::parse(text)
+        .map_err(|error| problems.push(call.problem(format!("the path `{text}`: {error}"))))
+        .ok()?;
+    let sample = path.sample();
+    if routes
+        .methods(&Segments::split(&sample))
+        .contains(&Method::GET)
+    {
+        let message = format!("`GET {text}` is a route already");
         problems.push(call.problem(message).hint("remove one of them"));
+    }
+    Some(path)
+}
+
+/// The path tells the side that a client wants, so no two fit the same.
+fn check_twin(
+    (call, path): (&Located<(Method, String)>, &StreamPath),
+    known: &[(&Located<(Method, String)>, StreamPath)],
+    problems: &mut Vec<Problem>,
+) {
+    let twin = known.iter().find(|(_, known)| known.meets(path));
+    if let Some((twin, _)) = twin {
+        let message = format!(
+            "`{}` fits what {} at {} fits already, and the path tells the side that a client wants",
+            path.as_str(),
+            twin.key,
+            twin.place
+        );
+        problems.push(call.problem(message));
     }
 }
 
-/// The path tells the side that a client wants, so each is there once.
-fn check_twin(
-    (raw, place): (&RawConfig, usize),
-    stream: &RawStream,
-    side: Side,
-    problems: &mut Vec<Problem>,
-) {
-    let own = stream.call(side);
-    let earlier = raw.streams[..place].iter();
-    let mut earlier = earlier.flat_map(|stream| [&stream.rest, &stream.rpc]);
-    let same = |call: &&Located<(Method, String)>| normal(call) == normal(own);
-    let twin = earlier.find(same);
-    let twin = twin.or_else(|| {
-        Some(&stream.rest)
-            .filter(|_| side == Side::Rpc)
-            .filter(same)
-    });
-    if let Some(twin) = twin {
-        let message = format!(
-            "`{}` is the path of {} at {} already, and the path tells the side that a client wants",
-            own.value.1, twin.key, twin.place
-        );
-        problems.push(own.problem(message));
+/// What a hole stands for goes to the other side, so each is on both.
+fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut Vec<Problem>) {
+    for (own, other, call) in [(rest, rpc, &stream.rest), (rpc, rest, &stream.rpc)] {
+        for hole in own
+            .holes()
+            .filter(|hole| !other.holes().any(|twin| twin == *hole))
+        {
+            let message = format!("the hole `{hole}` stands on this side only");
+            problems.push(
+                call.problem(message)
+                    .hint("name it on the other side as well"),
+            );
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! `[[stream]]`
 
+use http::Method;
+
 use super::{local, route};
-use crate::config::kind::{name, timeout};
+use crate::config::kind::{Found, Wrong, name, timeout};
 use crate::config::raw::RawStream;
 use crate::config::reader::Table;
 
 pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
     let name = table.require("name", name);
-    let rest = table.require("rest", local::call);
-    let rpc = table.require("rpc", local::call);
+    let rest = table.require("rest", call);
+    let rpc = table.require("rpc", call);
     let upstreams = route::upstreams(table);
     let max_age = table.get("max_age", timeout);
     Some(RawStream {
@@ -18,4 +20,9 @@ pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
         upstreams,
         max_age,
     })
+}
+
+/// A method and a path: `GET /events/{id}`.
+fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+    local::line(found, "such as `GET /events/{id}`")
 }

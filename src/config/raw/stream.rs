@@ -21,14 +21,3 @@ pub struct RawStream {
     /// `max_age`: not zero.
     pub max_age: Option<Located<Duration>>,
 }
-
-impl RawStream {
-    /// The call of a side.
-    #[must_use]
-    pub fn call(&self, side: Side) -> &Located<(Method, String)> {
-        match side {
-            Side::Rest => &self.rest,
-            Side::Rpc => &self.rpc,
-        }
-    }
-}

@@ -152,20 +152,20 @@ fn a_double_framed_payload_is_a_text_with_json_inside() {
 fn frames_have_their_pairs_as_well() {
     let events = events(&[
         r#"{"rpc": {"method": "event/{type}", "params": "{payload?}"}, "frame": {"event": "{type}", "payload": "{payload?}"}}"#,
-        r#"{"frame": {"event": "deprecation_warning"}}"#,
+        r#"{"frame": {"event": "warning"}}"#,
         r#"{"rpc": {"method": "event/heartbeat"}, "frame": {"event": "heartbeat"}}"#,
     ]);
-    let log = frame(r#"{"event":"claude_log","timestamp":"t","payload":{"line":1.10}}"#);
-    let note = r#"{"jsonrpc":"2.0","method":"event/claude_log","params":{"line":1.10}}"#;
+    let log = frame(r#"{"event":"log","timestamp":"t","payload":{"line":1.10}}"#);
+    let note = r#"{"jsonrpc":"2.0","method":"event/log","params":{"line":1.10}}"#;
     assert_eq!(
         becomes(&events, &log, Form::Rpc),
         format!("{note} dropped 1")
     );
     assert_eq!(
         becomes(&events, &rpc(note), Form::Frame),
-        r#"{"event":"claude_log","payload":{"line":1.10}}"#
+        r#"{"event":"log","payload":{"line":1.10}}"#
     );
-    let warning = frame(r#"{"event":"deprecation_warning","payload":{}}"#);
+    let warning = frame(r#"{"event":"warning","payload":{}}"#);
     for to in Form::ALL {
         assert_eq!(becomes(&events, &warning, to), "swallowed");
     }

@@ -16,7 +16,7 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
     };
     let head = case.asked.head;
     let decision = stream::decide(case.plan, (case.caller, head.headers), followed);
-    let line = |side: Side| format!("GET {}", declared.path(side));
+    let line = |side: Side| format!("GET {}", declared.path(side).as_str());
     explanation.route = Some(NamedRoute {
         name: declared.name.clone(),
         rest: line(Side::Rest),
@@ -50,18 +50,22 @@ fn sends(case: &Case<'_>, followed: Followed, way: Way) -> Result<Sent, Failure>
     let uri = case.asked.head.uri;
     let declared = plan.streams.all().get(followed.stream);
     let (side, path, note) = match way {
-        Way::Old => (followed.side, uri.path(), "as it came, byte for byte"),
+        Way::Old => {
+            let path = Some(uri.path().to_owned());
+            (followed.side, path, "as it came, byte for byte")
+        }
         Way::New => {
             let side = followed.side.other();
-            let path = declared.map_or("/", |declared| declared.path(side));
+            let path = declared.and_then(|declared| declared.other_path(followed.side, uri.path()));
             (side, path, "its events are rewritten one by one")
         }
     };
+    let path = path.unwrap_or_else(|| "/".to_owned());
     let upstream = plan.upstream_of_stream(followed.stream, side);
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(side))?;
     let target = match uri.query() {
         Some(query) => format!("{path}?{query}"),
-        None => path.to_owned(),
+        None => path,
     };
     Ok(case.passes(upstream, &target, note))
 }

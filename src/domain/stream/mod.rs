@@ -4,9 +4,9 @@
 //! other is said here. Laws: what leaves does not depend on how the stream was cut on its way; a stream none of whose
 //! events a pair takes leaves as the bytes it was.
 
+mod path;
 mod rewrite;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use http::Method;
@@ -16,6 +16,7 @@ use super::rollout::{self, Caller, Decision, Kill, Stage, Why};
 use super::route::{PathError, Segments};
 use super::side::Side;
 
+pub use path::{StreamPath, StreamPathError};
 pub use rewrite::{Became, Kind, Rewriter, Step};
 
 /// One stream, seen from both sides.
@@ -23,10 +24,10 @@ pub use rewrite::{Became, Kind, Rewriter, Step};
 pub struct Stream {
     /// The name that flags, metrics and logs know it by.
     pub name: String,
-    /// The path that its legacy clients ask for, in normal form.
-    pub rest: String,
-    /// Its path at the RPC upstream, in normal form.
-    pub rpc: String,
+    /// The path that its legacy clients ask for.
+    pub rest: StreamPath,
+    /// Its path at the RPC upstream.
+    pub rpc: StreamPath,
     /// After what time it is ended, so that its client begins it anew.
     pub max_age: Option<Duration>,
 }
@@ -34,7 +35,7 @@ pub struct Stream {
 impl Stream {
     /// Its path on a side.
     #[must_use]
-    pub fn path(&self, side: Side) -> &str {
+    pub fn path(&self, side: Side) -> &StreamPath {
         match side {
             Side::Rest => &self.rest,
             Side::Rpc => &self.rpc,
@@ -42,11 +43,20 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The path on the other side of what was asked for on one.
+    #[must_use]
+    pub fn other_path(&self, side: Side, asked: &str) -> Option<String> {
+        let asked = Segments::split(asked).normal();
+        let holes = self.path(side).read(&asked)?;
+        self.path(side.other()).write(&holes)
+    }
+}
+
 /// All streams.
 #[derive(Debug, Clone, Default)]
 pub struct Streams {
     all: Vec<Stream>,
-    paths: HashMap<String, Followed>,
 }
 
 /// A stream that a client asks for.
@@ -61,22 +71,10 @@ pub struct Followed {
 }
 
 impl Streams {
-    /// The streams; of two with the same path the first has it.
+    /// The streams; of two that fit a path the first has it.
     #[must_use]
     pub fn new(all: Vec<Stream>) -> Streams {
-        let mut paths = HashMap::new();
-        for (stream, declared) in all.iter().enumerate() {
-            for side in Side::ALL {
-                let followed = Followed {
-                    stream,
-                    side,
-                    irregular: None,
-                };
-                let path = declared.path(side).to_owned();
-                paths.entry(path).or_insert(followed);
-            }
-        }
-        Streams { all, paths }
+        Streams { all }
     }
 
     /// All of them, as they are declared.
@@ -92,16 +90,20 @@ impl Streams {
             return None;
         }
         let segments = Segments::split(path);
-        match segments.irregular() {
-            None => self.paths.get(&segments.normal()).copied(),
-            Some(why) => {
-                let found = self.paths.get(&segments.tidied()).copied()?;
-                Some(Followed {
-                    irregular: Some(why),
-                    ..found
-                })
-            }
-        }
+        let irregular = segments.irregular();
+        let path = match irregular {
+            None => segments.normal(),
+            Some(_) => segments.tidied(),
+        };
+        let all = self.all.iter().enumerate();
+        let mut each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
+        let (stream, _, side) =
+            each.find(|(_, own, side)| own.path(*side).read(&path).is_some())?;
+        Some(Followed {
+            stream,
+            side,
+            irregular,
+        })
     }
 }
 

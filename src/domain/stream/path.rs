@@ -84,7 +84,8 @@ impl StreamPath {
     /// A path that fits, for those who look who else takes it.
     #[must_use]
     pub fn sample(&self) -> String {
-        self.written(|name| Some(name)).unwrap_or_default()
+        self.written(|name| Some(name.to_owned()))
+            .unwrap_or_default()
     }
 
     /// What the holes stand for in a path in normal form, if it fits.
@@ -107,17 +108,20 @@ impl StreamPath {
     /// The path with these in its holes.
     #[must_use]
     pub fn write(&self, holes: &[(&str, &str)]) -> Option<String> {
-        self.written(|name| holes.iter().find(|(of, _)| *of == name).map(|hole| hole.1))
+        self.written(|name| {
+            let hole = holes.iter().find(|(of, _)| *of == name)?;
+            Some(hole.1.to_owned())
+        })
     }
 
-    fn written<'v>(&'v self, value: impl Fn(&'v str) -> Option<&'v str>) -> Option<String> {
+    fn written(&self, value: impl Fn(&str) -> Option<String>) -> Option<String> {
         let mut path = String::new();
         for part in &self.parts {
             path.push('/');
-            path.push_str(match part {
-                Part::Literal(literal) => literal,
-                Part::Hole(name) => value(name)?,
-            });
+            match part {
+                Part::Literal(literal) => path.push_str(literal),
+                Part::Hole(name) => path.push_str(&value(name)?),
+            }
         }
         if path.is_empty() {
             path.push('/');
@@ -133,7 +137,8 @@ fn part(segment: &str) -> Result<Part, StreamPathError> {
         .and_then(|behind| behind.strip_suffix('}'));
     match inside {
         Some(name) => {
-            let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+            let begins =
+                name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
             let mut letters = name.chars();
             let plain = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
             (begins && plain)

@@ -170,22 +170,39 @@ fn what_is_unfinished_is_rewritten_as_well() {
 
 #[test]
 fn a_stream_is_found_at_its_path_on_each_side() {
-    let streams = Streams::new(vec![Stream {
+    let path = |text: &str| StreamPath::parse(text).unwrap();
+    let stream = |rest: &str, rpc: &str| Stream {
         name: "events".into(),
-        rest: "/mcp/v1/sse".into(),
-        rpc: "/sse".into(),
+        rest: path(rest),
+        rpc: path(rpc),
         max_age: None,
-    }]);
+    };
+    let session = stream("/old/by/{session}", "/{session}/events");
+    let other = |asked: &str| session.other_path(Side::Rest, asked);
+    assert_eq!(other("/old/by/a%2Fb%63").unwrap(), "/a%2Fbc/events");
+    assert_eq!(other("/old/by"), None);
+    assert_eq!(
+        session.other_path(Side::Rpc, "/7/events").unwrap(),
+        "/old/by/7"
+    );
+    assert!(path("/a/{x}").meets(&path("/{y}/b")));
+    assert!(!path("/a/{x}").meets(&path("/b/{x}")));
+    for wrong in ["/a{x}", "/{1}", "/{x}/{x}", "/a//b", "/{x=*}"] {
+        assert!(StreamPath::parse(wrong).is_err(), "{wrong}");
+    }
+    let streams = Streams::new(vec![stream("/old/sse", "/sse"), session]);
     let find = |path| {
         streams
             .find(&Method::GET, path)
             .map(|found| (found.side, found.irregular.is_some()))
     };
-    assert_eq!(find("/mcp/v1/sse"), Some((Side::Rest, false)));
-    assert_eq!(find("/mcp/v1/%73se"), Some((Side::Rest, false)));
+    assert_eq!(find("/old/sse"), Some((Side::Rest, false)));
+    assert_eq!(find("/old/%73se"), Some((Side::Rest, false)));
     assert_eq!(find("/sse"), Some((Side::Rpc, false)));
     assert_eq!(find("//sse"), Some((Side::Rpc, true)));
     assert_eq!(find("/sse/1"), None);
+    assert_eq!(find("/old/by/1"), Some((Side::Rest, false)));
+    assert_eq!(find("/old/by/x/../1"), Some((Side::Rest, true)));
     assert_eq!(streams.find(&Method::POST, "/sse"), None);
 }
 
