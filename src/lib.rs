@@ -23,7 +23,8 @@
 //!
 //! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
 //! proxy) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named
-//! gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
+//! gaps) · *outcome* (what an answer looks like on each side) · *stream*, *event* (what a server says unasked,
+//! and where) · *client* (who calls, a bounded name) ·
 //! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `shadow`, `verify`, `translate`, `retired`) ·
 //! *control*, *candidate* (the call whose answer the client gets; the call run only to compare) · *verdict* (of a
 //! comparison: match, mismatch, control-failed, candidate-failed, both-failed, skipped) · *decision*, *reason*

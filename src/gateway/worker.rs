@@ -74,6 +74,7 @@ pub struct Installed {
 #[derive(Debug)]
 struct PlanLabels {
     routes: Vec<LabelId>,
+    streams: Vec<LabelId>,
     clients: Vec<LabelId>,
     flags: Vec<LabelId>,
     prefixes: Vec<LabelId>,
@@ -89,6 +90,12 @@ impl PlanLabels {
                 .routes()
                 .iter()
                 .map(|route| names.intern(&route.name))
+                .collect(),
+            streams: plan
+                .streams
+                .all()
+                .iter()
+                .map(|stream| names.intern(&stream.name))
                 .collect(),
             clients: plan
                 .rollout
@@ -177,6 +184,13 @@ impl Installed {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
     }
 
+    /// The upstream of a side for those who ask for a stream; only HTTP has streams.
+    #[must_use]
+    pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
+        let place = self.plan.upstreams.of_stream(stream, side)?;
+        self.upstreams.get(place)?.http()
+    }
+
     /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
     pub(super) fn signed_claims(
         &self,
@@ -208,6 +222,11 @@ impl Installed {
             .and_then(|index| self.labels.routes.get(index))
             .copied()
             .unwrap_or(self.labels.unrouted)
+    }
+
+    pub(super) fn stream_label(&self, stream: usize) -> LabelId {
+        let label = self.labels.streams.get(stream);
+        label.copied().unwrap_or(self.labels.unrouted)
     }
 
     /// Under what the guard of a flag is told of calls, where it has one.
