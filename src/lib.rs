@@ -21,12 +21,13 @@
 //!
 //! # The words
 //!
-//! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
-//! proxy) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named
-//! gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
-//! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `translate`, `retired`) · *decision*,
-//! *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags, limits, compiled and
-//! immutable) · *failure*, *blame* (what went wrong; whose fault it is).
+//! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind
+//! the proxy) · *link* (the one connection to an upstream that the calls of all callers share, such as
+//! a child) · *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with
+//! named gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded
+//! name) · *flag* (a rule that gives a stage) · *stage* (`passthrough`, `translate`, `retired`) ·
+//! *decision*, *reason* (the stage of one call, and which rule chose it) · *plan* (routes, flags,
+//! limits, compiled and immutable) · *failure*, *blame* (what went wrong; whose fault it is).
 
 pub mod app;
 pub mod cli;

@@ -56,6 +56,7 @@ mod rpc_to_rest;
 mod scene;
 mod shadow;
 mod stages;
+mod stdio;
 mod streaming;
 mod support;
 mod systems;
