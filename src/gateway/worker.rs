@@ -16,7 +16,7 @@ use crate::domain::rollout::Digest;
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::link::{LinkUpstream, Links};
+use crate::upstream::link::{LinkHandle, LinkUpstream, Links};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
@@ -69,40 +69,9 @@ struct PlanLabels {
     other: LabelId,
 }
 
-impl Installed {
-    fn new(
-        (plan, links): (Arc<Plan>, &Links),
-        names: &Names,
-        before: Option<&Installed>,
-        tasks: &Tasks,
-    ) -> Installed {
-        let servers = plan.upstreams.all.iter().enumerate();
-        let upstreams = servers
-            .clone()
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Client);
-                    return Upstream::Link(link);
-                }
-                let before = before.map(|before| &before.upstreams[..]);
-                Upstream::Http(kept_or_opened(wanted, before, tasks))
-            })
-            .collect();
-        let beside = servers
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Candidate);
-                    return Upstream::Link(link);
-                }
-                let before = before.map(|before| &before.beside[..]);
-                let wanted = UpstreamPlan {
-                    connections: plan.candidates.concurrency,
-                    ..wanted.clone()
-                };
-                Upstream::Http(kept_or_opened(&wanted, before, tasks))
-            })
-            .collect();
-        let labels = PlanLabels {
+impl PlanLabels {
+    fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        PlanLabels {
             routes: plan
                 .routes
                 .routes()
@@ -131,7 +100,41 @@ impl Installed {
                 .collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(crate::domain::rollout::OTHER),
-        };
+        }
+    }
+}
+
+impl Installed {
+    fn new(
+        (plan, links): (Arc<Plan>, &Links),
+        names: &Names,
+        before: Option<&Installed>,
+        tasks: &Tasks,
+    ) -> Installed {
+        let servers = plan.upstreams.all.iter().enumerate();
+        let upstreams = servers
+            .clone()
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Client),
+                None => {
+                    let before = before.map(|before| &before.upstreams[..]);
+                    Upstream::Http(kept_or_opened(wanted, before, tasks))
+                }
+            })
+            .collect();
+        let concurrency = plan.candidates.concurrency;
+        let beside = servers
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Candidate),
+                None => {
+                    let before = before.map(|before| &before.beside[..]);
+                    let mut wanted = wanted.clone();
+                    wanted.connections = concurrency;
+                    Upstream::Http(kept_or_opened(&wanted, before, tasks))
+                }
+            })
+            .collect();
+        let labels = PlanLabels::of(&plan, names);
         Installed {
             plan,
             upstreams,
@@ -203,6 +206,10 @@ impl Installed {
             .copied()
             .unwrap_or(self.labels.other)
     }
+}
+
+fn linked(wanted: &UpstreamPlan, link: &LinkHandle, rank: Rank) -> Upstream {
+    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
 fn kept_or_opened(
