@@ -17,7 +17,7 @@ use crate::domain::rollout::{Digest, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::link::{LinkUpstream, Links};
+use crate::upstream::link::{LinkHandle, LinkUpstream, Links};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
@@ -133,27 +133,24 @@ impl Installed {
         let servers = plan.upstreams.all.iter().enumerate();
         let upstreams = servers
             .clone()
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Client);
-                    return Upstream::Link(link);
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Client),
+                None => {
+                    let before = before.map(|before| &before.upstreams[..]);
+                    Upstream::Http(kept_or_opened(wanted, before, tasks))
                 }
-                let before = before.map(|before| &before.upstreams[..]);
-                Upstream::Http(kept_or_opened(wanted, before, tasks))
             })
             .collect();
+        let concurrency = plan.candidates.concurrency;
         let beside = servers
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Candidate);
-                    return Upstream::Link(link);
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Candidate),
+                None => {
+                    let before = before.map(|before| &before.beside[..]);
+                    let mut wanted = wanted.clone();
+                    wanted.connections = concurrency;
+                    Upstream::Http(kept_or_opened(&wanted, before, tasks))
                 }
-                let before = before.map(|before| &before.beside[..]);
-                let wanted = UpstreamPlan {
-                    connections: plan.candidates.concurrency,
-                    ..wanted.clone()
-                };
-                Upstream::Http(kept_or_opened(&wanted, before, tasks))
             })
             .collect();
         let labels = PlanLabels::of(&plan, &common.names);
@@ -260,6 +257,10 @@ impl Installed {
             .copied()
             .unwrap_or(self.labels.other)
     }
+}
+
+fn linked(wanted: &UpstreamPlan, link: &LinkHandle, rank: Rank) -> Upstream {
+    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
 fn kept_or_opened(

@@ -59,6 +59,7 @@ mod sessions;
 mod shadow;
 mod sse;
 mod stages;
+mod stdio;
 mod streaming;
 mod streams_told;
 mod support;
