@@ -357,7 +357,7 @@ fn the_drain_ends_streams_at_its_limit() {
     open.server.send(chunk("data: x\n\n"));
     expect(&mut open.client, "data: x\n\n");
     open.client.expect_gone();
-    let stopped = scene.proxy.stop();
+    let stopped = scene.proxy.wait();
     assert!(stopped.log.contains("blame=proxy"), "{stopped:?}");
 }
 
