@@ -13,7 +13,7 @@ use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
 use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::rollout::{Digest, Past};
+use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
@@ -64,6 +64,8 @@ pub struct Installed {
     /// The same servers, over connections of their own for what is run only to compare.
     beside: Vec<Upstream>,
     labels: PlanLabels,
+    /// The number of the plan.
+    epoch: Epoch,
     /// What the flags were before, for open sessions.
     past: Past,
     /// Tokens that a key of this plan has signed.
@@ -125,7 +127,7 @@ impl PlanLabels {
 
 impl Installed {
     fn new(
-        (plan, links): (Arc<Plan>, &Links),
+        (plan, links, epoch): (Arc<Plan>, &Links, Epoch),
         common: &Common,
         before: Option<&Installed>,
         tasks: &Tasks,
@@ -157,13 +159,14 @@ impl Installed {
         let past = before.map_or_else(Past::default, |before| {
             let now = common.sessions.now();
             let flags = before.plan.rollout.flags.as_slice();
-            before.past.followed((flags, &plan.rollout), now)
+            before.past.followed((flags, &plan.rollout), (epoch, now))
         });
         Installed {
             plan,
             upstreams,
             beside,
             labels,
+            epoch,
             past,
             tokens: RefCell::default(),
         }
@@ -240,6 +243,11 @@ impl Installed {
             .unwrap_or(LabelId::NONE)
     }
 
+    /// The number of the plan.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// What the flags were before.
     pub(super) fn past(&self) -> &Past {
         &self.past
@@ -293,7 +301,12 @@ impl Worker {
     pub fn new((plan, links): (Arc<Plan>, Links), common: Common) -> Rc<Worker> {
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new((plan, &links), &common, None, &tasks));
+        let installed = Rc::new(Installed::new(
+            (plan, &links, Epoch::default()),
+            &common,
+            None,
+            &tasks,
+        ));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
@@ -308,10 +321,10 @@ impl Worker {
     }
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
-    pub fn install(&self, plan: Arc<Plan>, links: &Links) {
+    pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Epoch) {
         let before = self.installed();
         let next = Rc::new(Installed::new(
-            (plan, links),
+            (plan, links, epoch),
             &self.common,
             Some(&before),
             &self.tasks,
