@@ -19,6 +19,7 @@ mod flags;
 mod kind;
 mod layers;
 mod routes;
+mod stdio;
 mod store;
 
 /// A folder with a configuration, and what else is said.

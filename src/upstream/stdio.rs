@@ -342,7 +342,7 @@ impl ChildLog {
                 Some(left) => {
                     self.left = left;
                     let line = String::from_utf8_lossy(&line);
-                    tracing::info!(upstream, line = ?line, "the child says");
+                    tracing::info!(upstream, line = &*line, "the child says");
                 }
                 None => self.dropped += 1,
             }

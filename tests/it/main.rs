@@ -58,6 +58,7 @@ mod scene;
 mod sessions;
 mod shadow;
 mod stages;
+mod stdio;
 mod streaming;
 mod support;
 mod systems;

@@ -16,6 +16,9 @@ const BACKOFF: Backoff = Backoff {
     steady: Duration::from_secs(10),
 };
 
+/// How long a serial child has to itself after a line that it does not answer.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// What the handshake says unless told otherwise. The revision is the last one that begins with a handshake.
 const INITIALIZE: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dualgauge","version":""#,
@@ -49,11 +52,13 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         ),
         HandshakeWord::None => None,
     };
+    let (order, pause) = match child.mode.value {
+        ModeWord::Serial => (Order::Serial, PAUSE),
+        ModeWord::Pipelined => (Order::Pipelined(child.in_flight.value), Duration::ZERO),
+    };
     let settings = Settings {
-        order: match child.mode.value {
-            ModeWord::Serial => Order::Serial,
-            ModeWord::Pipelined => Order::Pipelined(child.in_flight.value),
-        },
+        order,
+        pause,
         queue: child.queue.value,
         greeting: handshake,
         start_timeout: child.start_timeout.value,

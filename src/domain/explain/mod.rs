@@ -267,7 +267,10 @@ impl<'a> Case<'a> {
         Sent {
             upstream: upstream.name.clone(),
             authority: upstream.authority.clone(),
-            method: self.asked.head.method.as_str().to_owned(),
+            method: match upstream.transport.link() {
+                None => self.asked.head.method.as_str().to_owned(),
+                Some(_) => LINE.to_owned(),
+            },
             target: self.secrets().hide(target),
             note: Some(note),
             ..Sent::default()
@@ -317,6 +320,9 @@ impl Translated<'_> {
         values.collect()
     }
 }
+
+/// In place of the method of a request, where there is none: the message goes as a line of its own.
+const LINE: &str = "one line";
 
 /// POST, by which every RPC call goes.
 const POST: Method = Method::POST;

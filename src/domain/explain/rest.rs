@@ -3,7 +3,9 @@
 use super::own::{self, Own};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
-use super::{Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view};
+use super::{
+    Case, Explanation, LINE, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view,
+};
 use crate::domain::claim::{Claim, by_body, claim, refused};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
@@ -117,7 +119,13 @@ fn sent(
     (upstream, call): (&UpstreamPlan, ToRpc<'_>),
     secrets: &Secrets,
 ) -> Sent {
-    let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
+    let (method, headers) = match upstream.transport.link() {
+        None => {
+            let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
+            (POST.as_str(), case.headers(&headers))
+        }
+        Some(_) => (LINE, Vec::new()),
+    };
     let depth = case.terms.depth;
     let members = credentials(upstream, case.asked.head.headers, depth).into_iter();
     let members: Vec<_> = members
@@ -137,9 +145,9 @@ fn sent(
     Sent {
         upstream: upstream.name.clone(),
         authority: upstream.authority.clone(),
-        method: POST.as_str().to_owned(),
+        method: method.to_owned(),
         target: upstream.path.clone(),
-        headers: case.headers(&headers),
+        headers,
         body: Some(Value::of(secrets.hide_bytes(&message))),
         note: Some(note),
     }

@@ -40,13 +40,18 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
 fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
-    let Some(upstream) = case.plan.upstream(Side::Rpc) else {
+    let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, refusal::not_posted(head.method));
     };
     let target = target(upstream, head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
     explanation.answer = passed(case);
     explanation
+}
+
+/// An upstream that has HTTP requests at all.
+fn over_http(upstream: Option<&UpstreamPlan>) -> Option<&UpstreamPlan> {
+    upstream.filter(|upstream| upstream.transport.link().is_none())
 }
 
 /// The path of the upstream, with the query of the client.
@@ -110,7 +115,7 @@ fn message(case: &Case<'_>, item: Item, company: Company) -> Explanation {
 
 /// A response of the client to a request of the server goes to the server.
 fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
-    let Some(upstream) = case.plan.upstream(Side::Rpc) else {
+    let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, refusal::response_to_nothing());
     };
     let target = target(upstream, case.asked.head.uri.query());
@@ -139,10 +144,16 @@ fn tell(
         (Some(Way::Old), _) | (_, None) => {
             let unknown = || refusal::unknown_method(plan, &call.method);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
-            let target = target(upstream, case.asked.head.uri.query());
+            refusal::withheld(upstream, &call.method)?;
+            let shared = upstream.transport.link().is_some();
+            let target = match shared {
+                false => target(upstream, case.asked.head.uri.query()),
+                true => String::new(),
+            };
             let note = match (&call.id, company) {
+                (None, _) if shared => "as it came",
                 (None, _) => "as it came; what the server says to a notification is dropped",
-                (Some(id), None) if id.travels() => "as it came, byte for byte",
+                (Some(id), None) if id.travels() && !shared => "as it came, byte for byte",
                 (Some(_), _) => {
                     "as it came, with an id of the proxy's own; the client's is put back"
                 }

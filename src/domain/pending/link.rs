@@ -92,7 +92,7 @@ impl Pending {
             Input::Ask(ask) => self.ask(ask),
             Input::Cancel(ticket) => self.cancel(ticket),
             Input::Opened => self.opened(now),
-            Input::Written => self.written(),
+            Input::Written => self.written(now),
             Input::Message(message) => self.message(now, message),
             Input::Overlong => self.overlong(now),
             Input::Sign => self.heard(now),
@@ -119,11 +119,11 @@ impl Pending {
         };
         let flights = self.flights.values();
         let deadline = flights.map(|flight| flight.waiting.ask.deadline).min();
-        let notice = match self.wire {
-            Wire::Notice(_, deadline) => Some(deadline),
-            Wire::Free | Wire::Busy => None,
+        let wire = match self.wire {
+            Wire::Notice(_, at) | Wire::Resting(at) => Some(at),
+            Wire::Free | Wire::Busy | Wire::Unanswered => None,
         };
-        [state, deadline, notice, self.queue.alarm()]
+        [state, deadline, wire, self.queue.alarm()]
             .into_iter()
             .flatten()
             .min()
@@ -245,11 +245,19 @@ impl Pending {
         self.out.push_back(Output::Write(message));
     }
 
-    fn written(&mut self) {
-        if let Wire::Notice(ticket, _) = self.wire {
-            self.out.push_back(Output::Told(ticket));
-        }
-        self.wire = Wire::Free;
+    fn written(&mut self, now: Duration) {
+        let rest = match self.settings.pause {
+            Duration::ZERO => Wire::Free,
+            pause => Wire::Resting(now + pause),
+        };
+        self.wire = match self.wire {
+            Wire::Notice(ticket, _) => {
+                self.out.push_back(Output::Told(ticket));
+                rest
+            }
+            Wire::Unanswered => rest,
+            Wire::Busy | Wire::Free | Wire::Resting(_) => Wire::Free,
+        };
     }
 
     /// Gives the link up; nobody who waits on it is answered any more.
@@ -299,6 +307,9 @@ impl Pending {
     }
 
     fn tick(&mut self, now: Duration) {
+        if matches!(self.wire, Wire::Resting(until) if until <= now) {
+            self.wire = Wire::Free;
+        }
         match self.state {
             State::Down(at) if at <= now => {
                 self.state = State::Opening(now + self.settings.start_timeout);
@@ -332,7 +343,8 @@ impl Pending {
                 Past::Sent => Unanswered::Cut,
             };
             self.fail(over.ask.ticket, why);
-            if self.is_ready() && self.wire != Wire::Free {
+            let writes = !matches!(self.wire, Wire::Free | Wire::Resting(_));
+            if self.is_ready() && writes {
                 // A server that does not read does not answer, either.
                 self.unanswered += 1;
             }
@@ -340,7 +352,7 @@ impl Pending {
         if let Wire::Notice(ticket, deadline) = self.wire
             && deadline <= now
         {
-            self.wire = Wire::Busy;
+            self.wire = Wire::Unanswered;
             self.fail(ticket, Unanswered::Late);
             self.unanswered += 1;
         }
@@ -393,7 +405,7 @@ impl Pending {
             if let Some(message) = self.controls.pop_front() {
                 let id = self.mint();
                 self.doubts.add(id, Doubt::Notice);
-                self.write(message, Wire::Busy);
+                self.write(message, Wire::Unanswered);
             } else if !open || !self.say_next() {
                 return;
             }

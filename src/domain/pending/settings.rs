@@ -9,6 +9,9 @@ use crate::domain::json::Json;
 pub struct Settings {
     /// In which order the server answers.
     pub order: Order,
+    /// How long the link rests after what is not answered. Some servers that answer one after another read two lines at
+    /// once, and then hear the second only with the third.
+    pub pause: Duration,
     /// How many questions may wait for their turn; those of candidates take half of them at most.
     pub queue: usize,
     /// The params of the `initialize` that each link begins with, where it begins with one.

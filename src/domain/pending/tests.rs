@@ -9,6 +9,7 @@ mod stories;
 fn settings(order: Order) -> Settings {
     Settings {
         order,
+        pause: Duration::ZERO,
         queue: 8,
         greeting: None,
         start_timeout: seconds(5),

@@ -26,8 +26,12 @@ pub(super) enum State {
 pub(super) enum Wire {
     /// Nothing.
     Free,
-    /// What nobody waits for to be written.
+    /// A call, or what the link itself greets with: it is answered.
     Busy,
+    /// What is not answered, and nobody waits for.
+    Unanswered,
+    /// Nothing, but the next message is not to come right behind the one before.
+    Resting(Duration),
     /// What a caller had to tell, who waits until then.
     Notice(Ticket, Duration),
 }

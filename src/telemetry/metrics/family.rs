@@ -172,10 +172,10 @@ pub(super) const LINK_UP: Family = Family {
 };
 
 pub(super) const LINK_CALLS: Family = Family {
-    name: "dualgauge_link_calls",
+    name: "dualgauge_link_calls_in_flight",
     kind: MetricType::GAUGE,
     labels: &["upstream", "state"],
-    help: "Calls on the link of an upstream: in_flight (written and not answered) or queued (waiting for their turn).",
+    help: "Calls for the link of an upstream: written (and not answered) or waiting (for their turn).",
 };
 
 pub(super) const LINK_STARTS: Family = Family {

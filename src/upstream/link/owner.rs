@@ -33,7 +33,6 @@ pub async fn own<T: Transport>(
         callers: BTreeMap::new(),
         next: 0,
         began: clock::now(),
-        cause: String::new(),
     };
     owner.run(inbox, Share::new(standing)).await;
     owner.line.end().await;
@@ -51,8 +50,6 @@ struct Owner<'a, T: Transport> {
     next: u64,
     /// What times are counted from.
     began: Instant,
-    /// Why the last link went, or was given up.
-    cause: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +175,7 @@ impl<T: Transport> Owner<'_, T> {
             }
             Told::Opened(Err(why)) => {
                 self.line = Line::Down;
-                self.lost(why);
+                self.lost(&why);
             }
             Told::Event(Event::Message(message)) => self.take(Input::Message(message)),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
@@ -186,7 +183,7 @@ impl<T: Transport> Owner<'_, T> {
             Told::Event(Event::Sign) => self.take(Input::Sign),
             Told::Event(Event::Lost(why)) => {
                 self.line.leave();
-                self.lost(why);
+                self.lost(&why);
             }
             Told::Gone => {
                 self.line = Line::Down;
@@ -197,10 +194,9 @@ impl<T: Transport> Owner<'_, T> {
         }
     }
 
-    fn lost(&mut self, why: String) {
+    fn lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
-        tracing::warn!(upstream, in_flight, cause = ?why, "the link is lost");
-        self.cause = why;
+        tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
         self.take(Input::Lost { luck: luck() });
     }
 
@@ -228,7 +224,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.wanted = Wanted::No;
                 self.line.leave();
                 // It is taken in at once: this is one of the outputs that are still being obeyed.
-                self.lost(described(fault).to_owned());
+                self.lost(described(fault));
             }
             Output::Write(message) => {
                 if let Line::Open(link) = &mut self.line {
@@ -252,7 +248,7 @@ impl<T: Transport> Owner<'_, T> {
             Output::Told(ticket) => self.reply(ticket, Ok(Said::Told)),
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
             Output::Notified { method, .. } => {
-                tracing::debug!(upstream = self.name, method = ?method, "the server tells something");
+                tracing::debug!(upstream = self.name, method, "the server tells something");
             }
         }
     }

@@ -92,6 +92,7 @@ fn plan() -> UpstreamPlan {
 fn settings() -> Settings {
     Settings {
         order: Order::Serial,
+        pause: Duration::ZERO,
         queue: 4,
         greeting: None,
         start_timeout: SECOND,

@@ -107,6 +107,11 @@ impl Proxy {
         self.admin
     }
 
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where its files are.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

@@ -100,6 +100,7 @@ impl World {
         let settings = Settings {
             greeting: if dice.one_in(2) { greeting() } else { None },
             unanswered: dice.below(4) as usize,
+            pause: Duration::from_millis(dice.below(2) * 50),
             heartbeat,
             ..settings(order)
         };

@@ -353,3 +353,19 @@ fn a_silent_link_is_asked_for_a_sign_and_given_up_without() {
     assert_eq!(link.at(42), [Output::Ping]);
     assert_eq!(link.at(47), [Output::Close(Fault::Silent)]);
 }
+
+#[test]
+fn nothing_comes_right_behind_what_is_not_answered() {
+    let mut link = Driven::open(Settings {
+        pause: seconds(1),
+        ..settings(Order::Serial)
+    });
+    link.take(Input::Opened);
+    let notice = Say::Notice(Bytes::from_static(b"{}"));
+    assert_eq!(link.take(Input::Ask(ask(1, notice))).len(), 1);
+    assert_eq!(link.take(Input::Ask(ask(2, call(2)))), []);
+    assert_eq!(link.take(Input::Written), [Output::Told(Ticket(1))]);
+    assert_eq!(link.pending.alarm(), Some(seconds(1)));
+    let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
+    assert_eq!(link.at(1), [next]);
+}

@@ -1,0 +1,95 @@
+//! The keys of an upstream that is a child.
+
+use std::time::Duration;
+
+use super::Fixture;
+use crate::config::compile::compile;
+use crate::domain::pending::Order;
+use crate::domain::plan::{StdioPlan, Transport};
+use crate::domain::side::Side;
+
+fn child(text: &str) -> StdioPlan {
+    let mut fixture = Fixture::new(&format!("[upstream.c]\nside = 'rpc'\n{text}"));
+    let variables = [("PATH", "/bin"), ("HOME", "/root"), ("OTHER", "x")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    fixture.sources.environment = variables.to_vec();
+    let plan = compile(&fixture.config(), &[]).unwrap();
+    match &plan.upstream(Side::Rpc).unwrap().transport {
+        Transport::Stdio(child) => {
+            let mut child = (**child).clone();
+            let folder = format!("{}/", fixture.folder.path().display());
+            child.command[0] = child.command[0].replace(&folder, "");
+            child
+        }
+        Transport::Http => panic!("no child"),
+    }
+}
+
+#[test]
+fn a_child_needs_a_command_and_no_more() {
+    let child = child("command = ['bin/server', '--stdio', '']");
+    assert_eq!(child.command, ["bin/server", "--stdio", ""]);
+    let env: Vec<_> = child.env.iter().collect();
+    assert_eq!(env, [("HOME", "/root"), ("PATH", "/bin")]);
+    assert_eq!((child.directory, child.line_limit), (None, 16 << 20));
+    let settings = &child.link.settings;
+    assert_eq!((settings.order, settings.queue), (Order::Serial, 256));
+    assert_eq!(settings.start_timeout, Duration::from_secs(30));
+    let greeting = settings.greeting.clone().unwrap().into_bytes();
+    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
+    assert_eq!(child.link.withhold, ["shutdown", "exit"]);
+}
+
+#[test]
+fn a_child_is_what_its_keys_say() {
+    let child = child(
+        "command = ['server']\nenv = { HOME = '/h', TOKEN = 'hunter2' }\nmode = 'pipelined'\nin_flight = 3\n\
+         handshake = 'none'\nwithhold = []\nunanswered = 0\nline_limit = '2KiB'\n",
+    );
+    let home = child.env.iter().find(|(name, _)| *name == "HOME");
+    assert_eq!(home, Some(("HOME", "/h")));
+    let shown = format!("{child:?}");
+    assert!(
+        shown.contains("TOKEN") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+    let settings = &child.link.settings;
+    assert_eq!(settings.order, Order::Pipelined(3));
+    assert_eq!((&settings.greeting, settings.unanswered), (&None, 0));
+    assert_eq!((child.line_limit, child.link.withhold.len()), (2048, 0));
+}
+
+#[test]
+fn what_does_not_fit_together_is_told() {
+    let text = "[upstream.a]\nside = 'rpc'\nurl = 'http://h'\ncommand = []\nconnections = 3\n\
+        in_flight = 2\nhandshake = 'none'\ninitialize = { a = 1 }\nenv = { 'A=B' = 'x', C = 3 }\n\
+        [upstream.b]\nside = 'rpc'\nurl = 'http://h'\nmode = 'serial'\n";
+    let wanted = "\
+dualgauge.toml:4: upstream.a.command: the upstream has a `url` as well, and is one or the other
+  hint: keep `url` for a server at an address, `command` for a child of this program
+dualgauge.toml:4: upstream.a.command: the list is empty; write the program and its arguments
+dualgauge.toml:5: upstream.a.connections: `connections` belongs to an upstream with `url`; remove it
+dualgauge.toml:6: upstream.a.in_flight: a serial child has one call in flight
+  hint: write `mode = \"pipelined\"`, or remove it
+dualgauge.toml:8: upstream.a.initialize: nothing is said at the beginning of a link without a handshake
+  hint: write `handshake = \"mcp\"`, or remove it
+dualgauge.toml:9: upstream.a.env.C: the value of a variable is a string; write it in quotes
+dualgauge.toml:13: upstream.b.mode: `mode` belongs to an upstream with `command`; remove it";
+    let mut lines: Vec<_> = Fixture::new(text)
+        .problems()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    lines.sort();
+    let mut known: Vec<_> = wanted.lines().map(str::to_owned).collect();
+    known.sort();
+    assert_eq!(lines, known);
+}
+
+#[test]
+fn a_rest_upstream_is_no_child() {
+    let config = Fixture::new("[upstream.c]\nside = 'rest'\ncommand = [' ']\n").config();
+    let problems = compile(&config, &[]).unwrap_err().to_string();
+    assert!(problems.contains("a child speaks JSON-RPC"), "{problems}");
+    assert!(problems.contains("the program has no name"), "{problems}");
+}

@@ -1,0 +1,112 @@
+//! The child: this very test program, run again with a variable that says so. It does what the method says.
+
+use std::io::{BufRead, Write, stdin, stdout};
+
+use serde_json::{Value, json};
+
+/// The variable that makes a child of the program.
+const CHILD: &str = "DUALGAUGE_TEST_CHILD";
+
+/// The command and the variable of a child, as keys of an upstream.
+pub(super) fn command() -> String {
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    // With one thread, the name of the test would stand before the first answer.
+    format!(
+        "command = [{program:?}, \"stdio::child::speaks\", \"--exact\", \"--nocapture\", \"--test-threads=2\"]\n\
+         env = {{ {CHILD} = \"yes\", SECRET = \"hunter2\" }}\n"
+    )
+}
+
+fn say(text: &str) {
+    let mut out = stdout().lock();
+    out.write_all(format!("{text}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+fn result(id: &Value, result: &Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+#[test]
+fn speaks() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    eprintln!("the child is here\u{7}");
+    let mut child = Child::default();
+    for line in stdin().lock().lines() {
+        let line = line.unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let method = message["method"].as_str().unwrap_or("(an answer)");
+        child
+            .seen
+            .push(match message["params"]["requestId"].as_u64() {
+                Some(id) => format!("{method} {id}"),
+                None => method.to_owned(),
+            });
+        if method == "leave" {
+            say(&result(&message["id"], &json!("bye")));
+            return;
+        }
+        child.serves(method, &message);
+    }
+}
+
+#[derive(Default)]
+struct Child {
+    seen: Vec<String>,
+    /// Answers that wait for the next message.
+    held: Vec<String>,
+}
+
+impl Child {
+    fn serves(&mut self, method: &str, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        let answer = result(id, &json!({"got": params, "pid": std::process::id()}));
+        match method {
+            "initialize" => {
+                let said =
+                    json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "child"}});
+                say(&result(id, &said));
+            }
+            "echo" => say(&answer),
+            "ask" => say(&result(id, &json!({"got": params}))),
+            "seen" => say(&result(id, &json!(self.seen))),
+            "variables" => {
+                let mut names: Vec<String> = std::env::vars_os()
+                    .map(|(name, _)| name.into_string().unwrap())
+                    .collect();
+                names.sort();
+                say(&result(id, &json!(names)));
+            }
+            "crash" => std::process::abort(),
+            "hold" => self.held.push(answer),
+            "release" => {
+                let held = std::mem::take(&mut self.held);
+                held.iter().rev().for_each(|held| say(held));
+                say(&answer);
+            }
+            "null" => say(
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
+            ),
+            "chatter" => {
+                for noise in [
+                    "Starting up...",
+                    "5",
+                    "",
+                    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error"}}"#,
+                    r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+                    r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#,
+                    r#"{"jsonrpc":"2.0","id":999999,"result":{}}"#,
+                ] {
+                    say(noise);
+                }
+                say(&answer);
+                say(&answer);
+            }
+            "large" => say(&result(id, &json!("x".repeat(5000)))),
+            _ => {}
+        }
+    }
+}
