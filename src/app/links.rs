@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::plan::{Plan, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{Inbox, LinkHandle, Links, Standing, WeakLink, open, own};
-use crate::upstream::{Stdio, Tasks};
+use crate::upstream::{Stdio, Tasks, WebSocket};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -178,6 +178,11 @@ async fn conduct(launch: Launch) {
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
+        Transport::WebSocket(ref socket) => {
+            let settings = socket.link.settings.clone();
+            let transport = WebSocket::new(&plan, socket);
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
     }

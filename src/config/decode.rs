@@ -15,6 +15,7 @@ mod route;
 mod stdio;
 mod store;
 mod upstream;
+mod websocket;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -10,6 +10,7 @@ mod identity;
 mod lifecycle;
 mod stdio;
 mod store;
+mod websocket;
 mod words;
 
 use std::net::SocketAddr;
@@ -40,6 +41,7 @@ pub use identity::{
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
+pub use websocket::RawWebSocket;
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
 };
@@ -140,6 +142,8 @@ pub enum RawServer {
     Url(Located<Uri>),
     /// `command`
     Command(Box<RawStdio>),
+    /// `url`: scheme `ws`, and else the same.
+    Socket(Box<RawWebSocket>),
 }
 
 /// One member of `envelope`.

@@ -143,6 +143,8 @@ pub enum Transport {
     Http,
     /// The standard input and output of a child: one link for all callers.
     Stdio(Box<StdioPlan>),
+    /// A WebSocket: one link for all callers.
+    WebSocket(Box<WebSocketPlan>),
 }
 
 impl Transport {
@@ -152,6 +154,7 @@ impl Transport {
         match self {
             Transport::Http => None,
             Transport::Stdio(child) => Some(&child.link),
+            Transport::WebSocket(socket) => Some(&socket.link),
         }
     }
 }
@@ -171,6 +174,17 @@ pub struct StdioPlan {
     pub link: LinkPlan,
 }
 
+/// A WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSocketPlan {
+    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    pub headers: Variables,
+    /// The most bytes of a message that the server sends, and of each of its frames.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
 /// One link for all callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
@@ -180,7 +194,7 @@ pub struct LinkPlan {
     pub withhold: Vec<String>,
 }
 
-/// Variables of a child's environment. Their values may be secrets, and are not printed.
+/// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables(BTreeMap<String, String>);
 

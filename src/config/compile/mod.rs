@@ -20,6 +20,7 @@ mod stdio;
 mod tests;
 pub mod tls;
 mod upstreams;
+mod websocket;
 mod words;
 
 use std::collections::BTreeMap;
