@@ -43,7 +43,8 @@ pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use websocket::RawWebSocket;
 pub use words::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, SocketsWord, UnroutedWord,
+    WithoutKeyWord,
 };
 
 /// The whole configuration, without the flags.
@@ -175,6 +176,12 @@ pub struct RawRpc {
     pub notification_status: Located<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
+    /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.
+    pub websocket: Option<Located<SocketsWord>>,
+    /// `socket_concurrency`
+    pub socket_concurrency: Located<usize>,
+    /// `socket_idle_timeout`: not zero.
+    pub socket_idle_timeout: Located<Duration>,
     /// `envelope`
     pub envelope: Vec<RawPaired>,
 }

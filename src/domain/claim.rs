@@ -18,6 +18,7 @@ use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
 use super::route::{Group, RestSelection, Segments};
 use super::side::Side;
 use super::translate::RestHead;
+use super::websocket;
 
 /// The head of a request, as far as routes see it.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,8 @@ pub enum Claim<'p> {
 }
 
 /// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
-/// upstream, unless a route claims them or the proxy itself answers.
+/// upstream, unless a route claims them or the proxy itself answers; so do requests for a WebSocket, which the
+/// proxy may serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
     let place = plan.face.find(head.uri.path());
@@ -81,6 +83,10 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
 
 /// What is not posted to an RPC path.
 fn passing(plan: &Plan, head: Head<'_>) -> Side {
+    let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
+    if asks && !is_routed(plan, head) {
+        return Side::Rpc;
+    }
     match *head.method {
         Method::GET | Method::DELETE
             if plan.upstream(Side::Rpc).is_some()

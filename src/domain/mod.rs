@@ -33,4 +33,5 @@ pub mod schema;
 pub mod side;
 pub mod token;
 pub mod translate;
+pub mod websocket;
 pub mod wire;

@@ -238,6 +238,17 @@ pub struct RpcFace {
     pub batch_concurrency: usize,
     /// Members beside those of JSON-RPC by which clients send credentials.
     pub envelope: Vec<Paired>,
+    /// How WebSockets of clients are served; where they are not, the requests for them pass on.
+    pub sockets: Option<Sockets>,
+}
+
+/// How WebSockets of clients are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sockets {
+    /// How many messages of one of them are served at a time.
+    pub concurrency: usize,
+    /// How long one of them may be without a message.
+    pub idle_timeout: Duration,
 }
 
 /// Whether a path is an RPC path as it stands.
@@ -341,6 +352,7 @@ mod tests {
             notification_status: StatusCode::NO_CONTENT,
             batch_concurrency: 1,
             envelope: Vec::new(),
+            sockets: None,
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62"] {
             assert_eq!(face.find(path), Some(Irregular::No), "{path}");

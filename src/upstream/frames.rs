@@ -251,4 +251,3 @@ fn closed(frame: Option<&CloseFrame>) -> String {
         ),
     }
 }
-

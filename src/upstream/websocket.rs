@@ -38,10 +38,7 @@ impl WebSocket {
     fn request(&self) -> Result<Request<()>, Error> {
         let mut request = (&*self.url).into_client_request()?;
         for (name, value) in self.plan.headers.iter() {
-            let pair = (
-                HeaderName::try_from(name),
-                HeaderValue::try_from(value),
-            );
+            let pair = (HeaderName::try_from(name), HeaderValue::try_from(value));
             if let (Ok(name), Ok(value)) = pair {
                 request.headers_mut().insert(name, value);
             }

@@ -12,8 +12,7 @@ use crate::domain::side::Side;
 /// What the raw half leaves to check.
 pub(super) fn check(socket: &RawWebSocket, side: Side, problems: &mut Vec<Problem>) {
     if side == Side::Rest {
-        let message =
-            "a WebSocket of the `rest` side, whose frames are pairs of routes, is not supported in this version";
+        let message = "a WebSocket of the `rest` side, whose frames are pairs of routes, is not supported in this version";
         let hint = "write `side = \"rpc\"` for one that speaks JSON-RPC";
         problems.push(socket.url.problem(message).hint(hint));
     }

@@ -13,12 +13,7 @@ use crate::config::reader::{Shape, Table};
 use crate::domain::plan::Variables;
 
 /// What only a WebSocket has.
-pub(super) const OWN: &[&str] = &[
-    "headers",
-    "message_limit",
-    "heartbeat",
-    "heartbeat_timeout",
-];
+pub(super) const OWN: &[&str] = &["headers", "message_limit", "heartbeat", "heartbeat_timeout"];
 
 /// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
 const NOT_SENT: &[&str] = &[
