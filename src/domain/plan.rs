@@ -143,7 +143,7 @@ pub enum Transport {
     Http,
     /// The standard input and output of a child: one link for all callers.
     Stdio(Box<StdioPlan>),
-    /// A WebSocket: one link for all callers.
+    /// A WebSocket: one link for all callers, or one for each of their connections.
     WebSocket(Box<WebSocketPlan>),
 }
 
@@ -155,6 +155,17 @@ impl Transport {
             Transport::Http => None,
             Transport::Stdio(child) => Some(&child.link),
             Transport::WebSocket(socket) => Some(&socket.link),
+        }
+    }
+}
+
+impl Transport {
+    /// Who shares a link, where there is one.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        match self {
+            Transport::WebSocket(socket) => socket.sharing,
+            Transport::Http | Transport::Stdio(_) => Sharing::Shared,
         }
     }
 }
@@ -179,13 +190,24 @@ pub struct StdioPlan {
 pub struct WebSocketPlan {
     /// Headers of the request for it beside those of RFC 6455 §4.1.
     pub headers: Variables,
+    /// Who shares one.
+    pub sharing: Sharing,
     /// The most bytes of a message that the server sends, and of each of its frames.
     pub message_limit: usize,
     /// How it is spoken to.
     pub link: LinkPlan,
 }
 
-/// One link for all callers.
+/// Who shares a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// All callers of the process.
+    Shared,
+    /// The calls that come over one connection of a client.
+    Client,
+}
+
+/// How a link is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
     /// How it is conducted.

@@ -36,6 +36,7 @@ pub(super) fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     };
     WebSocketPlan {
         headers: socket.headers.clone(),
+        sharing: socket.sharing.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {
             settings,

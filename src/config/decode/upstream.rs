@@ -24,6 +24,8 @@ const CONNECTIONS: usize = 256;
 
 /// What only a server at an address has whose calls have connections of their own.
 const OF_URL: &[&str] = &["keep_alive", "idle_timeout", "connections", "forward"];
+/// Those of them that a WebSocket does not have.
+const OF_HTTP: &[&str] = &["keep_alive", "forward"];
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
     table.later(&["urls", "protocol", "max_age"]);
@@ -79,7 +81,7 @@ fn address(table: &mut Table<'_>) -> Option<RawServer> {
     foreign(table, stdio::OWN, "`command`");
     let url = table.require("url", url)?;
     if url.value.scheme_str() == Some("ws") {
-        foreign(table, OF_URL, "an `http://` url");
+        foreign(table, OF_HTTP, "an `http://` url");
         let socket = websocket::websocket(table, url)?;
         return Some(RawServer::Socket(Box::new(socket)));
     }

@@ -10,10 +10,16 @@ use crate::config::kind::{Wrong, duration, size, string, timeout, whole, word};
 use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::reader::{Shape, Table};
-use crate::domain::plan::Variables;
+use crate::domain::plan::{Sharing, Variables};
 
 /// What only a WebSocket has.
-pub(super) const OWN: &[&str] = &["headers", "message_limit", "heartbeat", "heartbeat_timeout"];
+pub(super) const OWN: &[&str] = &[
+    "headers",
+    "sharing",
+    "message_limit",
+    "heartbeat",
+    "heartbeat_timeout",
+];
 
 /// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
 const NOT_SENT: &[&str] = &[
@@ -28,6 +34,11 @@ const NOT_SENT: &[&str] = &[
     "upgrade",
 ];
 
+const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", Sharing::Client)];
+
+/// What bounds sockets that clients have for themselves.
+const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
+
 const IN_FLIGHT: usize = 256;
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -35,6 +46,17 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawWebSocket> {
     let headers = headers(table);
+    let sharing = table.get_or("sharing", word(SHARINGS, &[]), Sharing::Shared);
+    let shared = sharing
+        .as_ref()
+        .is_none_or(|word| word.value == Sharing::Shared);
+    for key in OF_CLIENTS {
+        if shared && table.shape(key) != Shape::Absent {
+            let message = format!("`{key}` bounds the sockets of clients, and all share one");
+            let hint = "write `sharing = \"client\"`, or remove it";
+            table.report(key, Wrong::new(message).hint(hint));
+        }
+    }
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::None);
@@ -48,6 +70,7 @@ pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawW
     Some(RawWebSocket {
         url,
         headers: headers?,
+        sharing: sharing?,
         in_flight: in_flight?,
         queue: queue?,
         handshake: handshake?,

@@ -7,7 +7,7 @@ use http::Uri;
 use super::HandshakeWord;
 use crate::config::problem::Located;
 use crate::domain::json::Json;
-use crate::domain::plan::Variables;
+use crate::domain::plan::{Sharing, Variables};
 
 /// The keys of `[upstream.NAME]` with a `ws://` url.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub struct RawWebSocket {
     pub url: Located<Uri>,
     /// `headers`: names that may be sent, with values that may stand in a header.
     pub headers: Variables,
+    /// `sharing`
+    pub sharing: Located<Sharing>,
     /// `in_flight`
     pub in_flight: Located<usize>,
     /// `queue`

@@ -232,6 +232,7 @@ impl Letter {
     /// One message, from its record to its answer, and the route that it has taken.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
+        record.comes_over(self.arrival.links());
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
         let (id, spoken) = match item {

@@ -19,7 +19,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, reque
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Company, Letter, Said};
@@ -42,6 +42,9 @@ use crate::upstream::{Frames, Intake, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
 const BEAT: Duration = Duration::from_secs(30);
+
+/// How many notifications of a server may wait for a client; more are dropped.
+const NOTICES: usize = 64;
 
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
@@ -175,6 +178,8 @@ impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
+        let (tell, mut notices) = mpsc::channel(NOTICES);
+        self.arrival.links().tell(tell);
         let mut silence = Silence::new(self.sockets.idle_timeout);
         let mut underway = Underway {
             calls: FuturesUnordered::new(),
@@ -216,6 +221,10 @@ impl Conversation {
                 },
                 Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
                     underway.replies.extend(reply);
+                }
+                Some(text) = notices.recv(), if door == Door::Open && !frames.is_writing() => {
+                    silence.used();
+                    underway.replies.push_back(Reply { text, followed_by: Vec::new() });
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
                 () = sleep_until(alarm) => match silence.ring(busy) {

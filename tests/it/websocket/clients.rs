@@ -6,7 +6,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::ends::{End, accept, connect, connect_with};
 use super::{before, metric};
 use crate::scene::{rpc_failure, saying};
-use crate::support::{Proxy, Track, Upstream, becomes, both, rpc_only};
+use crate::support::{Proxy, Track, Upstream, becomes, both, eventually, rpc_only};
 
 const CALLS: &str = "dualgauge_calls_in_flight";
 
@@ -226,4 +226,73 @@ fn before_an_http_server_a_websocket_passes_unless_told_otherwise() {
         head.one("sec-websocket-key"),
         Some("dGhlIHNhbXBsZSBub25jZQ==")
     );
+}
+
+#[test]
+fn where_a_server_keeps_state_each_connection_has_a_socket_for_itself() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "sharing = \"client\"\nconnections = 2\n");
+    let mut clients = [connect(&proxy), connect(&proxy)];
+    let mut servers = Vec::new();
+    for (place, client) in clients.iter_mut().enumerate() {
+        ask(client, "1", &format!("[{place}]"));
+        let mut server = accept(&upstream);
+        let heard = server.hear();
+        server.echo(&heard);
+        assert_eq!(client.hear()["result"]["got"][0], place);
+        servers.push(server);
+    }
+    // What a server tells goes to the one client.
+    for (place, server) in servers.iter_mut().enumerate() {
+        server.say(format!(
+            r#"{{"jsonrpc":"2.0","method":"event/x","params":[{place}]}}"#
+        ));
+    }
+    for (place, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.hear()["params"], json!([place]));
+        ask(client, "2", "[]");
+        let heard = servers[place].hear();
+        servers[place].echo(&heard);
+        assert_eq!(client.hear()["id"], 2);
+    }
+    // There is no third, until one of them ends.
+    let mut third = connect(&proxy);
+    ask(&mut third, "1", "[]");
+    assert_eq!(rpc_failure(&third.hear()), (-32012, "upstream_busy"));
+    let [first, _second] = clients;
+    drop(first);
+    assert_eq!(servers.remove(0).end(), Some(1001));
+    let up = r#"dualgauge_link_up{upstream="socket"}"#;
+    becomes(|| metric(&proxy, up), &1.0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut server = accept(&upstream);
+            let heard = server.hear();
+            server.echo(&heard);
+        });
+        let answer = eventually("a place for the third", || {
+            ask(&mut third, "3", "[3]");
+            let answer = third.hear();
+            answer["result"].is_object().then_some(answer)
+        });
+        assert_eq!(answer["result"]["got"][0], 3);
+    });
+}
+
+#[test]
+fn a_socket_that_its_client_does_not_use_is_closed() {
+    let upstream = Upstream::start();
+    let proxy = before(
+        &upstream,
+        "sharing = \"client\"\nidle_timeout = \"200ms\"\n",
+    );
+    let mut client = connect(&proxy);
+    for _ in 0..2 {
+        ask(&mut client, "1", "[]");
+        let mut server = accept(&upstream);
+        let heard = server.hear();
+        server.echo(&heard);
+        assert_eq!(client.hear()["id"], 1);
+        assert_eq!(server.end(), Some(1001));
+    }
 }
