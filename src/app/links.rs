@@ -12,10 +12,12 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::domain::plan::{Plan, Transport, UpstreamPlan};
+use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
-use crate::upstream::link::{Inbox, LinkHandle, Links, Standing, WeakLink, open, own};
-use crate::upstream::{Stdio, Tasks};
+use crate::upstream::link::{
+    Apart, Bounds, Inbox, Links, Standing, Way, WeakWay, open, opener, own,
+};
+use crate::upstream::{Stdio, Tasks, WebSocket};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -23,8 +25,16 @@ const LAUNCHES: usize = 16;
 /// A link that is to be owned.
 struct Launch {
     plan: UpstreamPlan,
-    inbox: Inbox,
+    work: Work,
     standing: Arc<Standing>,
+}
+
+/// What there is to own.
+enum Work {
+    /// One link.
+    One(Inbox),
+    /// Links that clients have for themselves, as they come.
+    Each(mpsc::Receiver<Apart>),
 }
 
 /// The links of the process.
@@ -44,11 +54,13 @@ struct Running {
 /// What is known of links; borrowed only between awaits.
 #[derive(Debug, Default)]
 struct Known {
-    links: Vec<(UpstreamPlan, WeakLink)>,
+    links: Vec<(UpstreamPlan, WeakWay)>,
     /// By the names of upstreams, those of former plans among them: counts never go back.
     standings: BTreeMap<String, Arc<Standing>>,
     /// The upstreams of the plan in force.
     names: Vec<String>,
+    /// Those of them whose links come and go with clients.
+    apart: Vec<String>,
 }
 
 impl LinkThread {
@@ -104,7 +116,9 @@ impl LinkThread {
 
     /// What keeps calls of some upstreams from being served.
     pub(super) fn notes(&self) -> Vec<String> {
-        let down = self.states().into_iter().filter(|link| link.ready == 0);
+        let known = self.known.borrow();
+        let down = self.states().into_iter();
+        let down = down.filter(|link| link.ready == 0 && !known.apart.contains(&link.upstream));
         down.map(|link| format!("the upstream `{}` has no link", link.upstream))
             .collect()
     }
@@ -125,6 +139,7 @@ impl Known {
     fn follow(&mut self, plan: &Plan) -> (Links, Vec<Launch>) {
         let mut wanted = Vec::new();
         self.names.clear();
+        self.apart.clear();
         self.links.retain(|(_, link)| link.upgrade().is_some());
         let all = plan.upstreams.all.iter();
         let all = all.map(|upstream| self.link(upstream, &mut wanted));
@@ -132,19 +147,31 @@ impl Known {
         (links, wanted)
     }
 
-    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<LinkHandle> {
+    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<Way> {
         let queue = plan.transport.link()?.settings.queue;
         self.names.push(plan.name.clone());
+        let is_apart = plan.transport.sharing() == Sharing::Client;
+        self.apart.extend(is_apart.then(|| plan.name.clone()));
         let mut known = self.links.iter().filter(|(known, _)| known == plan);
         if let Some(link) = known.find_map(|(_, link)| link.upgrade()) {
             return Some(link);
         }
-        let (link, inbox) = open(queue);
+        let (link, work) = if is_apart {
+            let (opener, links) = opener(Bounds {
+                most: plan.connections,
+                idle: plan.idle_timeout,
+                queue,
+            });
+            (Way::Apart(opener), Work::Each(links))
+        } else {
+            let (link, inbox) = open(queue);
+            (Way::Shared(link), Work::One(inbox))
+        };
         self.links.push((plan.clone(), link.downgrade()));
         let standing = self.standings.entry(plan.name.clone()).or_default();
         wanted.push(Launch {
             plan: plan.clone(),
-            inbox,
+            work,
             standing: standing.clone(),
         });
         Some(link)
@@ -159,25 +186,45 @@ fn serve(mut launches: mpsc::Receiver<Launch>) -> io::Result<()> {
     runtime.block_on(async {
         let tasks = Tasks::default();
         while let Some(launch) = launches.recv().await {
-            tasks.start(conduct(launch));
+            tasks.start(begin(launch, tasks.clone()));
         }
         tasks.idle().await;
     });
     Ok(())
 }
 
-async fn conduct(launch: Launch) {
+async fn begin(launch: Launch, tasks: Tasks) {
     let Launch {
         plan,
-        inbox,
+        work,
         standing,
     } = launch;
+    match work {
+        Work::One(inbox) => conduct(plan, inbox, standing).await,
+        Work::Each(mut links) => {
+            while let Some(Apart { inbox, place }) = links.recv().await {
+                let (plan, standing) = (plan.clone(), standing.clone());
+                tasks.start(async move {
+                    conduct(plan, inbox, standing).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+}
+
+async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>) {
     match plan.transport {
         // It has no link.
         Transport::Http => {}
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
+        Transport::WebSocket(ref socket) => {
+            let settings = socket.link.settings.clone();
+            let transport = WebSocket::new(&plan, socket);
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
     }

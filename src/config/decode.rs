@@ -17,18 +17,20 @@ mod stdio;
 mod store;
 mod stream;
 mod upstream;
+mod websocket;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::kind::{
-    Found, Wrong, address, duration, header, key_hash, name, path, size, text, timeout, whole, word,
+    Found, Wrong, address, boolean, duration, header, key_hash, name, path, size, text, timeout,
+    whole, word,
 };
 use crate::config::problem::{Located, Places};
 use crate::config::raw::{
     LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired, RawRollout,
-    RawRpc, RawSet, UnroutedWord,
+    RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::rollout::Stage;
@@ -181,11 +183,20 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     }
     let notification_status = table.require("notification_status", notification_status);
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
+    let websocket = table.get(
+        "websocket",
+        boolean(SocketsWord::Passed, SocketsWord::Served),
+    );
+    let socket_concurrency = table.require("socket_concurrency", whole(1..=MOST));
+    let socket_idle_timeout = table.require("socket_idle_timeout", timeout);
     let envelope = envelope(table);
     Some(RawRpc {
         paths: paths?,
         notification_status: notification_status?,
         batch_concurrency: batch_concurrency?,
+        websocket,
+        socket_concurrency: socket_concurrency?,
+        socket_idle_timeout: socket_idle_timeout?,
         envelope: envelope.unwrap_or_default(),
     })
 }

@@ -380,13 +380,14 @@ pub(super) fn header_named(text: &str) -> Result<HeaderName, Wrong> {
         .map_err(|_| Wrong::new(format!("`{}` is no name of an HTTP header", cut(text))))
 }
 
-/// The address of an upstream. Only plain `http` for now.
+/// The address of an upstream. Only plain `http` and `ws` for now.
 pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
     let text = string(found)?;
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    if let Some(later @ ("https" | "ws" | "wss")) = scheme {
+    if let Some(later @ ("https" | "wss")) = scheme {
+        let plain = if later == "wss" { "ws" } else { "http" };
         return Err(Wrong::new(format!(
-            "`{later}` is not supported in this version; write an `http://` address"
+            "`{later}` is not supported in this version; write a `{plain}://` address"
         )));
     }
     let no_url = || {
@@ -402,7 +403,7 @@ pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
     }
     let uri: Uri = text.parse().map_err(|_| no_url())?;
     let host = uri.host().unwrap_or_default();
-    if scheme != Some("http") || host.is_empty() || text.contains('#') {
+    if !matches!(scheme, Some("http" | "ws")) || host.is_empty() || text.contains('#') {
         return Err(no_url());
     }
     Ok(uri)

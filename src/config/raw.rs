@@ -11,6 +11,7 @@ mod lifecycle;
 mod stdio;
 mod store;
 mod stream;
+mod websocket;
 mod words;
 
 use std::net::SocketAddr;
@@ -43,8 +44,10 @@ pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
+pub use websocket::RawWebSocket;
 pub use words::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, UnroutedWord, WithoutKeyWord,
+    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, SocketsWord, UnroutedWord,
+    WithoutKeyWord,
 };
 
 /// The whole configuration, without the flags.
@@ -147,6 +150,8 @@ pub enum RawServer {
     Url(Located<Uri>),
     /// `command`
     Command(Box<RawStdio>),
+    /// `url`: scheme `ws`, and else the same.
+    Socket(Box<RawWebSocket>),
 }
 
 /// One member of `envelope`.
@@ -178,6 +183,12 @@ pub struct RawRpc {
     pub notification_status: Located<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
+    /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.
+    pub websocket: Option<Located<SocketsWord>>,
+    /// `socket_concurrency`
+    pub socket_concurrency: Located<usize>,
+    /// `socket_idle_timeout`: not zero.
+    pub socket_idle_timeout: Located<Duration>,
     /// `envelope`
     pub envelope: Vec<RawPaired>,
 }

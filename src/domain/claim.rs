@@ -19,6 +19,7 @@ use super::route::{Group, RestSelection, Segments};
 use super::side::Side;
 use super::stream::{self, Followed};
 use super::translate::RestHead;
+use super::websocket;
 
 /// The head of a request, as far as routes see it.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,8 @@ pub enum Claim<'p> {
 }
 
 /// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
-/// upstream, unless a route claims them or the proxy itself answers.
+/// upstream, unless a route claims them or the proxy itself answers; so do requests for a WebSocket, which the
+/// proxy may serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
     let followed = plan.streams.find(head.method, head.uri.path());
@@ -96,6 +98,10 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
 
 /// What is not posted to an RPC path.
 fn passing(plan: &Plan, head: Head<'_>) -> Side {
+    let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
+    if asks && !is_routed(plan, head) {
+        return Side::Rpc;
+    }
     match *head.method {
         Method::GET | Method::DELETE
             if plan.upstream(Side::Rpc).is_some()

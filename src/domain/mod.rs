@@ -36,4 +36,5 @@ pub mod sse;
 pub mod stream;
 pub mod token;
 pub mod translate;
+pub mod websocket;
 pub mod wire;

@@ -169,6 +169,8 @@ pub enum Transport {
     Http,
     /// The standard input and output of a child: one link for all callers.
     Stdio(Box<StdioPlan>),
+    /// A WebSocket: one link for all callers, or one for each of their connections.
+    WebSocket(Box<WebSocketPlan>),
 }
 
 impl Transport {
@@ -178,6 +180,18 @@ impl Transport {
         match self {
             Transport::Http => None,
             Transport::Stdio(child) => Some(&child.link),
+            Transport::WebSocket(socket) => Some(&socket.link),
+        }
+    }
+}
+
+impl Transport {
+    /// Who shares a link, where there is one.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        match self {
+            Transport::WebSocket(socket) => socket.sharing,
+            Transport::Http | Transport::Stdio(_) => Sharing::Shared,
         }
     }
 }
@@ -197,7 +211,29 @@ pub struct StdioPlan {
     pub link: LinkPlan,
 }
 
-/// One link for all callers.
+/// A WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSocketPlan {
+    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    pub headers: Variables,
+    /// Who shares one.
+    pub sharing: Sharing,
+    /// The most bytes of a message that the server sends, and of each of its frames.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
+/// Who shares a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// All callers of the process.
+    Shared,
+    /// The calls that come over one connection of a client.
+    Client,
+}
+
+/// How a link is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
     /// How it is conducted.
@@ -206,7 +242,7 @@ pub struct LinkPlan {
     pub withhold: Vec<String>,
 }
 
-/// Variables of a child's environment. Their values may be secrets, and are not printed.
+/// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables(BTreeMap<String, String>);
 
@@ -250,6 +286,17 @@ pub struct RpcFace {
     pub batch_concurrency: usize,
     /// Members beside those of JSON-RPC by which clients send credentials.
     pub envelope: Vec<Paired>,
+    /// How WebSockets of clients are served; where they are not, the requests for them pass on.
+    pub sockets: Option<Sockets>,
+}
+
+/// How WebSockets of clients are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sockets {
+    /// How many messages of one of them are served at a time.
+    pub concurrency: usize,
+    /// How long one of them may be without a message.
+    pub idle_timeout: Duration,
 }
 
 /// Whether a path is an RPC path as it stands.
@@ -353,6 +400,7 @@ mod tests {
             notification_status: StatusCode::NO_CONTENT,
             batch_concurrency: 1,
             envelope: Vec::new(),
+            sockets: None,
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62"] {
             assert_eq!(face.find(path), Some(Irregular::No), "{path}");

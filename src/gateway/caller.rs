@@ -23,6 +23,7 @@ pub(super) fn identify<'a>(
     headers: &'a HeaderMap,
     arrival: &Arrival,
 ) -> Identity<'a> {
+    record.comes_over(arrival.links());
     let installed = record.installed().clone();
     let clients = &installed.plan.rollout.clients;
     let claims = |tokens: &Tokens, text: &str| {

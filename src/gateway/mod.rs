@@ -41,6 +41,7 @@ use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
 use crate::domain::wire::Violation;
+use crate::upstream::link::OwnLinks;
 
 pub use answer::AnswerBody;
 pub use sessions::Sessions;
@@ -67,6 +68,8 @@ struct Origin {
     scheme: &'static str,
     /// What its verified certificate says.
     subject: Option<Subject>,
+    /// The links to servers that it has for itself.
+    links: Rc<OwnLinks>,
 }
 
 impl Arrival {
@@ -78,6 +81,7 @@ impl Arrival {
             forwarded_for: headers::forwarded_for(peer),
             scheme: "http",
             subject: None,
+            links: Rc::default(),
         })
     }
 
@@ -89,6 +93,7 @@ impl Arrival {
             forwarded_for: headers::forwarded_for(peer),
             scheme: "https",
             subject,
+            links: Rc::default(),
         })
     }
 
@@ -102,6 +107,11 @@ impl Arrival {
     /// Whom the connection comes from.
     fn peer(&self) -> IpAddr {
         self.origin.peer
+    }
+
+    /// The links to servers that the connection has for itself.
+    fn links(&self) -> &Rc<OwnLinks> {
+        &self.origin.links
     }
 
     /// What the verified certificate of the connection says.

@@ -22,6 +22,7 @@ use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
+use crate::upstream::link::OwnLinks;
 use crate::upstream::{Tap, Upstream};
 
 /// What is known of a call so far.
@@ -53,6 +54,8 @@ pub(super) struct Record {
     role: Role,
     /// What stands beside the call, once it is answered.
     candidate: Option<Candidate>,
+    /// The links that the caller's connection has for itself.
+    links: Option<Rc<OwnLinks>>,
 }
 
 /// What a record is of.
@@ -119,6 +122,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Call,
             candidate: None,
+            links: None,
         }
     }
 
@@ -147,6 +151,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Waiting,
             candidate: None,
+            links: self.links.clone(),
         }
     }
 
@@ -199,6 +204,16 @@ impl Record {
     /// The same, given away.
     pub(super) fn take_candidate(&mut self) -> Option<Candidate> {
         self.candidate.take()
+    }
+
+    /// The call comes over a connection with these links.
+    pub(super) fn comes_over(&mut self, links: &Rc<OwnLinks>) {
+        self.links = Some(links.clone());
+    }
+
+    /// The links that the caller's connection has for itself.
+    pub(super) fn links(&self) -> Option<&OwnLinks> {
+        self.links.as_deref()
     }
 
     /// The place of the route.

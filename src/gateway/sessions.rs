@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
@@ -35,6 +36,7 @@ const MCP_SESSION: &str = "mcp-session-id";
 #[derive(Debug)]
 pub struct Sessions {
     origin: Instant,
+    sockets: AtomicU64,
     hasher: RandomState,
     stripes: [Mutex<Stripe>; STRIPES],
 }
@@ -50,6 +52,7 @@ impl Default for Sessions {
     fn default() -> Sessions {
         Sessions {
             origin: clock::now(),
+            sockets: AtomicU64::new(0),
             hasher: RandomState::new(),
             stripes: std::array::from_fn(|_| Mutex::default()),
         }
@@ -63,6 +66,11 @@ impl Sessions {
     /// What time it is.
     pub(super) fn now(&self) -> Clock {
         clock::now() - self.origin
+    }
+
+    /// A number for a WebSocket, which no other one has.
+    pub(super) fn number(&self) -> u64 {
+        self.sockets.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The plan that a session began with: this one, where nobody has asked for it before.
@@ -129,6 +137,16 @@ pub(super) fn of_rpc<'r>(
         (record, installed),
         ((caller.name, caller.key), name, value),
     )
+}
+
+/// The session that a WebSocket is.
+pub(super) fn of_socket<'r>(
+    context: (&Record, &'r Installed),
+    caller: Caller<'_>,
+    number: u64,
+) -> Option<Session<'r>> {
+    let name = (caller.name, caller.key);
+    session(context, (name, "websocket", &number.to_be_bytes()))
 }
 
 fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {

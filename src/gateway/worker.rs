@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::caller::Remembered;
 use super::candidate::Bench;
 use super::sessions::Sessions;
@@ -17,7 +19,7 @@ use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::link::{LinkHandle, LinkUpstream, Links};
+use crate::upstream::link::{LinkUpstream, Links, Way};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
@@ -32,6 +34,7 @@ pub struct Worker {
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     patience: Cell<Patience>,
+    leaving: watch::Sender<bool>,
 }
 
 /// What all workers share.
@@ -267,7 +270,7 @@ impl Installed {
     }
 }
 
-fn linked(wanted: &UpstreamPlan, link: &LinkHandle, rank: Rank) -> Upstream {
+fn linked(wanted: &UpstreamPlan, link: &Way, rank: Rank) -> Upstream {
     Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
@@ -317,6 +320,7 @@ impl Worker {
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             patience: Cell::new(Patience::Waits),
+            leaving: watch::Sender::new(false),
         })
     }
 
@@ -435,6 +439,16 @@ impl Worker {
         for upstream in installed.all_upstreams() {
             upstream.stop_pooling();
         }
+    }
+
+    /// Takes no more messages over connections that have changed their protocol.
+    pub fn leave(&self) {
+        self.leaving.send_replace(true);
+    }
+
+    /// Tells when no more messages are taken.
+    pub(super) fn leaving(&self) -> watch::Receiver<bool> {
+        self.leaving.subscribe()
     }
 
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.

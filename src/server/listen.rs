@@ -149,6 +149,7 @@ pub async fn run(
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
+    worker.leave();
     let limit = worker.installed().plan.limits.drain;
     if timeout(limit, worker.tasks().idle()).await.is_err() {
         tracing::warn!(

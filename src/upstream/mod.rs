@@ -5,6 +5,7 @@
 //! to the pool only after a whole answer to a whole request.
 
 mod body;
+mod frames;
 mod http;
 mod lines;
 pub mod link;
@@ -12,13 +13,16 @@ mod read;
 mod stdio;
 mod tap;
 mod tasks;
+mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};
+pub use frames::{Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
 pub use stdio::{Running, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
+pub use websocket::WebSocket;
 
 use std::rc::Rc;
 

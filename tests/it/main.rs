@@ -69,4 +69,5 @@ mod timeouts;
 mod two_servers;
 mod upgrade;
 mod upstream_failures;
+mod websocket;
 mod whole_rollout;

@@ -21,6 +21,7 @@ mod streams;
 mod tests;
 pub mod tls;
 mod upstreams;
+mod websocket;
 mod words;
 
 use std::collections::BTreeMap;
@@ -28,9 +29,10 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 
 use crate::config::problem::{Located, Place, Problem, Problems};
-use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc};
-use crate::domain::plan::{Limits, Plan, RpcFace};
+use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
+use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Upstreams};
 use crate::domain::route::Segments;
+use crate::domain::side::Side;
 
 /// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
 ///
@@ -44,7 +46,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         problems.extend(found.into_vec());
     }
     let mut upstreams = upstreams::compile(raw, &mut problems);
-    let face = face(&raw.rpc, &mut problems);
+    let face = face(&raw.rpc, &upstreams, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
     let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
@@ -101,7 +103,7 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     )));
 }
 
-fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
+fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> RpcFace {
     let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
     for path in &raw.paths {
         let normal = Segments::split(&path.value).normal();
@@ -125,7 +127,23 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
         envelope: upstreams::envelope(&raw.envelope, problems),
+        sockets: sockets(raw, upstreams),
     }
+}
+
+/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to.
+fn sockets(raw: &RawRpc, upstreams: &Upstreams) -> Option<Sockets> {
+    let usual = upstreams.of(None, Side::Rpc);
+    let usual = usual.and_then(|place| upstreams.all.get(place));
+    let served = match raw.websocket.as_ref().map(|said| said.value) {
+        Some(SocketsWord::Served) => true,
+        Some(SocketsWord::Passed) => false,
+        None => usual.is_some_and(|usual| usual.transport.link().is_some()),
+    };
+    served.then_some(Sockets {
+        concurrency: raw.socket_concurrency.value,
+        idle_timeout: raw.socket_idle_timeout.value,
+    })
 }
 
 /// The file bounds the process, the plan each worker: its share, rounded up so that it is never zero.

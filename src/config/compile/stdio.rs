@@ -9,8 +9,8 @@ use crate::domain::pending::{Backoff, Order, Settings};
 use crate::domain::plan::{LinkPlan, StdioPlan, Variables};
 use crate::domain::side::Side;
 
-/// The waits before a child is started again.
-const BACKOFF: Backoff = Backoff {
+/// The waits before a link is opened again.
+pub(super) const BACKOFF: Backoff = Backoff {
     least: Duration::from_millis(100),
     most: Duration::from_secs(30),
     steady: Duration::from_secs(10),
@@ -43,15 +43,6 @@ pub(super) fn check(child: &RawStdio, side: Side, problems: &mut Vec<Problem>) {
 pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let own = child.env.iter();
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let handshake = match child.handshake.value {
-        HandshakeWord::Mcp => Some(
-            child
-                .initialize
-                .clone()
-                .unwrap_or(Json::literal(INITIALIZE)),
-        ),
-        HandshakeWord::None => None,
-    };
     let (order, pause) = match child.mode.value {
         ModeWord::Serial => (Order::Serial, PAUSE),
         ModeWord::Pipelined => (Order::Pipelined(child.in_flight.value), Duration::ZERO),
@@ -60,7 +51,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         order,
         pause,
         queue: child.queue.value,
-        greeting: handshake,
+        greeting: greeting(child.handshake.value, child.initialize.as_ref()),
         start_timeout: child.start_timeout.value,
         backoff: BACKOFF,
         unanswered: child.unanswered.value,
@@ -80,5 +71,13 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
             settings,
             withhold: child.withhold.clone(),
         },
+    }
+}
+
+/// What each link begins with, if it begins with anything.
+pub(super) fn greeting(handshake: HandshakeWord, params: Option<&Json>) -> Option<Json> {
+    match handshake {
+        HandshakeWord::Mcp => Some(params.cloned().unwrap_or(Json::literal(INITIALIZE))),
+        HandshakeWord::None => None,
     }
 }

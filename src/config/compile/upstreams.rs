@@ -2,7 +2,7 @@
 
 use http::{HeaderName, Uri};
 
-use super::stdio;
+use super::{stdio, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
@@ -36,6 +36,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
         match &upstream.server {
             RawServer::Url(url) => check_url(url, upstream.side.value, problems),
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
+            RawServer::Socket(socket) => {
+                check_url(&socket.url, Side::Rpc, problems);
+                websocket::check(socket, upstream.side.value, problems);
+            }
         }
         check_forward(&upstream.forward, problems);
     }
@@ -264,6 +268,11 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
             let child = stdio::plan(child, config);
             let program = child.command.first().cloned().unwrap_or_default();
             (Transport::Stdio(Box::new(child)), program, String::new())
+        }
+        RawServer::Socket(socket) => {
+            let (url, plan) = (&socket.url.value, websocket::plan(socket, config));
+            let transport = Transport::WebSocket(Box::new(plan));
+            (transport, authority(url), url.path().to_owned())
         }
     };
     UpstreamPlan {

@@ -5,38 +5,27 @@ use std::time::Duration;
 
 use super::MOST;
 use crate::config::kind::{Found, Wrong, size, string, text, timeout, whole, word};
+use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::reader::{Shape, Table};
 use crate::domain::json::{Json, Kind};
 use crate::domain::plan::Variables;
 
 /// What only a child has, beside its command.
-pub(super) const KEYS: &[&str] = &[
-    "env",
-    "directory",
-    "mode",
-    "in_flight",
-    "queue",
-    "handshake",
-    "initialize",
-    "start_timeout",
-    "line_limit",
-    "unanswered",
-    "withhold",
-];
+pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];
 
 const MODES: &[(&str, ModeWord)] = &[
     ("serial", ModeWord::Serial),
     ("pipelined", ModeWord::Pipelined),
 ];
-const HANDSHAKES: &[(&str, HandshakeWord)] =
+pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
     &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
 
 const IN_FLIGHT: usize = 16;
-const QUEUE: usize = 256;
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const QUEUE: usize = 256;
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LINE_LIMIT: usize = 16 * 1024 * 1024;
-const UNANSWERED: usize = 8;
+pub(super) const UNANSWERED: usize = 8;
 /// Methods by which one client would end the child of all.
 const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
 
@@ -62,27 +51,11 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     }
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::Mcp);
-    let initialize = initialize(table);
-    let without = handshake
-        .as_ref()
-        .is_some_and(|word| word.value == HandshakeWord::None);
-    if without && initialize.is_some() {
-        let wrong = Wrong::new("nothing is said at the beginning of a link without a handshake");
-        table.report(
-            "initialize",
-            wrong.hint("write `handshake = \"mcp\"`, or remove it"),
-        );
-    }
+    let initialize = initialize(table, handshake.as_ref());
     let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
     let line_limit = table.get_or("line_limit", size(1024), LINE_LIMIT);
     let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
-    let withhold = match table.shape("withhold") {
-        Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
-        Shape::Table | Shape::Value => {
-            let said = table.list("withhold", text);
-            said.map(|said| said.into_iter().map(|method| method.value).collect())
-        }
-    };
+    let withhold = withhold(table);
     Some(RawStdio {
         command: command?,
         env: env?,
@@ -99,9 +72,30 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     })
 }
 
+/// Methods that no caller may use.
+pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
+    match table.shape("withhold") {
+        Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
+        Shape::Table | Shape::Value => {
+            let said = table.list("withhold", text);
+            said.map(|said| said.into_iter().map(|method| method.value).collect())
+        }
+    }
+}
+
 /// The params of the handshake, if they are to be others.
-fn initialize(table: &mut Table<'_>) -> Option<Json> {
+pub(super) fn initialize(
+    table: &mut Table<'_>,
+    handshake: Option<&Located<HandshakeWord>>,
+) -> Option<Json> {
     let params = table.json("initialize")?;
+    if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
+        let wrong = Wrong::new("nothing is said at the beginning of a link without a handshake");
+        table.report(
+            "initialize",
+            wrong.hint("write `handshake = \"mcp\"`, or remove it"),
+        );
+    }
     if params.kind() != Kind::Object {
         let shown = params.kind().described();
         table.report("initialize", Wrong::new(format!("{shown} is no table")));

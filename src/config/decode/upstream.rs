@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, stdio};
+use super::{SIDES, envelope, stdio, websocket};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
@@ -22,8 +22,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Open connections to one upstream, per worker.
 const CONNECTIONS: usize = 256;
 
-/// What only a server at an address has.
+/// What only a server at an address has whose calls have connections of their own.
 const OF_URL: &[&str] = &["keep_alive", "idle_timeout", "connections", "forward"];
+/// Those of them that a WebSocket does not have.
+const OF_HTTP: &[&str] = &["keep_alive", "forward"];
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
     table.later(&["urls", "protocol", "max_age"]);
@@ -62,23 +64,47 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
 fn server(table: &mut Table<'_>) -> Option<RawServer> {
     if table.shape("command") == Shape::Absent {
-        foreign(table, stdio::KEYS, "command");
-        return table.require("url", url).map(RawServer::Url);
+        return address(table);
     }
     if table.shape("url") != Shape::Absent {
         let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
             .hint("keep `url` for a server at an address, `command` for a child of this program");
         table.report("command", both);
     }
-    foreign(table, OF_URL, "url");
+    foreign(table, OF_URL, "an `http://` url");
+    foreign(table, websocket::OWN, "a `ws://` url");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))
 }
 
+fn address(table: &mut Table<'_>) -> Option<RawServer> {
+    foreign(table, stdio::OWN, "`command`");
+    let url = table.require("url", url)?;
+    if url.value.scheme_str() == Some("ws") {
+        foreign(table, OF_HTTP, "an `http://` url");
+        let socket = websocket::websocket(table, url)?;
+        return Some(RawServer::Socket(Box::new(socket)));
+    }
+    foreign(table, websocket::OWN, "a `ws://` url");
+    foreign(table, LINK, "`command`, or with a `ws://` url");
+    Some(RawServer::Url(url))
+}
+
+/// What belongs to a link, whatever it is made of.
+const LINK: &[&str] = &[
+    "in_flight",
+    "queue",
+    "handshake",
+    "initialize",
+    "start_timeout",
+    "unanswered",
+    "withhold",
+];
+
 fn foreign(table: &mut Table<'_>, keys: &[&'static str], of: &str) {
     for key in keys {
         if table.shape(key) != Shape::Absent {
-            let message = format!("`{key}` belongs to an upstream with `{of}`; remove it");
+            let message = format!("`{key}` belongs to an upstream with {of}; remove it");
             table.report(key, Wrong::new(message));
         }
     }

@@ -75,3 +75,12 @@ impl LogLevelWord {
         }
     }
 }
+
+/// `websocket` of `[rpc]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketsWord {
+    /// The proxy serves WebSockets itself.
+    Served,
+    /// Requests for them pass on.
+    Passed,
+}

@@ -155,6 +155,7 @@ fn plan() -> Plan {
             paths: vec!["/rpc".into()],
             notification_status: StatusCode::NO_CONTENT,
             batch_concurrency: 1,
+            sockets: None,
             envelope: Vec::new(),
         },
         unrouted: Unrouted::Reject,

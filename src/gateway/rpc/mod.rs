@@ -2,6 +2,7 @@
 
 mod repeated;
 mod send;
+mod socket;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
+use crate::domain::websocket;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
@@ -47,6 +49,8 @@ struct Letter {
     identity: Rc<Identity<'static>>,
     /// How many more of its calls may have a candidate.
     candidates: Rc<Cell<usize>>,
+    /// The WebSocket that it came over.
+    socket: Option<u64>,
 }
 
 /// What a message is answered with.
@@ -97,6 +101,10 @@ pub(super) async fn serve(
 ) -> Response<AnswerBody> {
     let mut reading = Record::begin(worker, installed, Side::Rpc, &request);
     if request.method() != Method::POST {
+        let asks = websocket::is_asked(request.method(), request.headers());
+        if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
+            return socket::accept(reading, request, (arrival, sockets));
+        }
         return pass(reading, request, arrival).await;
     }
     let (head, body) = request.into_parts();
@@ -116,6 +124,7 @@ pub(super) async fn serve(
         arrival,
         identity: Rc::new(identity),
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
+        socket: None,
     };
     match incoming {
         jsonrpc::Incoming::Single(item) => letter.alone(item).await,
@@ -193,6 +202,14 @@ impl Letter {
     /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6). Its HTTP headers
     /// are of no single call, so that nothing is announced there.
     async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
+        match self.answers(items).await {
+            Some((whole, followed_by)) => render::respond_before(whole, followed_by),
+            None => self.silence(),
+        }
+    }
+
+    /// The answers of a batch, and what follows when the client has them; none where nothing is answered.
+    async fn answers(&self, items: Vec<Item>) -> Option<(Whole, Vec<Candidate>)> {
         let plan = &self.installed.plan;
         let room = Cell::new(plan.limits.answer);
         let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
@@ -206,15 +223,16 @@ impl Letter {
             }
         }
         if messages.is_empty() {
-            return self.silence();
+            return None;
         }
         let whole = render::rpc_message(jsonrpc::batch(messages));
-        render::respond_before(whole, followed_by)
+        Some((whole, followed_by))
     }
 
     /// One message, from its record to its answer, and the route that it has taken.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
+        record.comes_over(self.arrival.links());
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
         let (id, spoken) = match item {
@@ -307,7 +325,8 @@ impl Letter {
         let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
         let context = (&*record, &*self.installed);
-        let session = sessions::of_rpc(context, (caller, headers), call, selected);
+        let session = sessions::of_rpc(context, (caller, headers), call, selected)
+            .or_else(|| sessions::of_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
         let repeated = || self.repeated(call, company);
         candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);

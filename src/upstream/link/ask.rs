@@ -9,6 +9,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::own_links::{OwnLinks, Way};
 use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
@@ -65,6 +66,11 @@ impl WeakLink {
 }
 
 impl LinkHandle {
+    /// Whether its owner has ended, and answers nobody any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.asks.is_closed()
+    }
+
     /// The same, which keeps nothing open.
     #[must_use]
     pub fn downgrade(&self) -> WeakLink {
@@ -81,6 +87,21 @@ pub struct Inbox {
     pub(super) asks: mpsc::Receiver<Asked>,
     /// Rung when a caller goes away.
     pub(super) gone: Arc<Notify>,
+    /// Where what the server tells goes, if anywhere.
+    pub(super) notices: Option<mpsc::Sender<Bytes>>,
+    /// How long the link may be unused.
+    pub(super) idle: Option<Duration>,
+}
+
+impl Inbox {
+    /// The same for a link that one client has for itself.
+    pub(super) fn for_one(self, notices: Option<mpsc::Sender<Bytes>>, idle: Duration) -> Inbox {
+        Inbox {
+            notices,
+            idle: Some(idle),
+            ..self
+        }
+    }
 }
 
 /// Both ends of the way to an owner where so many questions may wait.
@@ -92,23 +113,29 @@ pub fn open(queue: usize) -> (LinkHandle, Inbox) {
         asks: sender,
         gone: gone.clone(),
     };
-    (handle, Inbox { asks, gone })
+    let inbox = Inbox {
+        asks,
+        gone,
+        notices: None,
+        idle: None,
+    };
+    (handle, inbox)
 }
 
 /// The links of a plan, by the places of their upstreams.
 #[derive(Debug, Clone, Default)]
-pub struct Links(Arc<[Option<LinkHandle>]>);
+pub struct Links(Arc<[Option<Way>]>);
 
 impl Links {
     /// The links of upstreams in the order of the plan.
     #[must_use]
-    pub fn new(all: Vec<Option<LinkHandle>>) -> Links {
+    pub fn new(all: Vec<Option<Way>>) -> Links {
         Links(all.into())
     }
 
-    /// The link of the upstream at a place.
+    /// The way to the upstream at a place.
     #[must_use]
-    pub fn of(&self, place: usize) -> Option<&LinkHandle> {
+    pub fn of(&self, place: usize) -> Option<&Way> {
         self.0.get(place)?.as_ref()
     }
 }
@@ -117,15 +144,16 @@ impl Links {
 #[derive(Debug)]
 pub struct LinkUpstream {
     plan: UpstreamPlan,
-    handle: LinkHandle,
+    way: Way,
     rank: Rank,
 }
 
 impl LinkUpstream {
     /// The server of a plan, whose calls have a rank.
     #[must_use]
-    pub fn new(plan: UpstreamPlan, handle: LinkHandle, rank: Rank) -> Rc<LinkUpstream> {
-        Rc::new(LinkUpstream { plan, handle, rank })
+    pub fn new(plan: UpstreamPlan, way: impl Into<Way>, rank: Rank) -> Rc<LinkUpstream> {
+        let way = way.into();
+        Rc::new(LinkUpstream { plan, way, rank })
     }
 
     /// What the plan says of it.
@@ -134,11 +162,29 @@ impl LinkUpstream {
         &self.plan
     }
 
-    /// Asks, and waits for the answer. Dropped, it takes the question back, or has the server told that nobody waits.
+    /// Asks over the link that all share, and waits for the answer. Dropped, it takes the question back, or has the server told that nobody waits.
     ///
     /// # Errors
     /// [`Unanswered`] within `limit`.
     pub async fn ask(&self, say: Say, limit: Duration, repeat: Repeat) -> Result<Said, Unanswered> {
+        self.ask_for(None, (say, repeat), limit).await
+    }
+
+    /// The same for a client whose connection may have a link for itself.
+    ///
+    /// # Errors
+    /// [`Unanswered`] within `limit`.
+    pub async fn ask_for(
+        &self,
+        own: Option<&OwnLinks>,
+        (say, repeat): (Say, Repeat),
+        limit: Duration,
+    ) -> Result<Said, Unanswered> {
+        let handle = match (&self.way, own) {
+            (Way::Shared(link), _) => link.clone(),
+            (Way::Apart(opener), Some(own)) => own.of(opener)?,
+            (Way::Apart(_), None) => return Err(Unanswered::Unreachable),
+        };
         let now = clock::now();
         let deadline = now + limit;
         let (reply, answer) = oneshot::channel();
@@ -150,16 +196,13 @@ impl LinkUpstream {
             rank: self.rank,
             reply,
         };
-        self.handle
-            .asks
-            .try_send(asked)
-            .map_err(|full| match full {
-                TrySendError::Full(_) => Unanswered::Busy,
-                TrySendError::Closed(_) => Unanswered::Unreachable,
-            })?;
+        handle.asks.try_send(asked).map_err(|full| match full {
+            TrySendError::Full(_) => Unanswered::Busy,
+            TrySendError::Closed(_) => Unanswered::Unreachable,
+        })?;
         let mut door = Door {
             answer,
-            gone: &self.handle.gone,
+            gone: &handle.gone,
         };
         match timeout_at(deadline + GRACE, &mut door.answer).await {
             Ok(Ok(told)) => told,

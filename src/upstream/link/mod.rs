@@ -6,10 +6,12 @@
 //! door, which the owner sees.
 
 mod ask;
+mod own_links;
 mod owner;
 mod standing;
 
 pub use ask::{Asked, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
+pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Way, WeakOpener, WeakWay, opener};
 pub use owner::own;
 pub use standing::Standing;
 

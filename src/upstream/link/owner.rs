@@ -6,7 +6,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::standing::Share;
@@ -33,6 +34,8 @@ pub async fn own<T: Transport>(
         callers: BTreeMap::new(),
         next: 0,
         began: clock::now(),
+        notices: inbox.notices.clone(),
+        used: clock::now(),
     };
     owner.run(inbox, Share::new(standing)).await;
     owner.line.end().await;
@@ -50,6 +53,10 @@ struct Owner<'a, T: Transport> {
     next: u64,
     /// What times are counted from.
     began: Instant,
+    /// Where what the server tells goes, if anywhere.
+    notices: Option<mpsc::Sender<Bytes>>,
+    /// When something was last asked, or told.
+    used: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +128,8 @@ impl<T: Transport> Owner<'_, T> {
             if door == Door::Closed && self.pending.is_idle() {
                 return;
             }
+            let unused = inbox.idle.filter(|_| self.pending.is_idle());
+            let unused = unused.map(|idle| self.used + idle);
             let alarm = self.pending.alarm().map(|at| self.began + at);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
@@ -131,6 +140,7 @@ impl<T: Transport> Owner<'_, T> {
                 () = inbox.gone.notified() => self.forget_gone(),
                 told = self.line.next() => self.told(told),
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.take(Input::Tick),
+                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
             }
         }
     }
@@ -143,6 +153,7 @@ impl<T: Transport> Owner<'_, T> {
         if asked.reply.is_closed() {
             return;
         }
+        self.used = clock::now();
         let ticket = Ticket(self.next);
         self.next += 1;
         self.callers.insert(ticket, asked.reply);
@@ -247,7 +258,12 @@ impl<T: Transport> Owner<'_, T> {
             } => self.reply(ticket, Ok(Said::Answer(id, message))),
             Output::Told(ticket) => self.reply(ticket, Ok(Said::Told)),
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
-            Output::Notified { method, .. } => {
+            Output::Notified { method, message } => {
+                self.used = clock::now();
+                // One that does not keep up misses some; a link is not held up by what nobody has asked for.
+                if let Some(notices) = &self.notices {
+                    let _ = notices.try_send(message);
+                }
                 tracing::debug!(upstream = self.name, method, "the server tells something");
             }
         }

@@ -67,6 +67,12 @@ impl Wire {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
+    /// The connection itself, of which nothing was read.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        assert!(self.came.is_empty());
+        self.stream
+    }
+
     /// Resets the connection.
     pub(crate) fn reset(self) {
         SockRef::from(&self.stream)

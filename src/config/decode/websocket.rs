@@ -1,0 +1,111 @@
+//! The keys of an upstream that is a WebSocket.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+
+use super::MOST;
+use super::stdio::{HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold};
+use crate::config::kind::{Wrong, duration, size, string, timeout, whole, word};
+use crate::config::problem::Located;
+use crate::config::raw::{HandshakeWord, RawWebSocket};
+use crate::config::reader::{Shape, Table};
+use crate::domain::plan::{Sharing, Variables};
+
+/// What only a WebSocket has.
+pub(super) const OWN: &[&str] = &[
+    "headers",
+    "sharing",
+    "message_limit",
+    "heartbeat",
+    "heartbeat_timeout",
+];
+
+/// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
+const NOT_SENT: &[&str] = &[
+    "connection",
+    "content-length",
+    "host",
+    "sec-websocket-accept",
+    "sec-websocket-extensions",
+    "sec-websocket-key",
+    "sec-websocket-version",
+    "transfer-encoding",
+    "upgrade",
+];
+
+const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", Sharing::Client)];
+
+/// What bounds sockets that clients have for themselves.
+const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
+
+const IN_FLIGHT: usize = 256;
+const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
+const HEARTBEAT: Duration = Duration::from_secs(30);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawWebSocket> {
+    let headers = headers(table);
+    let sharing = table.get_or("sharing", word(SHARINGS, &[]), Sharing::Shared);
+    let shared = sharing
+        .as_ref()
+        .is_none_or(|word| word.value == Sharing::Shared);
+    for key in OF_CLIENTS {
+        if shared && table.shape(key) != Shape::Absent {
+            let message = format!("`{key}` bounds the sockets of clients, and all share one");
+            let hint = "write `sharing = \"client\"`, or remove it";
+            table.report(key, Wrong::new(message).hint(hint));
+        }
+    }
+    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
+    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
+    let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::None);
+    let initialize = initialize(table, handshake.as_ref());
+    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
+    let heartbeat = table.get_or("heartbeat", duration, HEARTBEAT);
+    let heartbeat_timeout = table.get_or("heartbeat_timeout", timeout, HEARTBEAT_TIMEOUT);
+    let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
+    let withhold = withhold(table);
+    Some(RawWebSocket {
+        url,
+        headers: headers?,
+        sharing: sharing?,
+        in_flight: in_flight?,
+        queue: queue?,
+        handshake: handshake?,
+        initialize,
+        start_timeout: start_timeout?,
+        message_limit: message_limit?,
+        heartbeat: heartbeat?,
+        heartbeat_timeout: heartbeat_timeout?,
+        unanswered: unanswered?,
+        withhold: withhold?,
+    })
+}
+
+fn headers(table: &mut Table<'_>) -> Option<Variables> {
+    if table.shape("headers") == Shape::Absent {
+        return Some(Variables::default());
+    }
+    let said = table.named_values("headers", |found| {
+        // The value itself is never shown: it may be a secret.
+        let wrong = |_| Wrong::new("the value of a header is a string of visible ASCII and blanks");
+        let value = string(found).map_err(|_| wrong(()))?;
+        let parsed = HeaderValue::from_str(&value);
+        parsed.map(|_| value).map_err(|_| wrong(()))
+    })?;
+    for (name, _) in &said {
+        let lower = name.value.to_ascii_lowercase();
+        if HeaderName::from_bytes(lower.as_bytes()).is_err() {
+            table.add(name.problem("this is no name of a header"));
+        } else if NOT_SENT.contains(&lower.as_str()) {
+            table.add(name.problem(format!(
+                "`{lower}` belongs to the request for a WebSocket itself; remove it"
+            )));
+        }
+    }
+    let pairs = said.into_iter();
+    let pairs = pairs.map(|(name, value)| (name.value.to_ascii_lowercase(), value.value));
+    Some(Variables::new(pairs))
+}

@@ -1,0 +1,41 @@
+//! An upstream that is a WebSocket: a `ws://` url and what belongs to it.
+
+use std::time::Duration;
+
+use http::Uri;
+
+use super::HandshakeWord;
+use crate::config::problem::Located;
+use crate::domain::json::Json;
+use crate::domain::plan::{Sharing, Variables};
+
+/// The keys of `[upstream.NAME]` with a `ws://` url.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawWebSocket {
+    /// `url`
+    pub url: Located<Uri>,
+    /// `headers`: names that may be sent, with values that may stand in a header.
+    pub headers: Variables,
+    /// `sharing`
+    pub sharing: Located<Sharing>,
+    /// `in_flight`
+    pub in_flight: Located<usize>,
+    /// `queue`
+    pub queue: Located<usize>,
+    /// `handshake`
+    pub handshake: Located<HandshakeWord>,
+    /// `initialize`: only with a handshake.
+    pub initialize: Option<Json>,
+    /// `start_timeout`: not zero.
+    pub start_timeout: Located<Duration>,
+    /// `message_limit`: in bytes.
+    pub message_limit: Located<usize>,
+    /// `heartbeat`: zero for none.
+    pub heartbeat: Located<Duration>,
+    /// `heartbeat_timeout`: not zero.
+    pub heartbeat_timeout: Located<Duration>,
+    /// `unanswered`
+    pub unanswered: Located<usize>,
+    /// `withhold`
+    pub withhold: Vec<String>,
+}

@@ -1,0 +1,125 @@
+//! The request for a WebSocket, as a server reads it (RFC 6455 §4.2.1).
+
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, Method};
+
+use super::failure::{Failure, Reason};
+
+/// The version of the protocol, and the only one.
+pub const VERSION: &str = "13";
+
+/// Protocols within the protocol that say what is spoken here anyway.
+const PROTOCOLS: [&str; 3] = ["jsonrpc", "jsonrpc-2.0", "mcp"];
+
+/// What the answer to a request depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake<'a> {
+    /// `Sec-WebSocket-Key`
+    pub key: &'a [u8],
+    /// The first protocol that the client names and that is spoken here.
+    pub protocol: Option<&'static str>,
+}
+
+/// Whether a request asks for a WebSocket.
+#[must_use]
+pub fn is_asked(method: &Method, headers: &HeaderMap) -> bool {
+    *method == Method::GET
+        && tokens(headers, &UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
+        && tokens(headers, &CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
+}
+
+/// What a request for a WebSocket is answered by.
+///
+/// # Errors
+/// A [`Failure`] where it is of another version, or has no key.
+pub fn handshake(headers: &HeaderMap) -> Result<Handshake<'_>, Failure> {
+    let version = one(headers, &SEC_WEBSOCKET_VERSION);
+    if version != Some(VERSION.as_bytes()) {
+        let message = "the version of the WebSocket protocol must be 13";
+        return Err(Failure::new(Reason::MalformedHttp, message));
+    }
+    let key = one(headers, &SEC_WEBSOCKET_KEY).filter(|key| is_key(key));
+    let key = key.ok_or_else(|| {
+        let message = "`Sec-WebSocket-Key` must be 16 bytes in base64, once";
+        Failure::new(Reason::MalformedHttp, message)
+    })?;
+    let known = |token: &str| PROTOCOLS.into_iter().find(|known| *known == token);
+    Ok(Handshake {
+        key,
+        protocol: tokens(headers, &SEC_WEBSOCKET_PROTOCOL).find_map(known),
+    })
+}
+
+/// 16 bytes are 22 digits and two signs of padding.
+fn is_key(key: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    key.len() == 24 && key.ends_with(b"==") && key[..22].iter().all(is_digit)
+}
+
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.next().is_none().then(|| first.as_bytes())
+}
+
+/// The members of a list, which may be on several lines (RFC 9110 §5.3).
+fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(name).into_iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        let pairs = pairs.map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(name, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn a_websocket_is_asked_for_by_two_lists() {
+        let asked = [("upgrade", "h3c, WebSocket"), ("connection", "x, Upgrade")];
+        assert!(is_asked(&Method::GET, &headers(&asked)));
+        assert!(!is_asked(&Method::POST, &headers(&asked)));
+        assert!(!is_asked(&Method::GET, &headers(&asked[..1])));
+        assert!(!is_asked(&Method::GET, &headers(&asked[1..])));
+    }
+
+    #[test]
+    fn a_handshake_has_one_version_and_one_key() {
+        let (version, key) = (("sec-websocket-version", "13"), ("sec-websocket-key", KEY));
+        let whole = headers(&[version, key]);
+        let found = handshake(&whole).unwrap();
+        assert_eq!((found.key, found.protocol), (KEY.as_bytes(), None));
+        let named = headers(&[version, key, ("sec-websocket-protocol", "chat, mcp")]);
+        assert_eq!(handshake(&named).unwrap().protocol, Some("mcp"));
+        for bad in [
+            headers(&[version]),
+            headers(&[key]),
+            headers(&[version, key, key]),
+            headers(&[version, ("sec-websocket-key", "c2hvcnQ=")]),
+            headers(&[("sec-websocket-version", "8"), key]),
+        ] {
+            let reason = handshake(&bad).unwrap_err().reason;
+            assert_eq!(reason, Reason::MalformedHttp, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Links that one connection of a client has for itself, where a server keeps state per connection.
+//!
+//! A link is opened with the first call that needs it, and ends with the client's connection, or when it was not used for
+//! too long. There are as many at a time as the plan says, and no more.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::ask::{Inbox, LinkHandle, WeakLink, open};
+use crate::domain::pending::Unanswered;
+
+/// How many links may wait to be begun.
+const LAUNCHES: usize = 256;
+
+/// How the calls of a worker come to a server.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// All of the process share one link.
+    Shared(LinkHandle),
+    /// Each connection of a client has a link for itself.
+    Apart(Opener),
+}
+
+/// The same, which keeps nothing open.
+#[derive(Debug)]
+pub enum WeakWay {
+    /// To one link.
+    Shared(WeakLink),
+    /// To links that are opened.
+    Apart(WeakOpener),
+}
+
+impl Way {
+    /// The same, which keeps nothing open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakWay {
+        match self {
+            Way::Shared(link) => WeakWay::Shared(link.downgrade()),
+            Way::Apart(opener) => WeakWay::Apart(WeakOpener {
+                launches: opener.launches.downgrade(),
+                open: opener.open.clone(),
+                bounds: opener.bounds,
+            }),
+        }
+    }
+}
+
+impl WeakWay {
+    /// The way, while somebody else still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Way> {
+        Some(match self {
+            WeakWay::Shared(link) => Way::Shared(link.upgrade()?),
+            WeakWay::Apart(opener) => Way::Apart(Opener {
+                launches: opener.launches.upgrade()?,
+                open: opener.open.clone(),
+                bounds: opener.bounds,
+            }),
+        })
+    }
+}
+
+impl From<LinkHandle> for Way {
+    fn from(link: LinkHandle) -> Way {
+        Way::Shared(link)
+    }
+}
+
+/// What bounds the links of an upstream.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How many there are at a time.
+    pub most: usize,
+    /// How long one may be unused.
+    pub idle: Duration,
+    /// How many questions may wait on each.
+    pub queue: usize,
+}
+
+/// Opens links. When the last one is gone, no more are opened.
+#[derive(Debug, Clone)]
+pub struct Opener {
+    launches: mpsc::Sender<Apart>,
+    open: Arc<AtomicUsize>,
+    bounds: Bounds,
+}
+
+/// The same, which keeps nothing open.
+#[derive(Debug)]
+pub struct WeakOpener {
+    launches: mpsc::WeakSender<Apart>,
+    open: Arc<AtomicUsize>,
+    bounds: Bounds,
+}
+
+/// A link that is to be owned, for one connection of a client.
+#[derive(Debug)]
+pub struct Apart {
+    /// Its end of the way.
+    pub inbox: Inbox,
+    /// It is one of those that may be open, for as long as this lives.
+    pub place: Place,
+}
+
+/// A place among the links that may be open.
+#[derive(Debug)]
+pub struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Both ends of the way on which links are opened.
+#[must_use]
+pub fn opener(bounds: Bounds) -> (Opener, mpsc::Receiver<Apart>) {
+    let (launches, inbox) = mpsc::channel(LAUNCHES);
+    let opener = Opener {
+        launches,
+        open: Arc::default(),
+        bounds,
+    };
+    (opener, inbox)
+}
+
+impl Opener {
+    fn open(&self, notices: Option<mpsc::Sender<Bytes>>) -> Result<LinkHandle, Unanswered> {
+        let most = self.bounds.most;
+        let take = |open: usize| (open < most).then_some(open + 1);
+        let taken = self
+            .open
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map_err(|_| Unanswered::Busy)?;
+        let place = Place(self.open.clone());
+        let (handle, inbox) = open(self.bounds.queue);
+        let inbox = inbox.for_one(notices, self.bounds.idle);
+        // One that finds no room gives its place back.
+        self.launches
+            .try_send(Apart { inbox, place })
+            .map_err(|_| Unanswered::Busy)?;
+        Ok(handle)
+    }
+}
+
+/// The links of one connection of a client.
+#[derive(Debug, Default)]
+pub struct OwnLinks {
+    links: RefCell<Vec<(Arc<AtomicUsize>, LinkHandle)>>,
+    /// Where what servers tell goes.
+    notices: RefCell<Option<mpsc::Sender<Bytes>>>,
+}
+
+impl OwnLinks {
+    /// What servers tell over links that are opened from now on goes here.
+    pub fn tell(&self, notices: mpsc::Sender<Bytes>) {
+        *self.notices.borrow_mut() = Some(notices);
+    }
+
+    /// The link that an opener has opened for this connection, or opens now.
+    pub(super) fn of(&self, opener: &Opener) -> Result<LinkHandle, Unanswered> {
+        let mut links = self.links.borrow_mut();
+        links.retain(|(_, link)| !link.has_ended());
+        let known = links
+            .iter()
+            .find(|(known, _)| Arc::ptr_eq(known, &opener.open));
+        if let Some((_, link)) = known {
+            return Ok(link.clone());
+        }
+        let link = opener.open(self.notices.borrow().clone())?;
+        links.push((opener.open.clone(), link.clone()));
+        Ok(link)
+    }
+}

@@ -1,0 +1,66 @@
+//! A WebSocket as an upstream: JSON-RPC messages in text frames, one link for all callers.
+//!
+//! The request for it bears the headers that its plan names, and nothing of any caller. An answer other than 101 is no link,
+//! and a redirect is not followed.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue, Request};
+use tokio::net::TcpStream;
+use tokio_tungstenite::client_async_with_config;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use super::frames::{self, Frames};
+use super::link::Transport;
+use crate::domain::plan::{UpstreamPlan, WebSocketPlan};
+
+/// A server that offers a WebSocket.
+#[derive(Debug, Clone)]
+pub struct WebSocket {
+    address: Arc<str>,
+    url: Arc<str>,
+    plan: Arc<WebSocketPlan>,
+}
+
+impl WebSocket {
+    /// The server of an upstream.
+    #[must_use]
+    pub fn new(upstream: &UpstreamPlan, plan: &WebSocketPlan) -> WebSocket {
+        WebSocket {
+            address: upstream.address().into(),
+            url: format!("ws://{}{}", upstream.authority, upstream.path).into(),
+            plan: Arc::new(plan.clone()),
+        }
+    }
+
+    /// The request for a WebSocket, with a key of its own.
+    fn request(&self) -> Result<Request<()>, Error> {
+        let mut request = (&*self.url).into_client_request()?;
+        for (name, value) in self.plan.headers.iter() {
+            let pair = (HeaderName::try_from(name), HeaderValue::try_from(value));
+            if let (Ok(name), Ok(value)) = pair {
+                request.headers_mut().insert(name, value);
+            }
+        }
+        Ok(request)
+    }
+}
+
+impl Transport for WebSocket {
+    type Link = Frames<TcpStream>;
+
+    async fn open(&self) -> Result<Frames<TcpStream>, String> {
+        let request = self.request().map_err(|error| error.to_string())?;
+        let stream = TcpStream::connect(&*self.address).await;
+        let stream = stream.map_err(|error| format!("it cannot be reached: {error}"))?;
+        // A small message is written at once; waiting for more would only delay it.
+        let _ = stream.set_nodelay(true);
+        let config = frames::config(self.plan.message_limit);
+        let opened = client_async_with_config(request, stream, Some(config)).await;
+        // What a server says in place of 101 is not logged: it may be long, or show what it was sent.
+        opened
+            .map(|(stream, _)| Frames::client(stream))
+            .map_err(|error| format!("it gives no WebSocket: {error}"))
+    }
+}

@@ -1,0 +1,138 @@
+//! Ends of WebSockets that a test drives message by message.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::Value;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_hdr, client};
+
+use crate::support::{Proxy, Upstream};
+
+/// One end.
+#[derive(Debug)]
+pub(super) struct End(WebSocket<TcpStream>);
+
+/// The server's end of the next connection, and the request for it.
+pub(super) fn accept_asked(upstream: &Upstream) -> (End, Request) {
+    let stream = upstream.accept().into_stream();
+    let mut asked = None;
+    #[expect(
+        clippy::result_large_err,
+        reason = "the type of a callback of the library"
+    )]
+    let note = |request: &Request, response: Response| {
+        asked = Some(request.clone());
+        Ok(response)
+    };
+    let socket = accept_hdr(stream, note).unwrap();
+    (End(socket), asked.unwrap())
+}
+
+/// The server's end of the next connection.
+pub(super) fn accept(upstream: &Upstream) -> End {
+    accept_asked(upstream).0
+}
+
+/// The client's end of a connection to `/rpc`.
+pub(super) fn connect(proxy: &Proxy) -> End {
+    connect_with(proxy, &[]).0
+}
+
+/// The same with more headers, and the answer to the request.
+pub(super) fn connect_with(
+    proxy: &Proxy,
+    headers: &[(&'static str, &'static str)],
+) -> (End, Response) {
+    let url = format!("ws://{}/rpc", proxy.address());
+    let mut request = url.into_client_request().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    let (socket, answer) = client(request, proxy.connect().into_stream()).unwrap();
+    (End(socket), answer.map(|_| ()))
+}
+
+impl End {
+    /// Sends a text.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        self.send(Message::text(text.into()));
+    }
+
+    /// Sends anything.
+    pub(super) fn send(&mut self, message: Message) {
+        self.0.send(message).unwrap();
+    }
+
+    /// Sends a text in pieces.
+    pub(super) fn say_in_pieces(&mut self, text: &str, size: usize) {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+        for (place, piece) in pieces.iter().enumerate() {
+            let code = if place == 0 {
+                Data::Text
+            } else {
+                Data::Continue
+            };
+            let last = place + 1 == pieces.len();
+            let frame = Frame::message(piece.to_vec(), OpCode::Data(code), last);
+            self.send(Message::Frame(frame));
+        }
+    }
+
+    /// Sends bytes as they are.
+    pub(super) fn say_raw(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// The next message that is no text.
+    pub(super) fn next(&mut self) -> Message {
+        self.0.read().unwrap()
+    }
+
+    /// The next text, as it came.
+    pub(super) fn hear_text(&mut self) -> String {
+        loop {
+            match self.next() {
+                Message::Text(text) => return text.to_string(),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => panic!("no text: {other:?}"),
+            }
+        }
+    }
+
+    /// The next text, as JSON.
+    pub(super) fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.hear_text()).unwrap()
+    }
+
+    /// Answers a call with what its params are.
+    pub(super) fn echo(&mut self, call: &Value) {
+        let (id, params) = (&call["id"], &call["params"]);
+        self.say(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"got":{params}}}}}"#
+        ));
+    }
+
+    /// Takes the handshake of MCP.
+    pub(super) fn greet(&mut self) {
+        let hello = self.hear();
+        assert_eq!(hello["method"], "initialize", "{hello}");
+        self.echo(&hello);
+        assert_eq!(self.hear()["method"], "notifications/initialized");
+    }
+
+    /// Reads to the end: the code that the other end gave for it.
+    pub(super) fn end(mut self) -> Option<u16> {
+        let mut code = None;
+        loop {
+            match self.0.read() {
+                Ok(Message::Close(frame)) => code = frame.map(|frame| frame.code.into()),
+                Ok(_) => {}
+                Err(_) => return code,
+            }
+        }
+    }
+}
