@@ -64,6 +64,14 @@ const LIMITS: Limits = Limits {
 };
 
 /// Routes `items.read`, deprecated on a side, and `all`, whose path begins with a hole.
+fn known() -> Client {
+    Client {
+        name: "known".into(),
+        matcher: Matcher::Headers(Vec::new()),
+        key: None,
+    }
+}
+
 fn plan(side: Side) -> Plan {
     let route = |name: &str, rest: &str| {
         let source = RouteSource {
@@ -80,18 +88,13 @@ fn plan(side: Side) -> Plan {
         route("tree", "GET /api/items/tree/leaves"),
     ];
     let prefixes = Prefixes::of(&routes);
-    let known = Client {
-        name: "known".into(),
-        matcher: Matcher::Headers(Vec::new()),
-        key: None,
-    };
     Plan {
         routes: RouteTable::build(routes).unwrap(),
         locals: Locals::build(Vec::new()).unwrap(),
         cors: None,
         hosts: Vec::new(),
         rollout: Rollout {
-            clients: Clients::new(vec![known], HeaderName::from_static("x-key")),
+            clients: Clients::new(vec![known()], HeaderName::from_static("x-key")),
             flags: Vec::new(),
             defaults: Defaults {
                 rest: Stage::Passthrough,
