@@ -23,13 +23,14 @@
 //!
 //! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
 //! proxy) · *link* (the one connection to an upstream that the calls of all callers share, such as a child) ·
-//! *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named gaps) · *outcome* (what an answer looks like on each side) · *client* (who calls, a bounded name) ·
-//! *flag* (a rule that gives a stage) · *stage* (`passthrough`, `shadow`, `verify`, `translate`, `retired`) ·
-//! *control*, *candidate* (the call whose answer the client gets; the call run only to compare) · *verdict* (of a
-//! comparison: match, mismatch, control-failed, candidate-failed, both-failed, skipped) · *decision*, *reason*
-//! (the stage of one call, and which rule chose it) · *standing* (what was changed at run time, over the flags
-//! file) · *plan* (routes, flags, limits, compiled and immutable) · *failure*, *blame* (what went wrong; whose
-//! fault it is).
+//! *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named gaps) · *outcome*
+//! (what an answer looks like on each side) · *stream*, *event* (what a server says unasked, and where) ·
+//! *client* (who calls, a bounded name) · *flag* (a rule that gives a stage) · *stage* (`passthrough`, `shadow`,
+//! `verify`, `translate`, `retired`) · *control*, *candidate* (the call whose answer the client gets; the call run
+//! only to compare) · *verdict* (of a comparison: match, mismatch, control-failed, candidate-failed, both-failed,
+//! skipped) · *decision*, *reason* (the stage of one call, and which rule chose it) · *standing* (what was changed
+//! at run time, over the flags file) · *plan* (routes, flags, limits, compiled and immutable) · *failure*, *blame*
+//! (what went wrong; whose fault it is).
 
 pub mod app;
 pub mod cli;

@@ -27,3 +27,13 @@ fn wire() {
         }
     }
 }
+
+#[test]
+fn sse() {
+    for input in corpus("sse") {
+        dualgauge::domain::sse::check_any_cut(&input);
+        for end in 0..input.len() {
+            dualgauge::domain::sse::check_any_cut(&input[..end]);
+        }
+    }
+}

@@ -7,12 +7,15 @@ use std::process::Command;
 const MAIN: &str = "include = ['routes.toml']\n[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
     [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
 
-/// The blocks of TOML in a page that declare routes.
+/// The blocks of TOML in a page that declare routes, streams or events.
 fn blocks(page: &str) -> Vec<&str> {
     let inside = page.split("```toml\n").skip(1);
     let blocks = inside.filter_map(|behind| Some(behind.split_once("\n```")?.0));
     blocks
-        .filter(|block| block.contains("[[route]]") && !block.contains("[upstream."))
+        .filter(|block| {
+            let declares = ["[[route]]", "[[stream]]", "[[event]]"];
+            declares.iter().any(|key| block.contains(key)) && !block.contains("[upstream.")
+        })
         .collect()
 }
 

@@ -56,6 +56,28 @@ fn a_fault_of_the_new_way_trips_and_never_before_it_began() {
 }
 
 #[test]
+fn a_fault_that_begins_a_day_later_is_found_and_nothing_trips_before() {
+    let late = simulation::faulty()
+        .into_iter()
+        .filter(|case| case.onset >= 24 * HOUR && case.per_second <= 10.0);
+    let mut found = 0;
+    for scenario in late {
+        let course = run(&scenario, 0);
+        let told = course
+            .trip
+            .as_ref()
+            .map(|(second, trip)| format!("{second} s: {trip}"));
+        assert!(
+            course.delay(&scenario).is_some(),
+            "{}: {told:?}",
+            scenario.name
+        );
+        found += 1;
+    }
+    assert!(found > 0, "there is such a case");
+}
+
+#[test]
 fn a_server_that_is_gone_costs_few_calls() {
     let gone = simulation::faulty()
         .into_iter()

@@ -10,6 +10,7 @@
 //! guards    what the guards of flags say, and their ramps
 //! reports   what this process has counted, and what all have
 //! own       under which name this process reports
+//! silence   how long others have not reported
 //! sharing   what other replicas have changed, and a store that is away
 //! fixed     what a reload cannot change
 //! watch     whether the files are what they were
@@ -30,6 +31,7 @@ mod own;
 mod owner;
 mod reports;
 mod sharing;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod views;

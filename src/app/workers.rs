@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, LocalOptions};
@@ -13,6 +14,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Epoch;
 use crate::gateway::{Common, Worker};
 use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, Snapshot};
@@ -25,6 +27,8 @@ const COMMANDS: usize = 16;
 #[derive(Debug)]
 pub struct Workers {
     commands: Vec<mpsc::Sender<Command>>,
+    /// How many plans were given out since the start.
+    installs: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
     ended: mpsc::Receiver<io::Result<()>>,
     address: SocketAddr,
@@ -54,6 +58,7 @@ impl Workers {
         };
         let mut workers = Workers {
             commands: Vec::new(),
+            installs: Arc::default(),
             threads: Vec::new(),
             ended,
             address,
@@ -94,6 +99,7 @@ impl Workers {
     pub fn remote(&self) -> Remote {
         Remote {
             commands: self.commands.clone(),
+            installs: self.installs.clone(),
         }
     }
 
@@ -125,16 +131,19 @@ impl Workers {
 #[derive(Debug, Clone)]
 pub struct Remote {
     commands: Vec<mpsc::Sender<Command>>,
+    /// How many plans were given out.
+    installs: Arc<AtomicU64>,
 }
 
 impl Remote {
     /// Lets every worker serve by a plan, over the links that it has, and returns when all do.
     pub async fn install(&self, plan: Arc<Plan>, links: Links) {
+        let epoch = Epoch(1 + self.installs.fetch_add(1, Ordering::Relaxed));
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (done, installed) = oneshot::channel();
             if commands
-                .send(Command::Install(plan.clone(), links.clone(), done))
+                .send(Command::Install(plan.clone(), links.clone(), epoch, done))
                 .await
                 .is_ok()
             {

@@ -5,6 +5,7 @@
 mod candidates;
 mod compare;
 mod cors;
+mod event;
 mod example;
 pub(super) mod guard;
 pub(super) mod identity;
@@ -14,16 +15,19 @@ mod outcome;
 mod route;
 mod stdio;
 mod store;
+mod stream;
 mod upstream;
 mod websocket;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::kind::{
-    Found, Wrong, address, boolean, duration, header, name, path, size, text, timeout, whole, word,
+    Found, Wrong, address, boolean, duration, header, key_hash, name, path, size, text, timeout,
+    whole, word,
 };
-use crate::config::problem::Places;
+use crate::config::problem::{Located, Places};
 use crate::config::raw::{
     LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired, RawRollout,
     RawRpc, RawSet, SocketsWord, UnroutedWord,
@@ -68,18 +72,9 @@ const MOST: usize = 1_000_000;
 
 /// The whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
-    table.later(&["event"]);
     table.list("include", text);
     let listen = table.require_table("listen", listen);
-    let admin = table.require_table("admin", |admin| {
-        let tokens = match admin.shape("tokens") {
-            Shape::Absent => Some(Vec::new()),
-            Shape::Table | Shape::Value => {
-                admin.named_values("tokens", crate::config::kind::key_hash)
-            }
-        };
-        Some((admin.require("address", address)?, tokens?))
-    });
+    let admin = table.require_table("admin", admin);
     let upstreams = table.named_tables("upstream", upstream::upstream);
     let rpc = table.require_table("rpc", rpc);
     let limits = table.require_table("limits", limits);
@@ -88,7 +83,13 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let clients = table.tables("client", identity::client);
     unique(clients.iter().map(|client| &client.name), table);
     let routes = table.tables("route", route::route);
-    unique(routes.iter().map(|route| &route.name), table);
+    let streams = table.tables("stream", stream::stream);
+    let events = table.tables("event", event::event);
+    let names = routes.iter().map(|route| &route.name);
+    unique(
+        names.chain(streams.iter().map(|stream| &stream.name)),
+        table,
+    );
     let sets = table.named_lists("outcomes", outcome::row);
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
@@ -118,12 +119,25 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .map(|(name, rows)| RawSet { name, rows })
             .collect(),
         locals,
+        streams,
+        events,
         cors,
         compare: compare.unwrap_or_default(),
         deprecated,
         places: Places::default(),
         log: log?,
     })
+}
+
+type Tokens = Vec<(Located<String>, Located<[u8; 32]>)>;
+
+/// The address, and the tokens by whom they were given to.
+fn admin(table: &mut Table<'_>) -> Option<(Located<SocketAddr>, Tokens)> {
+    let tokens = match table.shape("tokens") {
+        Shape::Absent => Some(Vec::new()),
+        Shape::Table | Shape::Value => table.named_values("tokens", key_hash),
+    };
+    Some((table.require("address", address)?, tokens?))
 }
 
 fn listen(table: &mut Table<'_>) -> Option<RawListen> {

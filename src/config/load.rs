@@ -32,7 +32,7 @@ const INHERITED: [&str; 9] = [
 ];
 
 /// The tables that an included file may say.
-const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "local"];
+const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
 
 /// Where a configuration comes from.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +79,7 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     let Some(mut config) = decoded.filter(|_| problems.is_empty()) else {
         return Err(Problems::new(problems));
     };
-    config.places = merged.places(&["route", "outcomes"]);
+    config.places = merged.places(&["route", "outcomes", "event"]);
     if let Some(file) = &sources.file {
         config.resolve(file.parent().unwrap_or(Path::new("")));
     }

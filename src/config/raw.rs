@@ -10,6 +10,7 @@ mod identity;
 mod lifecycle;
 mod stdio;
 mod store;
+mod stream;
 mod websocket;
 mod words;
 
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
 use crate::domain::cors::HostName;
+use crate::domain::event::EventSource;
 use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
@@ -41,6 +43,7 @@ pub use identity::{
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
+pub use stream::RawStream;
 pub use websocket::RawWebSocket;
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, SocketsWord, UnroutedWord,
@@ -80,13 +83,17 @@ pub struct RawConfig {
     pub sets: Vec<RawSet>,
     /// `[[local]]`: those of the main file, then those of the included files in order.
     pub locals: Vec<RawLocal>,
+    /// `[[stream]]`: those of the main file, then those of the included files in order.
+    pub streams: Vec<RawStream>,
+    /// `[[event]]`: those of the main file, then those of the included files in order.
+    pub events: Vec<EventSource>,
     /// `[cors]`
     pub cors: Option<RawCors>,
     /// `[compare]`
     pub compare: RawCompare,
     /// `[deprecated]`: of the routes that say nothing of their own end.
     pub deprecated: Option<RawDeprecated>,
-    /// Where the keys of routes and of sets were said.
+    /// Where the keys of routes, of sets and of events were said.
     pub places: Places,
     /// `[log]`
     pub log: RawLog,

@@ -17,6 +17,7 @@ use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
 use super::route::{Group, RestSelection, Segments};
 use super::side::Side;
+use super::stream::{self, Followed};
 use super::translate::RestHead;
 use super::websocket;
 
@@ -50,6 +51,8 @@ pub struct Facing {
     pub side: Side,
     /// Why it is not listened to there.
     pub refused: Option<Failure>,
+    /// The stream that it asks for, if it does.
+    pub followed: Option<Followed>,
 }
 
 /// Who claims a REST call.
@@ -68,6 +71,14 @@ pub enum Claim<'p> {
 /// proxy may serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
+    let followed = plan.streams.find(head.method, head.uri.path());
+    if let Some(followed) = followed.filter(|_| !is_local(plan, head)) {
+        return Facing {
+            side: followed.side,
+            refused: followed.irregular.map(refusal::irregular_stream_path),
+            followed: Some(followed),
+        };
+    }
     let place = plan.face.find(head.uri.path());
     let side = match (*head.method == Method::POST, place) {
         (_, None) => Side::Rest,
@@ -78,7 +89,11 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
         Some(Irregular::By(why)) if side == Side::Rpc => Some(refusal::irregular_rpc_path(why)),
         Some(Irregular::By(_) | Irregular::No) | None => None,
     };
-    Facing { side, refused }
+    Facing {
+        side,
+        refused,
+        followed: None,
+    }
 }
 
 /// What is not posted to an RPC path.
@@ -154,6 +169,10 @@ pub fn preflight(
 /// Whether the proxy serves a REST call in another way than by passing it through.
 fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> bool {
     let facing = facing(plan, head);
+    if let (Some(followed), None) = (facing.followed, &facing.refused) {
+        let decision = stream::decide(plan, (caller, head.headers), followed);
+        return decision.stage.control() != Some(Way::Old);
+    }
     if facing.side != Side::Rest || facing.refused.is_some() {
         return false;
     }

@@ -12,6 +12,7 @@ use super::candidates::Candidates;
 use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
+use super::event::Events;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
@@ -20,12 +21,17 @@ use super::pending::Settings;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments};
 use super::side::Side;
+use super::stream::Streams;
 
 /// Everything that a call is served by.
 #[derive(Debug)]
 pub struct Plan {
     /// The routes.
     pub routes: RouteTable,
+    /// Streams of events that both sides have.
+    pub streams: Streams,
+    /// The events of both sides.
+    pub events: Events,
     /// Who gets what.
     pub rollout: Rollout,
     /// What bounds the calls that are run only to compare.
@@ -63,6 +69,13 @@ impl Plan {
         let place = self.upstreams.of(route, side)?;
         self.upstreams.all.get(place)
     }
+
+    /// The upstream of a side for those who ask for a stream.
+    #[must_use]
+    pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&UpstreamPlan> {
+        let place = self.upstreams.of_stream(stream, side)?;
+        self.upstreams.all.get(place)
+    }
 }
 
 /// All upstreams, and which one a call goes to.
@@ -74,18 +87,31 @@ pub struct Upstreams {
     pub usual: [Option<usize>; 2],
     /// What each route says, by its place in the table.
     pub of_routes: Vec<[Option<usize>; 2]>,
+    /// What each stream says, by its place.
+    pub of_streams: Vec<[Option<usize>; 2]>,
 }
 
 impl Upstreams {
     /// The place of the upstream of a side for the calls of a route, or of no route.
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
-        let index = match side {
-            Side::Rest => 0,
-            Side::Rpc => 1,
-        };
+        let index = index(side);
         let own = route.and_then(|route| self.of_routes.get(route)?[index]);
         own.or(self.usual[index])
+    }
+
+    /// The place of the upstream of a side for those who ask for a stream.
+    #[must_use]
+    pub fn of_stream(&self, stream: usize, side: Side) -> Option<usize> {
+        let own = self.of_streams.get(stream).and_then(|own| own[index(side)]);
+        own.or(self.usual[index(side)])
+    }
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
     }
 }
 

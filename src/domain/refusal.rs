@@ -17,6 +17,7 @@ use super::outcome::{RestReply, is_json, kept};
 use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, PathError, Route};
 use super::side::Side;
+use super::stream::Stream;
 use super::translate;
 
 /// No route takes a REST call.
@@ -194,6 +195,40 @@ pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
         successor.what
     );
     Failure::new(Reason::Retired, message).advise(successor.advice(None))
+}
+
+/// A path by which a program that tidies up would find a stream.
+#[must_use]
+pub fn irregular_stream_path(why: PathError) -> Failure {
+    let message = format!(
+        "path: {why} is refused, because the path without it is a stream; send the path in its normal form"
+    );
+    Failure::new(Reason::MalformedTarget, message)
+}
+
+/// The caller's side of a stream is retired.
+#[must_use]
+pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
+    let path = stream.path(side.other());
+    let is_whole = path.holes().next().is_none();
+    let path = path.as_str();
+    let message = format!(
+        "the {} way of the stream `{}` is retired; use `GET {path}`",
+        way(side),
+        stream.name
+    );
+    Failure::new(Reason::Retired, message).advise(Advice::Successor {
+        name: format!("GET {path}"),
+        link: is_whole.then(|| path.to_owned()),
+        pause: None,
+    })
+}
+
+/// A server of the other side has answered with something that is no stream of events.
+#[must_use]
+pub fn no_stream(found: &str) -> Failure {
+    let message = "the server answered with something that is no stream of events";
+    Failure::new(Reason::UpstreamNotProtocol, message).because(found)
 }
 
 /// The caller's way of a route is refused for a while.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use super::candidate::Candidate;
+use super::content::Content;
 use super::record::Record;
 use crate::domain::pieces::Pieces;
 use crate::telemetry::clock;
@@ -37,16 +37,27 @@ enum Kind {
     Over,
 }
 
+/// What comes from an upstream, and how long it may take.
+pub(super) struct Coming {
+    pub(super) content: Content,
+    pub(super) lease: Lease,
+    pub(super) silence: Duration,
+    /// After what time it ends by itself.
+    pub(super) max_age: Option<Duration>,
+}
+
 /// A body on its way from an upstream to the client.
 #[derive(Debug)]
 struct Streamed {
-    incoming: Incoming,
+    content: Content,
     record: Record,
     /// Given back at the end of the body.
     lease: Option<Lease>,
     silence: Duration,
     /// Made when the upstream is first waited for; most answers are there at once.
     alarm: Option<Pin<Box<Sleep>>>,
+    /// Rings when it ends by itself.
+    end: Option<Pin<Box<Sleep>>>,
     part: Part,
 }
 
@@ -95,21 +106,20 @@ impl AnswerBody {
     }
 
     /// A body that streams from a connection.
-    pub(super) fn streamed(
-        incoming: Incoming,
-        record: Record,
-        lease: Lease,
-        silence: Duration,
-    ) -> AnswerBody {
+    pub(super) fn streamed(coming: Coming, record: Record) -> AnswerBody {
+        let end = coming
+            .max_age
+            .map(|age| Box::pin(tokio::time::sleep_until(clock::now() + age)));
         let mut streamed = Streamed {
-            incoming,
+            content: coming.content,
             record,
-            lease: Some(lease),
-            silence,
+            lease: Some(coming.lease),
+            silence: coming.silence,
             alarm: None,
+            end,
             part: Part::First,
         };
-        if streamed.incoming.is_end_stream() {
+        if streamed.content.is_end_stream() {
             streamed.complete();
             return AnswerBody(Kind::Over);
         }
@@ -128,7 +138,18 @@ impl Streamed {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        match Pin::new(&mut self.incoming).poll_frame(cx) {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(cx).is_ready()
+        {
+            // What is left in the connection is nobody's; it is closed.
+            self.lease = None;
+            return Poll::Ready(None);
+        }
+        let polled = self.content.poll_frame(cx, &self.record);
+        if self.content.take_moved() {
+            self.alarm = None;
+        }
+        match polled {
             Poll::Ready(frame) => {
                 self.alarm = None;
                 Poll::Ready(frame.map(|frame| frame.map_err(AnswerFault::Cut)))
@@ -181,7 +202,7 @@ impl Body for AnswerBody {
             candidate.piece(piece);
         }
         match &frame {
-            Some(Ok(_)) if !streamed.incoming.is_end_stream() => {
+            Some(Ok(_)) if !streamed.content.is_end_stream() => {
                 streamed.part = Part::Later;
                 return Poll::Ready(frame);
             }
@@ -212,7 +233,7 @@ impl Body for AnswerBody {
             Kind::Over => SizeHint::with_exact(0),
             Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
-            Kind::Streamed(streamed) => streamed.incoming.size_hint(),
+            Kind::Streamed(streamed) => streamed.content.size_hint(),
         }
     }
 }

@@ -122,6 +122,8 @@ pub(super) async fn forward(
         body,
         lease,
         silence,
+        rewriter: None,
+        max_age: None,
     })))
 }
 

@@ -10,6 +10,7 @@ mod ask;
 mod caller;
 mod candidate;
 mod coding;
+mod content;
 mod cors;
 mod forward;
 mod guarded;
@@ -23,6 +24,7 @@ mod render;
 mod rest;
 mod rpc;
 mod sessions;
+mod stream;
 mod translated;
 mod tunnel;
 mod worker;
@@ -37,6 +39,7 @@ use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
+use crate::domain::stream::Followed;
 use crate::domain::wire::Violation;
 use crate::upstream::link::OwnLinks;
 
@@ -137,9 +140,18 @@ pub async fn handle(
         Err((side, failure)) => {
             render::failure(Record::begin(&worker, &installed, side, &request), failure)
         }
-        Ok(Side::Rest) => rest::serve(&worker, &installed, request, arrival).await,
-        Ok(Side::Rpc) => rpc::serve(&worker, &installed, request, arrival).await,
+        Ok(Faced::Stream(followed)) => {
+            stream::serve((&worker, &installed), request, arrival, followed).await
+        }
+        Ok(Faced::Side(Side::Rest)) => rest::serve(&worker, &installed, request, arrival).await,
+        Ok(Faced::Side(Side::Rpc)) => rpc::serve(&worker, &installed, request, arrival).await,
     }
+}
+
+/// What a request speaks to.
+enum Faced {
+    Side(Side),
+    Stream(Followed),
 }
 
 /// Which face a request speaks to, if it may speak at all.
@@ -147,13 +159,17 @@ fn face(
     installed: &Installed,
     request: &Request<Incoming>,
     arrival: &Arrival,
-) -> Result<Side, (Side, Failure)> {
+) -> Result<Faced, (Side, Failure)> {
     let head = Head {
         method: request.method(),
         uri: request.uri(),
         headers: request.headers(),
     };
-    let Facing { side, refused } = facing(&installed.plan, head);
+    let Facing {
+        side,
+        refused,
+        followed,
+    } = facing(&installed.plan, head);
     if let Some(violation) = arrival.refused {
         // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
         let side = if *request.method() == Method::POST {
@@ -163,8 +179,9 @@ fn face(
         };
         return Err((side, Failure::new(violation.reason(), violation.as_str())));
     }
-    match refused {
-        Some(failure) => Err((side, failure)),
-        None => Ok(side),
+    match (refused, followed) {
+        (Some(failure), _) => Err((side, failure)),
+        (None, Some(followed)) => Ok(Faced::Stream(followed)),
+        (None, None) => Ok(Faced::Side(side)),
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Record {
     uri: Uri,
     rpc_method: Option<String>,
     route: Option<usize>,
+    /// The stream that is asked for, where it is one.
+    stream: Option<usize>,
     client: Option<usize>,
     proof: Proof,
     keyed: Keyed,
@@ -107,6 +109,7 @@ impl Record {
             uri: request.uri().clone(),
             rpc_method: None,
             route: None,
+            stream: None,
             client: None,
             proof: Proof::None,
             keyed: Keyed::Yes,
@@ -135,6 +138,7 @@ impl Record {
             uri: self.uri.clone(),
             rpc_method: self.rpc_method.clone(),
             route: self.route,
+            stream: self.stream,
             client: self.client,
             proof: self.proof,
             keyed: self.keyed,
@@ -294,6 +298,17 @@ impl Record {
         self.stage = Some(decision.stage);
         self.why = decision.why;
         self.spared = decision.spared;
+    }
+
+    /// The stream that is asked for, and the decision.
+    pub(super) fn follows(&mut self, stream: usize, decision: Decision) {
+        self.stream = Some(stream);
+        self.decided(None, decision);
+    }
+
+    /// The stream that is asked for.
+    pub(super) fn stream(&self) -> Option<usize> {
+        self.stream
     }
 
     /// The proxy itself answers, for this reason.

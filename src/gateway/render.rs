@@ -8,8 +8,9 @@ use hyper::upgrade::OnUpgrade;
 
 use std::time::Duration;
 
-use super::answer::AnswerBody;
+use super::answer::{AnswerBody, Coming};
 use super::candidate::{Candidate, Told};
+use super::content::Content;
 use super::record::Record;
 use super::tunnel;
 use crate::domain::compare::Skip;
@@ -18,6 +19,7 @@ use crate::domain::jsonrpc::{self, RequestId};
 use crate::domain::outcome::{error_object, problem};
 use crate::domain::pieces::Pieces;
 use crate::domain::side::Side;
+use crate::domain::stream::Rewriter;
 use crate::upstream::Lease;
 
 /// What a call is answered with.
@@ -44,6 +46,10 @@ pub(super) struct Stream {
     pub(super) body: Incoming,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
+    /// What makes it a stream of the other side.
+    pub(super) rewriter: Option<Rewriter>,
+    /// After what time it ends by itself.
+    pub(super) max_age: Option<Duration>,
 }
 
 /// Both ends of a connection that changes its protocol.
@@ -76,6 +82,8 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 body,
                 lease,
                 silence,
+                rewriter,
+                max_age,
             } = *stream;
             record.answered(head.status.as_u16());
             record.head_is_out();
@@ -83,7 +91,13 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 candidate.passes(&head);
             }
             let withheld = withheld(&head);
-            let streamed = AnswerBody::streamed(body, record, lease, silence);
+            let coming = Coming {
+                content: Content::of(body, rewriter),
+                lease,
+                silence,
+                max_age,
+            };
+            let streamed = AnswerBody::streamed(coming, record);
             Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
         }
         Answer::Tunnel(tunnel) => {
@@ -122,9 +136,10 @@ fn withheld(head: &response::Parts) -> Option<u64> {
 
 /// Renders a failure of a whole request on the face of its record.
 pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBody> {
-    let whole = match record.side() {
-        Side::Rest => rest_failure(&failure),
-        Side::Rpc => rpc_failure(&failure, &RequestId::null()),
+    let whole = match (record.side(), record.stream()) {
+        // Who asks for a stream looks at the status, whichever side it is of.
+        (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure),
+        (Side::Rpc, None) => rpc_failure(&failure, &RequestId::null()),
     };
     record.failed(whole.status.as_u16(), &failure);
     let candidate = beside(&mut record, || Told::failure(&whole, &failure));

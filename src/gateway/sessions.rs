@@ -1,6 +1,6 @@
 //! Sessions: when each of them began, as far as this process has seen.
 //!
-//! A session is named by the `Mcp-Session-Id` of an RPC call, or by the value of the hole that its route names with
+//! A session is its caller's own, and named by the `Mcp-Session-Id` of an RPC call, or by the value of the hole that its route names with
 //! `affinity`. Its calls come over any connection and so to any worker, which is why this is the one memory that
 //! workers share; only calls that name a session look into it, for one short lock among many. It is bounded: a session
 //! that was forgotten begins anew. No name is kept, only a keyed hash of it.
@@ -19,7 +19,7 @@ use crate::domain::claim::Head;
 use crate::domain::jsonrpc::Call;
 use crate::domain::pattern::{Bindings, Bound};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, Clock, Session};
+use crate::domain::rollout::{Caller, Clock, Epoch, Session};
 use crate::domain::route::{Route, Segments};
 use crate::domain::translate::{Terms, read_rest, read_rpc};
 use crate::telemetry::clock;
@@ -44,8 +44,8 @@ pub struct Sessions {
 /// Two generations, so that a full memory forgets what was not asked for lately without a list of uses.
 #[derive(Debug, Default)]
 struct Stripe {
-    young: HashMap<u64, Clock>,
-    old: HashMap<u64, Clock>,
+    young: HashMap<u64, Epoch>,
+    old: HashMap<u64, Epoch>,
 }
 
 impl Default for Sessions {
@@ -59,8 +59,8 @@ impl Default for Sessions {
     }
 }
 
-/// What names a session: who calls, the hole or header, and its value.
-type Name<'a> = (&'a str, &'a str, &'a [u8]);
+/// What names a session: who calls, as client and by key, the hole or header, and its value.
+type Name<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
 
 impl Sessions {
     /// What time it is.
@@ -73,22 +73,22 @@ impl Sessions {
         self.sockets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// When a session began: now, where nobody has asked for it before.
-    fn began(&self, name: Name<'_>, now: Clock) -> Clock {
+    /// The plan that a session began with: this one, where nobody has asked for it before.
+    fn began(&self, name: Name<'_>, epoch: Epoch) -> Epoch {
         let key = self.hasher.hash_one(name);
         let stripe = &self.stripes[key as usize % STRIPES];
         // An entry is whole or not there, so a poisoned lock guards nothing broken.
         let mut stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-        stripe.began(key, now)
+        stripe.began(key, epoch)
     }
 }
 
 impl Stripe {
-    fn began(&mut self, key: u64, now: Clock) -> Clock {
+    fn began(&mut self, key: u64, epoch: Epoch) -> Epoch {
         if let Some(began) = self.young.get(&key) {
             return *began;
         }
-        let began = self.old.remove(&key).unwrap_or(now);
+        let began = self.old.remove(&key).unwrap_or(epoch);
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
@@ -110,7 +110,10 @@ pub(super) fn of_rest<'r>(
     let read = read_rest(route, head.rest(&segments), terms(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = value(&read.bindings, hole)?;
-    session((record, installed), (caller.name, name, value))
+    session(
+        (record, installed),
+        ((caller.name, caller.key), name, value),
+    )
 }
 
 /// The session of an RPC call, if it has one: that of its route, else that of MCP.
@@ -123,13 +126,17 @@ pub(super) fn of_rpc<'r>(
     let plan = &installed.plan;
     let Some((route, hole)) = affinity(plan, route) else {
         let id = headers.get(MCP_SESSION)?.as_bytes();
-        return session((record, installed), (caller.name, MCP_SESSION, id));
+        let name = ((caller.name, caller.key), MCP_SESSION, id);
+        return session((record, installed), name);
     };
     let said = (call.method.as_str(), call.params.as_ref());
     let read = read_rpc(route, said, terms(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = value(&read.bindings, hole)?;
-    session((record, installed), (caller.name, name, value))
+    session(
+        (record, installed),
+        ((caller.name, caller.key), name, value),
+    )
 }
 
 /// The session that a WebSocket is.
@@ -138,7 +145,8 @@ pub(super) fn of_socket<'r>(
     caller: Caller<'_>,
     number: u64,
 ) -> Option<Session<'r>> {
-    session(context, (caller.name, "websocket", &number.to_be_bytes()))
+    let number = number.to_be_bytes();
+    session(context, ((caller.name, caller.key), "websocket", &number))
 }
 
 fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
@@ -158,12 +166,10 @@ fn session<'r>(
     name: Name<'_>,
 ) -> Option<Session<'r>> {
     let sessions = record.worker().sessions();
-    let now = sessions.now();
-    let began = sessions.began(name, now);
-    let past = installed.past();
     Some(Session {
-        past,
-        as_of: past.as_of(began, now),
+        past: installed.past(),
+        began: sessions.began(name, installed.epoch()),
+        now: sessions.now(),
     })
 }
 
@@ -179,21 +185,25 @@ fn terms(plan: &Plan) -> Terms {
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Clock {
-        Clock::from_millis(millis)
-    }
-
     #[test]
-    fn a_session_began_when_it_was_first_seen() {
+    fn a_session_began_with_the_plan_that_saw_it_first() {
         let sessions = Sessions::default();
-        assert_eq!(sessions.began(("a", "id", b"7"), at(5)), at(5));
-        assert_eq!(sessions.began(("a", "id", b"7"), at(9)), at(5));
+        assert_eq!(
+            sessions.began((("a", Some("k")), "id", b"7"), Epoch(5)),
+            Epoch(5)
+        );
+        assert_eq!(
+            sessions.began((("a", Some("k")), "id", b"7"), Epoch(9)),
+            Epoch(5)
+        );
         for other in [
-            ("b", "id", &b"7"[..]),
-            ("a", "other", b"7"),
-            ("a", "id", b"8"),
+            (("b", Some("k")), "id", &b"7"[..]),
+            (("a", Some("l")), "id", b"7"),
+            (("a", None), "id", b"7"),
+            (("a", Some("k")), "other", b"7"),
+            (("a", Some("k")), "id", b"8"),
         ] {
-            assert_eq!(sessions.began(other, at(9)), at(9), "{other:?}");
+            assert_eq!(sessions.began(other, Epoch(9)), Epoch(9), "{other:?}");
         }
     }
 
@@ -201,8 +211,8 @@ mod tests {
     fn a_flood_of_sessions_is_forgotten_and_one_in_use_is_not() {
         let mut stripe = Stripe::default();
         for key in 1..10_000 {
-            assert_eq!(stripe.began(0, at(key)), at(1));
-            stripe.began(key, at(key));
+            assert_eq!(stripe.began(0, Epoch(key)), Epoch(1));
+            stripe.began(key, Epoch(key));
             let held = stripe.young.len() + stripe.old.len();
             assert!(held <= 2 * GENERATION, "{held}");
         }

@@ -15,11 +15,11 @@ use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
 use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::rollout::{Digest, Past};
+use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::link::{LinkUpstream, Links};
+use crate::upstream::link::{LinkUpstream, Links, Way};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
@@ -67,6 +67,8 @@ pub struct Installed {
     /// The same servers, over connections of their own for what is run only to compare.
     beside: Vec<Upstream>,
     labels: PlanLabels,
+    /// The number of the plan.
+    epoch: Epoch,
     /// What the flags were before, for open sessions.
     past: Past,
     /// Tokens that a key of this plan has signed.
@@ -77,6 +79,7 @@ pub struct Installed {
 #[derive(Debug)]
 struct PlanLabels {
     routes: Vec<LabelId>,
+    streams: Vec<LabelId>,
     clients: Vec<LabelId>,
     flags: Vec<LabelId>,
     prefixes: Vec<LabelId>,
@@ -92,6 +95,12 @@ impl PlanLabels {
                 .routes()
                 .iter()
                 .map(|route| names.intern(&route.name))
+                .collect(),
+            streams: plan
+                .streams
+                .all()
+                .iter()
+                .map(|stream| names.intern(&stream.name))
                 .collect(),
             clients: plan
                 .rollout
@@ -121,7 +130,7 @@ impl PlanLabels {
 
 impl Installed {
     fn new(
-        (plan, links): (Arc<Plan>, &Links),
+        (plan, links, epoch): (Arc<Plan>, &Links, Epoch),
         common: &Common,
         before: Option<&Installed>,
         tasks: &Tasks,
@@ -129,40 +138,38 @@ impl Installed {
         let servers = plan.upstreams.all.iter().enumerate();
         let upstreams = servers
             .clone()
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Client);
-                    return Upstream::Link(link);
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Client),
+                None => {
+                    let before = before.map(|before| &before.upstreams[..]);
+                    Upstream::Http(kept_or_opened(wanted, before, tasks))
                 }
-                let before = before.map(|before| &before.upstreams[..]);
-                Upstream::Http(kept_or_opened(wanted, before, tasks))
             })
             .collect();
+        let concurrency = plan.candidates.concurrency;
         let beside = servers
-            .map(|(place, wanted)| {
-                if let Some(link) = links.of(place) {
-                    let link = LinkUpstream::new(wanted.clone(), link.clone(), Rank::Candidate);
-                    return Upstream::Link(link);
+            .map(|(place, wanted)| match links.of(place) {
+                Some(link) => linked(wanted, link, Rank::Candidate),
+                None => {
+                    let before = before.map(|before| &before.beside[..]);
+                    let mut wanted = wanted.clone();
+                    wanted.connections = concurrency;
+                    Upstream::Http(kept_or_opened(&wanted, before, tasks))
                 }
-                let before = before.map(|before| &before.beside[..]);
-                let wanted = UpstreamPlan {
-                    connections: plan.candidates.concurrency,
-                    ..wanted.clone()
-                };
-                Upstream::Http(kept_or_opened(&wanted, before, tasks))
             })
             .collect();
         let labels = PlanLabels::of(&plan, &common.names);
         let past = before.map_or_else(Past::default, |before| {
             let now = common.sessions.now();
             let flags = before.plan.rollout.flags.as_slice();
-            before.past.followed((flags, &plan.rollout), now)
+            before.past.followed((flags, &plan.rollout), (epoch, now))
         });
         Installed {
             plan,
             upstreams,
             beside,
             labels,
+            epoch,
             past,
             tokens: RefCell::default(),
         }
@@ -178,6 +185,13 @@ impl Installed {
     #[must_use]
     pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
+    }
+
+    /// The upstream of a side for those who ask for a stream; only HTTP has streams.
+    #[must_use]
+    pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
+        let place = self.plan.upstreams.of_stream(stream, side)?;
+        self.upstreams.get(place)?.http()
     }
 
     /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
@@ -213,6 +227,11 @@ impl Installed {
             .unwrap_or(self.labels.unrouted)
     }
 
+    pub(super) fn stream_label(&self, stream: usize) -> LabelId {
+        let label = self.labels.streams.get(stream);
+        label.copied().unwrap_or(self.labels.unrouted)
+    }
+
     /// Under what the guard of a flag is told of calls, where it has one.
     pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
         let flags = &self.plan.rollout.flags;
@@ -225,6 +244,11 @@ impl Installed {
         flag.and_then(|index| self.labels.flags.get(index))
             .copied()
             .unwrap_or(LabelId::NONE)
+    }
+
+    /// The number of the plan.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// What the flags were before.
@@ -244,6 +268,10 @@ impl Installed {
             .copied()
             .unwrap_or(self.labels.other)
     }
+}
+
+fn linked(wanted: &UpstreamPlan, link: &Way, rank: Rank) -> Upstream {
+    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
 fn kept_or_opened(
@@ -276,7 +304,12 @@ impl Worker {
     pub fn new((plan, links): (Arc<Plan>, Links), common: Common) -> Rc<Worker> {
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new((plan, &links), &common, None, &tasks));
+        let installed = Rc::new(Installed::new(
+            (plan, &links, Epoch::default()),
+            &common,
+            None,
+            &tasks,
+        ));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
@@ -292,10 +325,10 @@ impl Worker {
     }
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
-    pub fn install(&self, plan: Arc<Plan>, links: &Links) {
+    pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Epoch) {
         let before = self.installed();
         let next = Rc::new(Installed::new(
-            (plan, links),
+            (plan, links, epoch),
             &self.common,
             Some(&before),
             &self.tasks,

@@ -25,6 +25,7 @@ use super::socket::Socket as Client;
 use super::wire::{Inspected, Inspection};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
@@ -43,7 +44,7 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub enum Command {
     /// Serve calls that begin from now on by this plan, over the links that it has.
-    Install(Arc<Plan>, Links, oneshot::Sender<()>),
+    Install(Arc<Plan>, Links, Epoch, oneshot::Sender<()>),
     /// Copy the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copy the last mismatches.
@@ -133,8 +134,8 @@ pub async fn run(
                 }
             },
             command = commands.recv() => match command {
-                Some(Command::Install(plan, links, done)) => {
-                    worker.install(plan, &links);
+                Some(Command::Install(plan, links, epoch, done)) => {
+                    worker.install(plan, &links, epoch);
                     let _ = done.send(());
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),

@@ -1,7 +1,7 @@
 //! Open sessions keep the decision that they began with.
 
 use crate::scene::{body_of, call, json, saying};
-use crate::support::{Message, Proxy, Upstream, both};
+use crate::support::{Message, Proxy, Upstream, becomes, both};
 
 const ROUTES: &str = r#"
 [[route]]
@@ -107,6 +107,42 @@ fn a_route_names_the_hole_that_tells_its_sessions_apart() {
     // The same chat is the same session, whichever language is spoken.
     assert_eq!(scene.heard_rpc("7"), "rpc");
     assert_eq!(scene.heard_rpc("9"), "rest");
+}
+
+#[test]
+fn a_session_begins_with_the_plan_that_serves_its_first_call() {
+    let scene = Scene::of("");
+    let body = call("tools/call", r#"{"name":"a"}"#);
+    let (first, rest) = body.split_at(10);
+    let mut wire = scene.proxy.connect();
+    let head =
+        "Host: proxy.example\r\nContent-Type: application/json\r\nX-App: 1\r\nMcp-Session-Id: slow";
+    let length = body.len();
+    wire.send(format!(
+        "POST /rpc HTTP/1.1\r\n{head}\r\nContent-Length: {length}\r\n\r\n{first}"
+    ));
+    // The call is in progress, so the flip comes after it has its plan.
+    let busy = || scene.proxy.metrics().value("dualgauge_calls_in_flight");
+    becomes(busy, &1.0);
+    scene.flip(100);
+    wire.send(rest);
+    assert_eq!(wire.read_answer_to("POST").json()["result"], "rpc");
+    assert_eq!(scene.called("slow"), "rpc");
+    assert_eq!(scene.called("new"), "rest");
+}
+
+#[test]
+fn nobody_else_can_begin_the_session_of_a_caller() {
+    let scene = Scene::of("");
+    let other = [("X-App", "2"), ("Mcp-Session-Id", "victim")];
+    scene.proxy.rest(
+        "POST",
+        "/rpc",
+        &other,
+        call("tools/call", r#"{"name":"a"}"#),
+    );
+    scene.flip(100);
+    assert_eq!(scene.called("victim"), "rest");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use crate::scene::{self, Called};
-use crate::support::{Message, Proxy, Upstream, both, eventually};
+use crate::support::{Message, Proxy, Upstream, Wire, both, eventually};
 
 const CONFIG: &str = r#"
 [[client]]
@@ -48,6 +48,8 @@ const ITEM: &str = r#"{"id":"7", "price":1.10,"big":1234567890123456789012345678
 struct Day {
     proxy: Proxy,
     broken: Arc<AtomicBool>,
+    /// What the old server says to a caller without the proxy, to the last byte.
+    old_says: Message,
     _servers: [Upstream; 2],
 }
 
@@ -66,7 +68,11 @@ impl Day {
         let old = Upstream::serving(|_| {
             scene::answer(
                 "200 OK",
-                &[("content-type", "application/json"), ("x-by", "old")],
+                &[
+                    ("content-type", "application/json"),
+                    ("x-by", "old"),
+                    ("date", "Sat, 21 Nov 2026 08:00:00 GMT"),
+                ],
                 ITEM,
             )
         });
@@ -79,9 +85,12 @@ impl Day {
             scene::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ITEM}}}"#))
         });
         let proxy = Proxy::start_with_flags(&format!("{}{CONFIG}", both(&old, &new)), FLAGS);
+        let mut wire = Wire::connect(old.address());
+        wire.send("GET /items/7 HTTP/1.1\r\nHost: server.example\r\n\r\n");
         Day {
             proxy,
             broken,
+            old_says: wire.read_answer_to("GET"),
             _servers: [old, new],
         }
     }
@@ -105,7 +114,10 @@ impl Day {
                 assert_eq!((answer.status(), answer.text()), (200, ITEM));
                 assert_eq!(answer.head.one("content-type"), Some("application/json"));
                 match answer.head.one("x-by") {
-                    Some("old") => round.old += 1,
+                    Some("old") => {
+                        assert_eq!(answer, self.old_says);
+                        round.old += 1;
+                    }
                     by => {
                         assert_eq!(by, None);
                         round.new += 1;
@@ -129,20 +141,35 @@ impl Day {
     }
 }
 
-/// The new server breaks; each caller tries once more, and then the guard has seen enough.
-fn break_and_go_back(day: &Day, half: &Round) {
+/// A device of each client that is on a way now.
+fn on(day: &Day, by: Option<&str>) -> [usize; 3] {
+    CLIENTS.map(|client| {
+        let is_on = |device: &usize| day.call(client, *device).head.one("x-by") == by;
+        (0..DEVICES).find(is_on).unwrap()
+    })
+}
+
+/// The new server breaks while every client goes on calling on both ways. Until the guard has seen enough, callers on
+/// the new way fail; those on the old way never do; and after the trip nobody does.
+fn break_and_go_back(day: &Day) {
     let all = CLIENTS.len() * DEVICES;
+    let (old, new) = (on(day, Some("old")), on(day, None));
     day.broken.store(true, Ordering::SeqCst);
-    let hurt = day.round();
-    assert_eq!(
-        hurt.old, half.old,
-        "the old way is safe whatever the new one does"
-    );
-    assert_eq!(hurt.failures.iter().sum::<usize>(), half.new);
+    let mut failures = [0; 3];
     let trip = eventually("the guard takes the flag back", || {
+        for (place, client) in CLIENTS.into_iter().enumerate() {
+            assert_eq!(day.call(client, old[place]), day.old_says);
+            let answer = day.call(client, new[place]);
+            if answer.status() >= 500 {
+                failures[place] += 1;
+            } else {
+                assert_eq!(answer, day.old_says, "the trip has just acted");
+            }
+        }
         let flag = day.flag();
         flag["tripped"]["reason"].as_str().map(str::to_owned)
     });
+    assert!(failures.iter().all(|count| *count > 0), "{failures:?}");
     let untouched = Round {
         old: all,
         ..Round::default()
@@ -180,6 +207,13 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     });
     let mismatches = day.proxy.ask("GET", "/api/v1/mismatches", "").json();
     assert_eq!(mismatches["routes"], json!([]), "{mismatches}");
+    day.broken.store(true, Ordering::SeqCst);
+    assert_eq!(
+        day.round(),
+        untouched,
+        "a candidate that fails changes nothing"
+    );
+    day.broken.store(false, Ordering::SeqCst);
 
     day.set("translate", 5.0);
     let few = day.round();
@@ -192,7 +226,7 @@ fn three_clients_move_and_no_one_sees_more_than_the_few_failures_of_a_trip() {
     assert_eq!(half.failures, [0; 3]);
     assert!(half.new > few.new && half.old > 0, "{half:?}");
 
-    break_and_go_back(&day, &half);
+    break_and_go_back(&day);
 
     // Mended, and armed again by a person.
     let armed = day.proxy.ask("POST", "/api/v1/flags/mover/rearm", "");
@@ -236,15 +270,9 @@ fn a_trip_survives_a_restart() {
     eventually("the guard takes the flag back", || {
         day.flag()["tripped"]["reason"].as_str().map(drop)
     });
-    let Day {
-        proxy,
-        broken,
-        _servers,
-    } = day;
     let day = Day {
-        proxy: proxy.restart(),
-        broken,
-        _servers,
+        proxy: day.proxy.restart(),
+        ..day
     };
     let flag = day.flag();
     assert!(flag["tripped"]["reason"].is_string(), "{flag}");

@@ -42,6 +42,9 @@ impl Control {
             let mut flags = self.file_flags.iter();
             let reason = match flags.find(|flag| flag.name.value == *name) {
                 Some(flag) if flag.text_hash == stands.text_hash => return None,
+                Some(_) if stands.trip.is_some() => {
+                    "the flag was edited in the flags file since; its guard had taken it back, and it is in force again"
+                }
                 Some(_) => "the flag was edited in the flags file since",
                 None => "the flag is no longer in the flags file",
             };

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Control;
 use super::guards::Watched;
 use super::own::Own;
+use super::silence::Silence;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::Tallies;
@@ -18,7 +19,7 @@ use crate::telemetry::clock::millis;
 /// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
 /// the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
-/// A process whose report is older has ended, and its report is folded into the archive.
+/// A process whose report has not changed for longer has ended, and its report is folded into the archive.
 pub(super) const GONE_AFTER_MS: u64 = 300_000;
 /// Who reports where nobody shares the store.
 const ALONE: &str = "local";
@@ -37,6 +38,7 @@ pub struct Counts {
 pub(super) struct Reporting {
     own: Own,
     left: Option<u64>,
+    silence: Silence,
     /// What others have counted, those that are gone among them.
     others: Usage,
     /// What was folded of processes that are gone, as it was told last.
@@ -75,6 +77,7 @@ impl Reporting {
         Reporting {
             own: Own::new(replica),
             left: None,
+            silence: Silence::default(),
             others: Usage::default(),
             archive: Versioned::default(),
             counts: Counts::default(),
@@ -198,9 +201,14 @@ impl Control {
     ) {
         // Nobody else is in the folder of a process, so whoever was there before has ended.
         let patience = if self.is_shared() { GONE_AFTER_MS } else { 0 };
+        let silence = &mut self.reporting.silence;
+        silence.look(read.iter().map(|(report, _)| report), now);
         let gone: Vec<(Report, Counted)> = read
             .into_iter()
-            .filter(|(report, _)| !self.is_own(report) && now.saturating_sub(report.at) >= patience)
+            .filter(|(report, _)| {
+                let silent = self.reporting.silence.of(report, now);
+                !self.is_own(report) && silent >= patience
+            })
             .collect();
         if gone.is_empty() {
             return;

@@ -40,8 +40,13 @@ impl Control {
             let entered = route.from.is_none_or(|from| from == *side);
             entered && self.plan.upstream_for(Some(*index), *side).is_none()
         });
-        left.map(|(_, route, side)| format!("{} ({side})", route.name))
-            .collect()
+        let left = left.map(|(_, route, side)| format!("{} ({side})", route.name));
+        let streams = self.plan.streams.all().iter().enumerate();
+        let each = streams.flat_map(|(index, stream)| Side::ALL.map(|side| (index, stream, side)));
+        let streams = each
+            .filter(|(index, _, side)| self.plan.upstream_of_stream(*index, *side).is_none())
+            .map(|(_, stream, side)| format!("{} ({side})", stream.name));
+        left.chain(streams).collect()
     }
 
     /// What was changed, the newest first.

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use super::verdict::Checked;
 use crate::config::problem::Problems;
-use crate::domain::check::{Direction, Finding, Kind, Never, RouteReport, Verdict};
+use crate::domain::check::{Direction, EventReport, Finding, Kind, Never, RouteReport, Verdict};
+use crate::domain::event::Event;
 use crate::domain::outcome::Row;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
@@ -77,7 +78,39 @@ fn report(checked: &Checked<'_>) -> String {
         ));
         below(route, report, &mut text);
     }
+    for (event, report) in checked.events() {
+        write_event(event, report, &mut text);
+    }
     text
+}
+
+/// `event[0] from sse: lossless`, and under it what is not as it was.
+fn write_event(event: &Event, report: &EventReport, text: &mut String) {
+    let mut line = |indent: usize, words: &str| {
+        let words = cut(words, LONGEST);
+        text.push_str(&format!("{:indent$}{words}\n", ""));
+    };
+    let what = format!("{} from {}", event.key, report.from.as_str());
+    line(0, &format!("{what}: {}", report.verdict.as_str()));
+    for norm in &report.norms {
+        line(2, &format!("normal form: {}", norm.says));
+    }
+    let accepted = event
+        .lossy
+        .as_ref()
+        .map(|why| format!(" (accepted: {why})"));
+    for loss in &report.losses {
+        line(
+            2,
+            &format!("lossy: {}{}", loss.says, accepted.as_deref().unwrap_or("")),
+        );
+        line(4, &format!("sent  {}", loss.sent));
+        line(4, &format!("gets  {}", loss.there));
+        match &loss.back {
+            Ok(back) => line(4, &format!("back  {back}")),
+            Err(why) => line(4, &format!("back  refused: {why}")),
+        }
+    }
 }
 
 /// `calls lossless, replies: rest lossy, rpc lossless`

@@ -7,7 +7,10 @@ use serde::Serialize;
 use super::human::{accepted, row};
 use super::verdict::Checked;
 use crate::config::problem::{Place, Problem, Problems};
-use crate::domain::check::{Direction, Finding, Kind, Never, RouteReport, Verdict};
+use crate::domain::check::{
+    Direction, EventFinding, EventReport, Finding, Kind, Never, RouteReport, Verdict,
+};
+use crate::domain::event::Event;
 use crate::domain::route::Route;
 
 #[derive(Debug, Serialize)]
@@ -16,6 +19,9 @@ struct Fine<'d> {
     problems: Vec<ProblemRow<'d>>,
     notes: Vec<ProblemRow<'d>>,
     routes: Vec<RouteRow<'d>>,
+    /// Each event once for each form that it comes in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<EventRow<'d>>,
     flags: usize,
     clients: usize,
 }
@@ -74,6 +80,28 @@ struct FindingRow<'d> {
     refused: Option<&'d str>,
 }
 
+/// An event, with what holds of it where it comes in one form.
+#[derive(Debug, Serialize)]
+struct EventRow<'d> {
+    key: &'d str,
+    from: &'static str,
+    verdict: &'static str,
+    /// Why a loss may be.
+    accepted: Option<&'d str>,
+    norms: Vec<EventFindingRow<'d>>,
+    witnesses: Vec<EventFindingRow<'d>>,
+}
+
+#[derive(Debug, Serialize)]
+struct EventFindingRow<'d> {
+    rule: &'static str,
+    says: &'d str,
+    sent: &'d str,
+    gets: &'d str,
+    back: Option<&'d str>,
+    refused: Option<&'d str>,
+}
+
 #[derive(Debug, Serialize)]
 struct Examples<'d> {
     run: usize,
@@ -110,6 +138,7 @@ pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
         problems: problems.iter().map(problem_row).collect(),
         notes: notes.iter().map(problem_row).collect(),
         routes: routes.collect(),
+        events: checked.events().map(event_row).collect(),
         flags: checked.configuration.flags.len(),
         clients: checked.configuration.raw.clients.len(),
     })
@@ -120,6 +149,28 @@ pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
         ok: false,
         problems: problems.iter().map(problem_row).collect(),
     })
+}
+
+fn event_row<'d>((event, report): (&'d Event, &'d EventReport)) -> EventRow<'d> {
+    let rows = |findings: &'d [EventFinding]| {
+        let rows = findings.iter().map(|finding| EventFindingRow {
+            rule: finding.rule,
+            says: &finding.says,
+            sent: &finding.sent,
+            gets: &finding.there,
+            back: finding.back.as_deref().ok(),
+            refused: finding.back.as_ref().err().map(String::as_str),
+        });
+        rows.collect()
+    };
+    EventRow {
+        key: &event.key,
+        from: report.from.as_str(),
+        verdict: report.verdict.as_str(),
+        accepted: event.lossy.as_deref(),
+        norms: rows(&report.norms),
+        witnesses: rows(&report.losses),
+    }
 }
 
 fn write_line(document: &impl Serialize) -> io::Result<()> {

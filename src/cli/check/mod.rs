@@ -24,7 +24,8 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
     let checked = match &outcome {
         Ok(configuration) => {
             let reports = check::check(&configuration.plan.routes);
-            Ok(Checked::of(configuration, reports))
+            let events = check::check_events(&configuration.plan.events);
+            Ok(Checked::of(configuration, (reports, events)))
         }
         Err(problems) => Err(problems),
     };

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems};
-use crate::domain::check::{Direction, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle};
+use crate::domain::check::{
+    Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle,
+};
+use crate::domain::event::Event;
 use crate::domain::route::Route;
 
 /// A configuration whose routes were looked at.
 pub(super) struct Checked<'c> {
     pub(super) configuration: &'c Configuration,
     pub(super) reports: Vec<RouteReport>,
+    pub(super) events: Vec<EventReport>,
     /// What has to be mended.
     pub(super) problems: Option<Problems>,
     /// What may be mended.
@@ -24,7 +28,10 @@ struct RowWord {
 }
 
 impl<'c> Checked<'c> {
-    pub(super) fn of(configuration: &'c Configuration, reports: Vec<RouteReport>) -> Checked<'c> {
+    pub(super) fn of(
+        configuration: &'c Configuration,
+        (reports, events): (Vec<RouteReport>, Vec<EventReport>),
+    ) -> Checked<'c> {
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let mut rows: BTreeMap<&str, RowWord> = BTreeMap::new();
         let places = &configuration.raw.places;
@@ -63,13 +70,22 @@ impl<'c> Checked<'c> {
                 (Some(_), Some(())) | (None, None) => {}
             }
         }
+        note_events(configuration, &events, &mut problems, &mut notes);
         notes.extend(flags(configuration));
         Checked {
             configuration,
             reports,
+            events,
             problems: some(problems),
             notes: some(notes),
         }
+    }
+
+    /// An event with each of its reports, in the order of the files.
+    pub(super) fn events(&self) -> impl Iterator<Item = (&Event, &EventReport)> {
+        let all = self.configuration.plan.events.all();
+        let reports = self.events.iter();
+        reports.filter_map(|report| Some((all.get(report.event)?, report)))
     }
 
     /// A route with its report, in the order of the files.
@@ -161,6 +177,33 @@ fn note_rows<'r>(route: &'r Route, report: &RouteReport, rows: &mut BTreeMap<&'r
         });
         if row.lossy.is_some() || route.lossy.is_none() {
             word.lossy = word.lossy.take().or(lossy.next());
+        }
+    }
+}
+
+/// Losses of events, which the word of the event accepts.
+fn note_events(
+    configuration: &Configuration,
+    reports: &[EventReport],
+    problems: &mut Vec<Problem>,
+    notes: &mut Vec<Problem>,
+) {
+    for (place, event) in configuration.plan.events.all().iter().enumerate() {
+        let own = reports.iter().filter(|report| report.event == place);
+        let mut lossy = own.filter(|report| report.verdict == Verdict::Lossy);
+        match (lossy.next(), &event.lossy) {
+            (Some(report), None) => {
+                let says = report.losses.first().map_or("", |loss| &loss.says);
+                let from = report.from.as_str();
+                let what = format!("events in the form `{from}` lose something: {says}");
+                problems.push(unaccepted(configuration, &event.key, &what));
+            }
+            (None, Some(_)) => {
+                let what = "the event loses nothing; remove the word";
+                let key = format!("{}.lossy", event.key);
+                notes.push(configuration.raw.places.problem(key, what));
+            }
+            (Some(_), Some(_)) | (None, None) => {}
         }
     }
 }

@@ -16,6 +16,7 @@ mod rollout;
 mod routes;
 mod sets;
 mod stdio;
+mod streams;
 #[cfg(test)]
 mod tests;
 pub mod tls;
@@ -50,7 +51,10 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let of_routes = raw.routes.iter();
     let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
     upstreams.of_routes = of_routes.collect();
+    let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
+    let events = streams::events(raw, &mut problems);
     let rollout = rollout::compile(raw, flags, &mut problems);
+    streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
     let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
     let locals = local::compile(raw, (&routes, &face), &mut problems);
@@ -65,6 +69,8 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         cors,
         hosts: hosts.collect(),
         routes,
+        streams,
+        events,
         rollout,
         candidates,
         upstreams,

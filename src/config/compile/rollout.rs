@@ -24,6 +24,10 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
                 name: &route.name.value,
                 from: route.from.as_ref().map(|from| from.value),
             })
+            .chain(raw.streams.iter().map(|stream| RouteEntry {
+                name: &stream.name.value,
+                from: None,
+            }))
             .collect(),
         names: raw
             .clients

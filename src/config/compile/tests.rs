@@ -19,6 +19,7 @@ mod flags;
 mod identity;
 mod lifecycle;
 mod routes;
+mod streams;
 
 /// One upstream for each side.
 const BOTH: &str = "\

@@ -115,8 +115,17 @@ pub(super) fn of_route(
     route: &RawRoute,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
+    named(raw, &route.upstreams, problems)
+}
+
+/// The upstreams of these names, by their sides.
+pub(super) fn named(
+    raw: &RawConfig,
+    names: &[(Option<Side>, Located<String>)],
+    problems: &mut Vec<Problem>,
+) -> [Option<usize>; 2] {
     let mut found = [None, None];
-    for (side, name) in &route.upstreams {
+    for (side, name) in names {
         let place = raw
             .upstreams
             .iter()

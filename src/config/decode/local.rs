@@ -73,13 +73,25 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
 
 /// A method and a literal path: `GET /openapi.json`.
 fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+    let example = "without holes, such as `GET /openapi.json`";
+    let (method, path) = line(found, example)?;
+    if path.contains(['{', '}']) {
+        return Err(no_call(&string(found)?, example));
+    }
+    Ok((method, path))
+}
+
+fn no_call(line: &str, example: &str) -> Wrong {
+    Wrong::new(format!(
+        "`{}` is no call; write a method and a path {example}",
+        cut(line)
+    ))
+}
+
+/// A method and a path.
+pub(super) fn line(found: Found<'_>, example: &str) -> Result<(Method, String), Wrong> {
     let line = string(found)?;
-    let wrong = || {
-        Wrong::new(format!(
-            "`{}` is no call; write a method and a path without holes, such as `GET /openapi.json`",
-            cut(&line)
-        ))
-    };
+    let wrong = || no_call(&line, example);
     let (method, target) = line.split_once(' ').ok_or_else(wrong)?;
     let parsed = Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
     let named = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -89,7 +101,7 @@ fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
         ..found
     });
     let target = target.map_err(|_| wrong())?;
-    if !named || parsed == Method::CONNECT || target.contains(['{', '}']) {
+    if !named || parsed == Method::CONNECT {
         return Err(wrong());
     }
     Ok((parsed, target))

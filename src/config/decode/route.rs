@@ -83,7 +83,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
 }
 
 /// A name, or one for each side.
-fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<String>)> {
+pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<String>)> {
     if table.shape("upstream") != Shape::Table {
         let one = table.get("upstream", name);
         return one.into_iter().map(|name| (None, name)).collect();

@@ -11,6 +11,7 @@
 //! while calls are served, and each direction says which.
 
 mod common;
+mod events;
 mod examples;
 mod flags;
 mod message;
@@ -24,6 +25,7 @@ mod subject;
 mod trip;
 mod twist;
 
+pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
 pub use flags::{Idle, Never as FlagNever, Ramps, idle};
 pub use message::Message;

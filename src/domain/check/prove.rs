@@ -32,6 +32,11 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
         .collect()
 }
 
+/// The same for the only route of a table.
+pub(super) fn only(table: &RouteTable) -> Vec<Direction> {
+    directions(table, 0, (&Neighbours::of(table), RULES))
+}
+
 fn directions(
     table: &RouteTable,
     place: usize,

@@ -10,6 +10,7 @@ mod rest;
 mod rpc;
 mod secrets;
 mod strangers;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -96,6 +97,9 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
             now: means.now,
         },
     };
+    if let (None, Some(followed)) = (&facing.refused, facing.followed) {
+        return vec![stream::explain(&case, followed)];
+    }
     match (facing.refused, facing.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
         (None, Side::Rest) => vec![rest::explain(&case)],
@@ -167,7 +171,9 @@ impl<'a> Case<'a> {
             stage: decision.stage.as_str(),
             why: self.plan.rollout.describe(decision.why),
             candidate: self.candidate(route, decision.stage),
-            passed_over: self.passed_over(route),
+            passed_over: route.map_or_else(Vec::new, |index| {
+                self.passed_over(&self.plan.routes.route(index).name)
+            }),
         });
         decision
     }
@@ -186,13 +192,10 @@ impl<'a> Case<'a> {
     }
 
     /// The flags that speak of the call and were tried before the one that decided, and why they did not.
-    fn passed_over(&self, route: Option<usize>) -> Vec<PassedOver> {
-        let Some(index) = route else {
-            return Vec::new();
-        };
+    fn passed_over(&self, route: &str) -> Vec<PassedOver> {
         let call = rollout::Call {
             caller: self.caller,
-            route: &self.plan.routes.route(index).name,
+            route,
             side: self.side,
             headers: self.asked.head.headers,
             session: None,

@@ -125,6 +125,8 @@ fn plan() -> Plan {
     };
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
+        streams: Default::default(),
+        events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),
         candidates: candidates(),
         locals: Locals::build(own_answers()).unwrap(),
@@ -144,6 +146,7 @@ fn plan() -> Plan {
             brownouts: Brownouts::default(),
         },
         upstreams: Upstreams {
+            of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
             usual: [Some(0), Some(1)],
             of_routes: Vec::new(),

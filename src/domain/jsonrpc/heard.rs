@@ -58,13 +58,13 @@ impl Heard {
                     None => Heard::Noise,
                 },
             },
-            None => answer(id, value(RESULT).is_some(), value(ERROR)),
+            None => answer(id, value(RESULT), value(ERROR)),
         }
     }
 }
 
-fn answer(id: Option<Json>, has_result: bool, error: Option<Json>) -> Heard {
-    if !has_result && error.is_none() {
+fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> Heard {
+    if result.is_none() && error.is_none() {
         return Heard::Noise;
     }
     let is_error = error.is_some_and(|error| error.kind() != Kind::Null);

@@ -63,6 +63,15 @@ const LIMITS: Limits = Limits {
     drain: Duration::ZERO,
 };
 
+const CANDIDATES: Candidates = Candidates {
+    concurrency: 1,
+    memory: 1,
+    timeout: Duration::from_secs(1),
+    sample: Percent::ALL,
+    per_request: 1,
+    noise: Percent::NONE,
+};
+
 /// Routes `items.read`, deprecated on a side, and `all`, whose path begins with a hole.
 fn known() -> Client {
     Client {
@@ -89,6 +98,8 @@ fn plan(side: Side) -> Plan {
     ];
     let prefixes = Prefixes::of(&routes);
     Plan {
+        streams: Default::default(),
+        events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),
         locals: Locals::build(Vec::new()).unwrap(),
         cors: None,
@@ -114,14 +125,7 @@ fn plan(side: Side) -> Plan {
             envelope: Vec::new(),
         },
         unrouted: Unrouted::Passthrough,
-        candidates: Candidates {
-            concurrency: 1,
-            memory: 1,
-            timeout: Duration::from_secs(1),
-            sample: Percent::ALL,
-            per_request: 1,
-            noise: Percent::NONE,
-        },
+        candidates: CANDIDATES,
         comparing: Vec::new(),
         lifecycle: Lifecycle {
             routes: vec![Some(Deprecated::new(said(side))), None, None],

@@ -84,7 +84,7 @@ impl Pending {
         }
     }
 
-    /// Something has happened; what is to be done about it is handed out by [`Pending::next`].
+    /// Something has happened; what is to be done about it is handed out by [`Pending::output`].
     pub fn take(&mut self, now: Duration, input: Input) {
         // First, so that nobody is told anything but that after its deadline.
         self.expire(now);
@@ -104,7 +104,7 @@ impl Pending {
     }
 
     /// The next thing to do.
-    pub fn next(&mut self) -> Option<Output> {
+    pub fn output(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
 

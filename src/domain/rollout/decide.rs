@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 
-use super::{Arming, Bucket, Caller, Clients, Flag, Percent, Session, Stage, WithoutKey, bucket};
+use super::{
+    Arming, Bucket, Caller, Clients, Flag, Percent, Session, Stage, Taken, WithoutKey, bucket,
+};
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
@@ -212,9 +214,9 @@ impl Rollout {
                 .session
                 .as_ref()
                 .and_then(|session| session.was(&flag.name));
-            let (stage, share) =
-                was.map_or((flag.stage, flag.share()), |was| (was.stage, was.share));
-            if let Some(why) = takes((index, flag, share), call.caller.key) {
+            let now = (flag.stage, Taken::Share(flag.share()));
+            let (stage, taken) = was.map_or(now, |was| (was.stage, was.taken));
+            if let Some(why) = takes((index, flag, taken), call.caller.key) {
                 let why = was.map_or(why, |_| Why::Session(index));
                 return Decision { stage, why, spared };
             }
@@ -249,7 +251,10 @@ impl Rollout {
 }
 
 /// Whether a flag takes a caller whom it covers.
-fn takes((index, flag, share): (usize, &Flag, Percent), key: Option<&str>) -> Option<Why> {
+fn takes((index, flag, taken): (usize, &Flag, Taken), key: Option<&str>) -> Option<Why> {
+    let Taken::Share(share) = taken else {
+        return None;
+    };
     if share == Percent::ALL {
         return Some(Why::Flag(index));
     }

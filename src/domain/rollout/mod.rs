@@ -35,7 +35,7 @@ pub use guard::{
     Unclear, Watch,
 };
 pub use identify::{Clients, Evidence, Identity};
-pub use past::{Clock, Past, Session, Was};
+pub use past::{Clock, Epoch, Past, Session, Taken, Was};
 pub use ramp::{Ramp, RampFault, RampState, Step};
 pub use summed::{Reporter, Summed, Tallies};
 pub use tally::{ArmTally, Fate, Latency, Tally};

@@ -2,16 +2,20 @@
 //! with until a grace has passed.
 //!
 //! Laws: a trip acts on open sessions at once, and so does an edit of what a flag covers; a session that begins after a
-//! change never sees what was before it.
+//! change never sees what was before it. A session began with the plan that decided its first call, so which of a change
+//! and a session came first is told by the numbers of plans and by no clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Arming, Flag, Percent, Rollout, Stage};
 
-/// A moment, as the time since the process began: sessions and changes are compared to the nanosecond, and by no clock
-/// that is ever set.
+/// A moment, as the time since the process began.
 pub type Clock = Duration;
+
+/// The number of a plan of this process: a later one has a higher one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
 
 /// The most changes of one flag that are remembered; sessions from before them go by the oldest.
 const MOST: usize = 32;
@@ -26,12 +30,23 @@ pub struct Past {
 /// What a flag gave until it was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Was {
-    /// When it was changed.
-    pub until: Clock,
+    /// The plan that changed it.
+    pub until: Epoch,
+    /// When that was.
+    pub at: Clock,
     /// The stage that it gave.
     pub stage: Stage,
-    /// The share of callers that it took.
-    pub share: Percent,
+    /// Whom it took.
+    pub taken: Taken,
+}
+
+/// Whom a flag took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// Nobody, with a key or without: it was not there, or not in force.
+    Nobody,
+    /// This share of callers.
+    Share(Percent),
 }
 
 impl Past {
@@ -45,29 +60,26 @@ impl Past {
         }
     }
 
-    /// The moment whose flags hold for a session now.
-    #[must_use]
-    pub fn as_of(&self, began: Clock, now: Clock) -> Clock {
-        began.max(now.saturating_sub(self.grace))
-    }
-
-    /// What a flag was at a moment; none where it is what it was.
-    fn of(&self, flag: &str, moment: Clock) -> Option<&Was> {
+    /// What a flag is for a session that began with a plan; none where it is what it is for everyone.
+    fn of(&self, flag: &str, (began, now): (Epoch, Clock)) -> Option<&Was> {
         let mut changes = self.was.get(flag)?.iter();
-        changes.find(|was| was.until > moment)
+        changes.find(|was| was.until > began && now < was.at + self.grace)
     }
 
     /// What is known when other flags take the place of these, now.
     #[must_use]
-    pub fn followed(&self, (flags, next): (&[Flag], &Rollout), now: Clock) -> Past {
+    pub fn followed(
+        &self,
+        (flags, next): (&[Flag], &Rollout),
+        (epoch, now): (Epoch, Clock),
+    ) -> Past {
         let past = Past::new(next.session_grace);
-        let oldest = past.as_of(Clock::ZERO, now);
         let was = next.flags.iter().filter_map(|flag| {
             let mut earlier = flags.iter();
             let known = self.was.get(&flag.name).map_or(&[][..], Vec::as_slice);
             let earlier = earlier.find(|earlier| earlier.name == flag.name);
-            let mut changes = changes(flag, (earlier, known), now);
-            changes.retain(|was| was.until > oldest);
+            let mut changes = changes(flag, (earlier, known), (epoch, now));
+            changes.retain(|was| now < was.at + past.grace);
             let surplus = changes.len().saturating_sub(MOST);
             changes.drain(..surplus);
             (!changes.is_empty()).then(|| (flag.name.clone(), changes))
@@ -84,24 +96,32 @@ impl Past {
 pub struct Session<'a> {
     /// What the flags were.
     pub past: &'a Past,
-    /// The moment whose flags hold for it.
-    pub as_of: Clock,
+    /// The plan that it began with.
+    pub began: Epoch,
+    /// What time it is.
+    pub now: Clock,
 }
 
 impl Session<'_> {
     pub(super) fn was(&self, flag: &str) -> Option<&Was> {
-        self.past.of(flag, self.as_of)
+        self.past.of(flag, (self.began, self.now))
     }
 }
 
 /// The changes of a flag, the last one now where it is another one than before.
-fn changes(flag: &Flag, (earlier, known): (Option<&Flag>, &[Was]), now: Clock) -> Vec<Was> {
-    // Whom the flag did not take, it does not take until his session ends.
-    let nobody = Was {
-        until: now,
-        stage: flag.stage,
-        share: Percent::NONE,
+fn changes(
+    flag: &Flag,
+    (earlier, known): (Option<&Flag>, &[Was]),
+    (until, at): (Epoch, Clock),
+) -> Vec<Was> {
+    let was = |stage, taken| Was {
+        until,
+        at,
+        stage,
+        taken,
     };
+    // Whom the flag did not take, it does not take until his session ends.
+    let nobody = was(flag.stage, Taken::Nobody);
     let Some(earlier) = earlier else {
         return vec![nobody];
     };
@@ -111,11 +131,8 @@ fn changes(flag: &Flag, (earlier, known): (Option<&Flag>, &[Was]), now: Clock) -
         (Arming::Tripped, Arming::Armed) => vec![nobody],
         (Arming::Armed, Arming::Armed) => {
             let before = (earlier.stage, earlier.share());
-            let changed = (before != (flag.stage, flag.share())).then_some(Was {
-                until: now,
-                stage: before.0,
-                share: before.1,
-            });
+            let changed = before != (flag.stage, flag.share());
+            let changed = changed.then(|| was(before.0, Taken::Share(before.1)));
             known.iter().copied().chain(changed).collect()
         }
     }

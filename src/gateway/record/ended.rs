@@ -9,7 +9,7 @@ use crate::domain::side::Side;
 use crate::gateway::guarded::Guarded;
 use crate::gateway::worker::Patience;
 use crate::telemetry::log::CallLine;
-use crate::telemetry::metrics::{CallLabels, DecisionLabels, Outcome, Shard, Timing};
+use crate::telemetry::metrics::{CallLabels, DecisionLabels, LabelId, Outcome, Shard, Timing};
 
 impl Drop for Record {
     fn drop(&mut self) {
@@ -58,6 +58,14 @@ impl Record {
         }
     }
 
+    /// Under what the call is counted.
+    pub(in crate::gateway) fn label(&self) -> LabelId {
+        match self.stream {
+            Some(stream) => self.installed.stream_label(stream),
+            None => self.installed.route_label(self.route),
+        }
+    }
+
     /// Tells of a call, in the metrics and in the log.
     fn write(&mut self) {
         let total = self.elapsed();
@@ -68,7 +76,7 @@ impl Record {
         }
         let (outcome, blame) = self.ended();
         let labels = CallLabels {
-            route: self.installed.route_label(self.route),
+            route: self.label(),
             client: self.installed.client_label(self.client),
             side: self.side,
             stage: self.stage,
@@ -127,7 +135,7 @@ impl Record {
             // The proxy itself has answered.
             return;
         };
-        if self.route.is_some() {
+        if self.route.is_some() || self.stream.is_some() {
             shard.seen(labels, stage.control(), self.at);
         } else if self.side == Side::Rest
             && self.ending.reason != Some(Reason::MalformedHttp)
@@ -144,9 +152,12 @@ impl Record {
             method: self.method.as_str(),
             path: self.uri.path(),
             rpc_method: self.rpc_method.as_deref(),
-            route: self
-                .route
-                .map(|route| plan.routes.route(route).name.as_str()),
+            route: match self.stream {
+                Some(stream) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
+                None => self
+                    .route
+                    .map(|route| plan.routes.route(route).name.as_str()),
+            },
             client: plan.rollout.clients.name(self.client),
             proof: self.proof,
             stage: labels.stage,

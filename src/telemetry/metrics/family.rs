@@ -266,8 +266,15 @@ pub(super) const BUILD: Family = Family {
     help: "Always 1, with the version of the program.",
 };
 
+pub(super) const EVENTS: Family = Family {
+    name: "dualgauge_events_total",
+    kind: MetricType::COUNTER,
+    labels: &["route", "side", "kind"],
+    help: "Events for clients of a side that came from the other side, by what became of them: rewritten, untouched (no `[[event]]` takes it), swallowed (its `[[event]]` has one side only) or failed (it could not be written, and was left out).",
+};
+
 /// Every metric.
-pub(super) const ALL: [&Family; 34] = [
+pub(super) const ALL: [&Family; 35] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -276,6 +283,7 @@ pub(super) const ALL: [&Family; 34] = [
     &OVERHEAD,
     &FAILURES,
     &DROPPED_MEMBERS,
+    &EVENTS,
     &VERDICTS,
     &CANDIDATES_SKIPPED,
     &CANDIDATE_DURATION,

@@ -126,8 +126,13 @@ fn call_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
         .dropped
         .iter()
         .map(|(route, members)| counter(&family::DROPPED_MEMBERS, &[texts.of(*route)], *members));
+    let events = counts.events.iter().map(|((route, side, kind), count)| {
+        let labels = [texts.of(*route), side.as_str(), kind.as_str()];
+        counter(&family::EVENTS, &labels, *count)
+    });
     vec![
         of(&family::CALLS, calls),
+        of(&family::EVENTS, events.collect()),
         of(
             &family::CALL_DURATION,
             series(&family::CALL_DURATION, |call| &call.duration),

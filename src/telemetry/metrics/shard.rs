@@ -13,6 +13,7 @@ use crate::domain::failure::Reason;
 use crate::domain::lifecycle::{Count, Seen};
 use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
+use crate::domain::stream;
 use crate::domain::token::TokenFault;
 
 /// How long a call took.
@@ -108,6 +109,11 @@ impl Shard {
         if members > 0 {
             *self.counts.dropped.entry(route).or_default() += members;
         }
+    }
+
+    /// Counts what became of an event for the clients of a side of a stream, or of a socket.
+    pub fn event(&mut self, route: LabelId, side: Side, kind: stream::Kind) {
+        *self.counts.events.entry((route, side, kind)).or_default() += 1;
     }
 
     /// Counts what became of the candidate of one call.
@@ -216,6 +222,7 @@ pub(super) struct Counts {
     /// By side and reason.
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
+    pub(super) events: HashMap<(LabelId, Side, stream::Kind), u64, BuildHasherDefault<IdHasher>>,
     pub(super) verdicts: HashMap<VerdictLabels, u64>,
     /// By guarded flag.
     pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
@@ -241,6 +248,7 @@ impl Default for Counts {
                 Side::ALL.len()],
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
+            events: HashMap::default(),
             verdicts: HashMap::default(),
             tallies: HashMap::default(),
             skipped: HashMap::default(),
@@ -275,6 +283,9 @@ impl Counts {
         }
         for (route, members) in &other.dropped {
             *self.dropped.entry(*route).or_default() += members;
+        }
+        for (labels, count) in &other.events {
+            *self.events.entry(*labels).or_default() += count;
         }
         for (flag, tally) in &other.tallies {
             self.tallies.entry(*flag).or_default().add(tally);

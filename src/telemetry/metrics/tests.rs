@@ -12,6 +12,7 @@ use crate::domain::rollout::{
     Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
 };
 use crate::domain::side::Side;
+use crate::domain::stream::Kind;
 use crate::domain::token::TokenFault;
 
 fn process() -> Process {
@@ -118,6 +119,7 @@ fn two_workers() -> (Names, [Snapshot; 2]) {
     first.record(refused, took(80, None), Some(Reason::MalformedJson));
     decisions(&names, labels, [&mut first, &mut second]);
     first.dropped(labels.route, 2);
+    first.event(labels.route, Side::Rest, Kind::Rewritten);
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);

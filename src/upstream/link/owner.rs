@@ -223,7 +223,7 @@ impl<T: Transport> Owner<'_, T> {
 
     fn take(&mut self, input: Input) {
         self.pending.take(self.at(clock::now()), input);
-        while let Some(output) = self.pending.next() {
+        while let Some(output) = self.pending.output() {
             self.obey(output);
         }
     }

@@ -91,7 +91,7 @@ fn kill_children(proxy: &Proxy) {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let child = children.first().expect("a child");
+    let child = children.first().unwrap();
     let killed = std::process::Command::new("kill")
         .args(["-s", "KILL", child])
         .status();

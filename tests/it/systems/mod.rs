@@ -14,6 +14,7 @@ mod fake_kuzu;
 mod fake_pierre;
 mod fake_sqlite;
 mod kuzu;
+mod mcp_face;
 mod pierre;
 mod servers;
 mod sqlite;

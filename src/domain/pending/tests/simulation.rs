@@ -65,6 +65,17 @@ enum Link {
     Closing,
 }
 
+/// A law, which names the seed where it does not hold.
+macro_rules! check {
+    ($world:expr, $holds:expr, $what:expr $(,)?) => {
+        assert!(
+            $holds,
+            "seed {}: {} at {:?}",
+            $world.seed, $what, $world.now
+        )
+    };
+}
+
 struct World {
     seed: u64,
     dice: Dice,
@@ -121,37 +132,41 @@ impl World {
         }
     }
 
-    fn check(&self, holds: bool, what: &str) {
-        assert!(holds, "seed {}: {what} at {:?}", self.seed, self.now);
-    }
-
     fn take(&mut self, input: Input) {
         self.pending.take(self.now, input);
-        while let Some(output) = self.pending.next() {
+        while let Some(output) = self.pending.output() {
             self.obey(output);
         }
         let flights = self.pending.in_flight();
-        self.check(flights <= self.order.in_flight(), "too many in flight");
+        check!(
+            self,
+            flights <= self.order.in_flight(),
+            "too many in flight"
+        );
         let most = 8 + self.order.in_flight();
-        self.check(self.pending.queued() <= most, "too many wait");
-        self.check(self.pending.left_over() <= 1024 + 64, "too much is kept");
+        check!(self, self.pending.queued() <= most, "too many wait");
+        check!(
+            self,
+            self.pending.left_over() <= 1024 + 64,
+            "too much is kept"
+        );
     }
 
     fn obey(&mut self, output: Output) {
         match output {
             Output::Open => {
-                self.check(self.link == Link::None, "two links");
+                check!(self, self.link == Link::None, "two links");
                 self.link = Link::Opening;
                 self.links += 1;
             }
             Output::Close(_) => {
                 let known = matches!(self.link, Link::Opening | Link::Open);
-                self.check(known, "nothing to close");
+                check!(self, known, "nothing to close");
                 self.link = Link::Closing;
             }
             Output::Write(message) => self.written(message),
             Output::Ping | Output::Ready | Output::Notified { .. } => {
-                self.check(self.link == Link::Open, "nothing is open");
+                check!(self, self.link == Link::Open, "nothing is open");
             }
             Output::Answer {
                 ticket,
@@ -160,11 +175,12 @@ impl World {
             } => {
                 let text = String::from_utf8(message.to_vec()).unwrap();
                 let bears = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
-                self.check(bears, "another id");
+                check!(self, bears, "another id");
                 let own = text.contains(&format!("\"for\":{}}}", ticket.0));
-                self.check(
+                check!(
+                    self,
                     own || text.contains("greeted"),
-                    &format!("{ticket:?} got {text}"),
+                    format!("{ticket:?} got {text}"),
                 );
                 self.settle(ticket);
             }
@@ -175,7 +191,7 @@ impl World {
                     Unanswered::Busy | Unanswered::Unreachable => writes == 0,
                     Unanswered::Cut | Unanswered::Late | Unanswered::TooLarge => writes > 0,
                 };
-                self.check(agrees, &format!("{why:?} after {writes} writes"));
+                check!(self, agrees, format!("{why:?} after {writes} writes"));
                 self.settle(ticket);
             }
         }
@@ -190,17 +206,17 @@ impl World {
             caller.ending = Ending::Told;
             self.told += 1;
         }
-        self.check(!twice, "told twice");
-        self.check(!late, &format!("told after {deadline:?}"));
+        check!(self, !twice, "told twice");
+        check!(self, !late, format!("told after {deadline:?}"));
     }
 
     fn written(&mut self, message: Bytes) {
-        self.check(self.link == Link::Open, "written to nothing");
-        self.check(self.writing.is_none(), "written into another message");
+        check!(self, self.link == Link::Open, "written to nothing");
+        check!(self, self.writing.is_none(), "written into another message");
         let said: Read = read(&message);
         if let Some(id) = said.id {
             let fresh = self.ids.insert(id);
-            self.check(fresh, "an id twice");
+            check!(self, fresh, "an id twice");
         }
         if let Some(caller) = said.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
             let before = caller.written.len();
@@ -208,7 +224,7 @@ impl World {
             let elsewhere = !caller.written.contains(&self.links);
             let gone = caller.ending != Ending::Waits;
             caller.written.push(self.links);
-            self.check(again && elsewhere && !gone, "written again");
+            check!(self, again && elsewhere && !gone, "written again");
         }
         self.writing = Some(message);
     }
@@ -341,7 +357,7 @@ impl World {
         self.read.clear();
         let luck = self.dice.below(1 << 16) as u16;
         self.take(Input::Lost { luck });
-        self.check(self.pending.left_over() == 0, "left over");
+        check!(self, self.pending.left_over() == 0, "left over");
     }
 
     /// Time passes, and no alarm is missed.
@@ -353,7 +369,11 @@ impl World {
             self.now = self.now.max(alarm);
             self.take(Input::Tick);
             let next = self.pending.alarm();
-            self.check(next.is_none_or(|next| next > self.now), "an alarm in vain");
+            check!(
+                self,
+                next.is_none_or(|next| next > self.now),
+                "an alarm in vain"
+            );
         }
         self.now = until;
         self.take(Input::Tick);
@@ -396,11 +416,19 @@ impl World {
         let waits = waits
             .filter(|caller| caller.ending == Ending::Waits)
             .count();
-        self.check(waits == 0, "somebody still waits");
-        self.check(self.pending.in_flight() == 0, "something is in flight");
-        self.check(self.pending.queued() == 0, "something is queued");
+        check!(self, waits == 0, "somebody still waits");
+        check!(
+            self,
+            self.pending.in_flight() == 0,
+            "something is in flight"
+        );
+        check!(self, self.pending.queued() == 0, "something is queued");
         self.loses();
-        self.check(self.pending.left_over() == 0, "something is left over");
+        check!(
+            self,
+            self.pending.left_over() == 0,
+            "something is left over"
+        );
         self.told
     }
 }

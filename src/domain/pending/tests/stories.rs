@@ -26,7 +26,7 @@ impl Driven {
 
     fn take(&mut self, input: Input) -> Vec<Output> {
         self.pending.take(self.now, input);
-        std::iter::from_fn(|| self.pending.next()).collect()
+        std::iter::from_fn(|| self.pending.output()).collect()
     }
 
     fn says(&mut self, text: &str) -> Vec<Output> {

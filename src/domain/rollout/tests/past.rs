@@ -18,23 +18,29 @@ impl Timeline {
         }
     }
 
-    /// Other flags are in force from a moment on.
+    /// Other flags are in force from a second on, which is the number of their plan as well.
     fn become_at(&mut self, flags: Vec<Flag>, at: Clock) {
         let next = rollout(flags);
-        self.past = self.past.followed((&self.now.flags, &next), at);
+        let epoch = Epoch(at.as_secs());
+        self.past = self.past.followed((&self.now.flags, &next), (epoch, at));
         self.now = next;
     }
 
     /// The decision for a session that began then, now.
     fn decide(&self, key: &str, began: Clock, now: Clock) -> Decision {
+        self.decide_for(Some(key), began, now)
+    }
+
+    fn decide_for(&self, key: Option<&str>, began: Clock, now: Clock) -> Decision {
         self.now.decide(&Call {
-            caller: caller("other", Some(key)),
+            caller: caller("other", key),
             route: "r",
             side: Side::Rest,
             headers: &HeaderMap::new(),
             session: Some(Session {
                 past: &self.past,
-                as_of: self.past.as_of(began, now),
+                began: Epoch(began.as_secs()),
+                now,
             }),
         })
     }
@@ -99,6 +105,25 @@ fn a_new_flag_takes_no_open_session_and_an_edit_of_what_a_flag_covers_acts_at_on
     wider.side = Some(Side::Rest);
     line.become_at(vec![wider], 20 * SECOND);
     assert_eq!(line.decide("k", SECOND, 21 * SECOND).why, Why::Flag(0));
+}
+
+#[test]
+fn a_new_or_re_armed_flag_takes_no_open_session_without_a_key_either() {
+    let keyless = || Flag {
+        without_key: WithoutKey::In,
+        ..share(Stage::Translate, 1)
+    };
+    let mut line = Timeline::of(vec![]);
+    line.become_at(vec![keyless()], 10 * SECOND);
+    let why = |line: &Timeline, began| line.decide_for(None, began, 100 * SECOND).why;
+    assert_eq!(why(&line, SECOND), Why::Default);
+    assert_eq!(why(&line, 10 * SECOND), Why::Keyless(0));
+    let mut tripped = keyless();
+    tripped.arming = Arming::Tripped;
+    line.become_at(vec![tripped], 20 * SECOND);
+    line.become_at(vec![keyless()], 30 * SECOND);
+    assert_eq!(why(&line, 10 * SECOND), Why::Default);
+    assert_eq!(why(&line, 30 * SECOND), Why::Keyless(0));
 }
 
 #[test]

@@ -1,0 +1,129 @@
+//! Streams and events: each on its own, then whether streams are told apart from each other and from routes.
+
+use http::Method;
+
+use crate::config::compile::upstreams;
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{RawConfig, RawFlag, RawStream};
+use crate::domain::event::Events;
+use crate::domain::plan::Upstreams;
+use crate::domain::rollout::Stage;
+use crate::domain::route::{RouteTable, Segments};
+use crate::domain::stream::{Stream, StreamPath, Streams};
+
+/// The events; what is wrong with one is told by its key.
+pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {
+    Events::build(raw.events.clone()).unwrap_or_else(|errors| {
+        let errors = errors.into_iter();
+        problems.extend(errors.map(|error| raw.places.problem(error.key, error.what)));
+        Events::default()
+    })
+}
+
+/// The streams, with the upstreams that they name.
+pub(super) fn streams(
+    raw: &RawConfig,
+    (routes, upstreams): (&RouteTable, &mut Upstreams),
+    problems: &mut Vec<Problem>,
+) -> Streams {
+    let of_streams = raw.streams.iter();
+    let of_streams = of_streams.map(|stream| upstreams::named(raw, &stream.upstreams, problems));
+    upstreams.of_streams = of_streams.collect();
+    let mut known: Vec<(&Located<(Method, String)>, StreamPath)> = Vec::new();
+    let mut streams = Vec::with_capacity(raw.streams.len());
+    for stream in &raw.streams {
+        let paths = [&stream.rest, &stream.rpc].map(|call| {
+            let path = path(call, routes, problems)?;
+            check_twin((call, &path), &known, problems);
+            known.push((call, path.clone()));
+            Some(path)
+        });
+        if let [Some(rest), Some(rpc)] = paths {
+            check_holes(stream, [&rest, &rpc], problems);
+            streams.push(Stream {
+                name: stream.name.value.clone(),
+                rest,
+                rpc,
+                max_age: stream.max_age.as_ref().map(|age| age.value),
+            });
+        }
+    }
+    Streams::new(streams)
+}
+
+fn path(
+    call: &Located<(Method, String)>,
+    routes: &RouteTable,
+    problems: &mut Vec<Problem>,
+) -> Option<StreamPath> {
+    let (method, text) = &call.value;
+    if *method != Method::GET {
+        let message = format!("a stream is asked for by GET, not by {method}");
+        problems.push(call.problem(message));
+        return None;
+    }
+    let path = StreamPath::parse(text)
+        .map_err(|error| problems.push(call.problem(format!("the path `{text}`: {error}"))))
+        .ok()?;
+    let sample = path.sample();
+    if routes
+        .methods(&Segments::split(&sample))
+        .contains(&Method::GET)
+    {
+        let message = format!("`GET {text}` is a route already");
+        problems.push(call.problem(message).hint("remove one of them"));
+    }
+    Some(path)
+}
+
+/// The path tells the side that a client wants, so no two fit the same.
+fn check_twin(
+    (call, path): (&Located<(Method, String)>, &StreamPath),
+    known: &[(&Located<(Method, String)>, StreamPath)],
+    problems: &mut Vec<Problem>,
+) {
+    let twin = known.iter().find(|(_, known)| known.meets(path));
+    if let Some((twin, _)) = twin {
+        let message = format!(
+            "`{}` fits what {} at {} fits already, and the path tells the side that a client wants",
+            path.as_str(),
+            twin.key,
+            twin.place
+        );
+        problems.push(call.problem(message));
+    }
+}
+
+/// What a hole stands for goes to the other side, so each is on both.
+fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut Vec<Problem>) {
+    for (own, other, call) in [(rest, rpc, &stream.rest), (rpc, rest, &stream.rpc)] {
+        for hole in own
+            .holes()
+            .filter(|hole| !other.holes().any(|twin| twin == *hole))
+        {
+            let message = format!("the hole `{hole}` stands on this side only");
+            problems.push(
+                call.problem(message)
+                    .hint("name it on the other side as well"),
+            );
+        }
+    }
+}
+
+/// A flag that asks for a comparison of a stream, which would be two streams that say the same at different times.
+pub(super) fn check_flags(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) {
+    let is_stream = |flag: &&RawFlag| {
+        let mut streams = raw.streams.iter();
+        streams.any(|stream| stream.name.value == flag.route.value)
+    };
+    let compares = |flag: &&RawFlag| matches!(flag.stage.value, Stage::Shadow | Stage::Verify);
+    for flag in flags.iter().filter(is_stream).filter(compares) {
+        let message = format!(
+            "streams are not compared, so `{}` has no stage `{}`",
+            flag.route.value,
+            flag.stage.value.as_str()
+        );
+        let hint = "write `passthrough`, `translate` or `retired`";
+        problems.push(flag.stage.problem(message).hint(hint));
+    }
+}

@@ -1,0 +1,42 @@
+//! `[[event]]`
+
+use crate::config::kind::{string, text};
+use crate::config::reader::{Shape, Table};
+use crate::domain::event::{EventSource, RpcEventSource, ShownSource, SseSource};
+
+pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {
+    let here = table.here();
+    let rpc = table.table("rpc", |rpc| {
+        let method = rpc.require("method", string);
+        let params = rpc.tree("params");
+        Some(RpcEventSource {
+            method: method?.value,
+            params,
+        })
+    });
+    let frame = table.tree("frame");
+    let sse = table.table("sse", |sse| {
+        let mut said = |name| sse.get(name, string).map(|text| text.value);
+        let (event, id, text) = (said("event"), said("id"), said("text"));
+        Some(SseSource {
+            event,
+            id,
+            text,
+            data: sse.tree("data"),
+        })
+    });
+    let lossy = table.get("lossy", text);
+    let both = ["frame", "sse"].map(|name| table.shape(name) != Shape::Absent);
+    if both == [true, true] {
+        let problem = here.problem("`frame` and `sse` exclude each other; write two `[[event]]`");
+        table.add(problem);
+        return None;
+    }
+    let frame = frame.map(ShownSource::Frame);
+    Some(EventSource {
+        key: here.key,
+        rpc,
+        shown: frame.or(sse.map(ShownSource::Sse)),
+        lossy: lossy.map(|lossy| lossy.value),
+    })
+}

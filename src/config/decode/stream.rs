@@ -1,0 +1,28 @@
+//! `[[stream]]`
+
+use http::Method;
+
+use super::{local, route};
+use crate::config::kind::{Found, Wrong, name, timeout};
+use crate::config::raw::RawStream;
+use crate::config::reader::Table;
+
+pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
+    let name = table.require("name", name);
+    let rest = table.require("rest", call);
+    let rpc = table.require("rpc", call);
+    let upstreams = route::upstreams(table);
+    let max_age = table.get("max_age", timeout);
+    Some(RawStream {
+        name: name?,
+        rest: rest?,
+        rpc: rpc?,
+        upstreams,
+        max_age,
+    })
+}
+
+/// A method and a path: `GET /events/{id}`.
+fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+    local::line(found, "such as `GET /events/{id}`")
+}

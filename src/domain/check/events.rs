@@ -1,0 +1,216 @@
+//! What survives of events on their way to the other side and back.
+//!
+//! An event is a pair of patterns as a row of outcomes is, so it is proven as one: as the answers of a route that is
+//! there for the proof only. Laws are those of rows; events with one side have no way, and nothing is said of them.
+
+use http::Method;
+
+use super::message::Message;
+use super::prove;
+use super::report::{Direction, Finding, Kind, Verdict};
+use crate::domain::event::{Event, Events, Form};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+use crate::domain::outcome::{
+    BodyPattern, NumberPattern, Outcomes, RestReplyPattern, Row, RpcReplyPattern, ToolResult,
+};
+use crate::domain::pattern::Pattern;
+use crate::domain::route::{RouteSource, RouteTable, parse_route};
+use crate::domain::side::Side;
+
+/// What has been found out about events in one form.
+#[derive(Debug)]
+pub struct EventReport {
+    /// The event, by its place.
+    pub event: usize,
+    /// The form that they come in.
+    pub from: Form,
+    /// What is to be said of them.
+    pub verdict: Verdict,
+    /// What comes back in another form that means the same.
+    pub norms: Vec<EventFinding>,
+    /// What does not come back.
+    pub losses: Vec<EventFinding>,
+}
+
+/// One reason for which an event does not come back as it was.
+#[derive(Debug)]
+pub struct EventFinding {
+    /// The word of the rule.
+    pub rule: &'static str,
+    /// The rule of its place, in words.
+    pub says: String,
+    /// An event of which it is so.
+    pub sent: String,
+    /// The other side.
+    pub there: String,
+    /// What comes back, or why nothing does.
+    pub back: Result<String, String>,
+}
+
+/// Finds out what survives of every event that has two sides.
+#[must_use]
+pub fn check_events(events: &Events) -> Vec<EventReport> {
+    let mut reports = Vec::new();
+    for form in [Form::Frame, Form::Sse] {
+        let (places, rows): (Vec<_>, Vec<_>) = rows(events, form).into_iter().unzip();
+        let Some(table) = table(rows) else { continue };
+        for direction in prove::only(&table) {
+            let Kind::Outcome(row) = direction.kind else {
+                continue;
+            };
+            reports.push(report(places[row], form, direction));
+        }
+    }
+    reports.sort_by_key(|report| report.event);
+    reports
+}
+
+/// The events between one form and notifications, as rows.
+fn rows(events: &Events, form: Form) -> Vec<(usize, Row)> {
+    let all = events.all().iter().enumerate();
+    let rows = all.filter_map(|(place, event)| {
+        let (rpc, shown) = (event.face(Form::Rpc)?, event.face(form)?);
+        Some((place, row(event, rpc, shown)))
+    });
+    rows.collect()
+}
+
+fn row(event: &Event, rpc: &Pattern, shown: &Pattern) -> Row {
+    Row {
+        key: event.key.clone(),
+        origin: 0,
+        facts: event.facts.clone(),
+        rest: RestReplyPattern {
+            status: NumberPattern::Among(200, Vec::new()),
+            headers: Vec::new(),
+            body: BodyPattern::Json(shown.clone()),
+        },
+        rpc: RpcReplyPattern::Result(rpc.clone()),
+        tool: ToolResult::Any,
+        lossy: event.lossy.clone(),
+    }
+}
+
+/// A route whose answers are the events.
+fn table(rows: Vec<Row>) -> Option<RouteTable> {
+    let source = RouteSource {
+        name: "events".to_owned(),
+        rest: format!("{} /events", Method::POST),
+        rpc: "events".to_owned(),
+        ..RouteSource::default()
+    };
+    let mut route = parse_route(source).ok()?;
+    route.outcomes = Outcomes::of(rows);
+    RouteTable::build(vec![route]).ok()
+}
+
+fn report(event: usize, form: Form, direction: Direction) -> EventReport {
+    let from = match direction.from {
+        Side::Rest => form,
+        Side::Rpc => Form::Rpc,
+    };
+    let verdict = direction.verdict();
+    let findings = |findings: Vec<Finding>| {
+        let findings = findings.into_iter();
+        findings.map(|one| finding(form, one)).collect()
+    };
+    EventReport {
+        event,
+        from,
+        verdict,
+        norms: findings(direction.norms),
+        losses: findings(direction.losses),
+    }
+}
+
+fn finding(form: Form, finding: Finding) -> EventFinding {
+    let witness = finding.witness;
+    EventFinding {
+        rule: finding.rule.as_str(),
+        says: finding.rule.says(&place(form, &finding.at)),
+        sent: shown(&witness.sent),
+        there: shown(&witness.there),
+        back: witness.back.map(|back| shown(&back)),
+    }
+}
+
+/// The place in the words of the table: `body/data/0/x` is `sse/data/x`.
+fn place(form: Form, at: &str) -> String {
+    match (at.strip_prefix("body"), at.strip_prefix("result")) {
+        (Some(rest), _) => {
+            let rest = match (form, rest.strip_prefix("/data/0")) {
+                (Form::Sse, Some(inside)) => format!("/data{inside}"),
+                (Form::Rpc | Form::Frame | Form::Sse, _) => rest.to_owned(),
+            };
+            format!("{}{rest}", form.as_str())
+        }
+        (None, Some(rest)) => format!("rpc{rest}"),
+        (None, None) => at.to_owned(),
+    }
+}
+
+fn shown(message: &Message) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match message {
+        Message::RestReply(reply) => text(&reply.body),
+        Message::RpcReply(Reply::Result(result)) => text(Json::as_bytes(result)),
+        Message::RpcReply(Reply::Error(_)) | Message::RestCall { .. } | Message::RpcCall { .. } => {
+            message.to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::event::{EventSource, RpcEventSource, ShownSource, SseSource};
+    use crate::domain::route::spelled::tree;
+
+    fn verdicts(params: &str, data: &str) -> Vec<(&'static str, &'static str, Vec<String>)> {
+        let events = Events::build(vec![EventSource {
+            key: "event[0]".into(),
+            rpc: Some(RpcEventSource {
+                method: "a".into(),
+                params: Some(tree(params)),
+            }),
+            shown: Some(ShownSource::Sse(SseSource {
+                data: Some(tree(data)),
+                ..SseSource::default()
+            })),
+            lossy: None,
+        }]);
+        let reports = check_events(&events.unwrap()).into_iter();
+        let said = |report: &EventReport| {
+            let all = report.losses.iter().chain(&report.norms);
+            all.map(|finding| finding.says.clone()).collect()
+        };
+        reports
+            .map(|report| {
+                let said = said(&report);
+                (report.from.as_str(), report.verdict.as_str(), said)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_pair_that_names_the_same_on_both_sides_is_lossless() {
+        let found = verdicts(r#"{"x": "{x}"}"#, r#"{"y": ["{x}"]}"#);
+        let none = Vec::new;
+        assert_eq!(
+            found,
+            [("sse", "lossless", none()), ("rpc", "lossless", none())]
+        );
+    }
+
+    #[test]
+    fn what_is_forgotten_or_normalised_is_said_with_its_place() {
+        let found = verdicts(r#"{"x": "{x=5}"}"#, r#"{"x": "{x}", "t": "{_}"}"#);
+        let forgotten = "sse/data/t: read and forgotten".to_owned();
+        assert_eq!((found[0].0, found[0].1), ("sse", "lossy"));
+        assert!(found[0].2.contains(&forgotten), "{found:?}");
+        let default = "rpc/params/x: the default is written out".to_owned();
+        assert_eq!((found[1].0, found[1].1), ("rpc", "normal form"));
+        assert!(found[1].2.contains(&default), "{found:?}");
+    }
+}

@@ -1,0 +1,218 @@
+//! From what the table says of an event to the pair of patterns.
+
+use super::{Event, Form};
+use crate::domain::json::Json;
+use crate::domain::pattern::{
+    Facts, ListPattern, Mention, ObjectPattern, Part, Pattern, PatternError, Resolver, TextPattern,
+    Tree, Words,
+};
+use crate::domain::side::Side;
+use crate::domain::sse::MESSAGE;
+
+/// What a table says of one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventSource {
+    /// The key of its table: `event[3]`.
+    pub key: String,
+    /// `rpc`
+    pub rpc: Option<RpcEventSource>,
+    /// `frame` or `sse`
+    pub shown: Option<ShownSource>,
+    /// `lossy`
+    pub lossy: Option<String>,
+}
+
+/// `rpc` of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RpcEventSource {
+    /// `method`
+    pub method: String,
+    /// `params`
+    pub params: Option<Tree>,
+}
+
+/// The other side of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownSource {
+    /// `frame`
+    Frame(Tree),
+    /// `sse`
+    Sse(SseSource),
+}
+
+/// `sse` of an event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SseSource {
+    /// `event`
+    pub event: Option<String>,
+    /// `id`
+    pub id: Option<String>,
+    /// `data`
+    pub data: Option<Tree>,
+    /// `text`
+    pub text: Option<String>,
+}
+
+/// One side of an event: the members of the value as which it is looked at, or all of it.
+enum Draft {
+    Members(Vec<(&'static str, Pattern<Mention>)>),
+    Whole(Pattern<Mention>),
+}
+
+impl Event {
+    pub(super) fn build(source: EventSource) -> Result<Event, PatternError> {
+        let key = source.key.clone();
+        Event::compile(source).map_err(|error| error.under(&key))
+    }
+
+    fn compile(source: EventSource) -> Result<Event, PatternError> {
+        if source.rpc.is_none() && source.shown.is_none() {
+            let what = "it has no side; write `rpc`, and `sse` or `frame` beside it";
+            return Err(PatternError::new(what));
+        }
+        let rpc = source.rpc.as_ref().map(rpc).transpose();
+        let rpc = rpc.map_err(|error| error.under("rpc"))?;
+        let shown = source.shown.as_ref().map(shown).transpose()?;
+        let mut resolver = Resolver::default();
+        if let Some((form, draft)) = &shown {
+            let noted = draft.note(Side::Rest, resolver.at(form.as_str()));
+            noted.map_err(|error| error.under(form.as_str()))?;
+        }
+        if let Some(draft) = &rpc {
+            let noted = draft.note(Side::Rpc, resolver.at("rpc"));
+            noted.map_err(|error| error.under("rpc"))?;
+        }
+        let facts = resolver.finish(&Facts::default())?;
+        let rpc = rpc.map(|draft| draft.resolve(Side::Rpc, &facts));
+        let rpc = rpc.transpose().map_err(|error| error.under("rpc"))?;
+        let shown = shown.map(|(form, draft)| {
+            let resolved = draft.resolve(Side::Rest, &facts);
+            let pattern = resolved.map_err(|error| error.under(form.as_str()))?;
+            Ok((form, pattern))
+        });
+        Ok(Event {
+            key: source.key,
+            rpc,
+            shown: shown.transpose()?,
+            facts,
+            lossy: source.lossy,
+        })
+    }
+}
+
+impl Draft {
+    fn note(&self, side: Side, resolver: &mut Resolver) -> Result<(), PatternError> {
+        match self {
+            Draft::Whole(pattern) => resolver.pattern(side, pattern),
+            Draft::Members(members) => {
+                let mut members = members.iter();
+                members.try_for_each(|(name, member)| {
+                    let noted = resolver.pattern(side, member);
+                    noted.map_err(|error| error.under(name))
+                })
+            }
+        }
+    }
+
+    fn resolve(&self, side: Side, facts: &Facts) -> Result<Pattern, PatternError> {
+        match self {
+            Draft::Whole(pattern) => facts.resolve(side, pattern),
+            Draft::Members(members) => {
+                let members = members.iter().map(|(name, member)| {
+                    let resolved = facts.resolve(side, member);
+                    let pattern = resolved.map_err(|error| error.under(name))?;
+                    Ok(((*name).to_owned(), pattern))
+                });
+                let members = members.collect::<Result<_, PatternError>>()?;
+                Ok(Pattern::Object(ObjectPattern::understood(members, None)))
+            }
+        }
+    }
+}
+
+fn rpc(source: &RpcEventSource) -> Result<Draft, PatternError> {
+    let method = text(&source.method).map_err(|error| error.under("method"))?;
+    if method == literal("") {
+        return Err(PatternError::new("the RPC method is empty").under("method"));
+    }
+    let mut members = vec![("jsonrpc", literal("2.0")), ("method", method)];
+    if let Some(tree) = &source.params {
+        let params = tree.pattern().map_err(|error| error.under("params"))?;
+        if matches!(params, Pattern::Literal(_) | Pattern::Text(_)) {
+            let what =
+                "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+            return Err(PatternError::new(what).under("params"));
+        }
+        members.push(("params", params));
+    }
+    Ok(Draft::Members(members))
+}
+
+fn shown(source: &ShownSource) -> Result<(Form, Draft), PatternError> {
+    match source {
+        ShownSource::Frame(tree) => {
+            let frame = tree.pattern().map_err(|error| error.under("frame"))?;
+            Ok((Form::Frame, Draft::Whole(frame)))
+        }
+        ShownSource::Sse(source) => {
+            let members = sse(source).map_err(|error| error.under("sse"))?;
+            Ok((Form::Sse, Draft::Members(members)))
+        }
+    }
+}
+
+fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<Mention>)>, PatternError> {
+    let event = source.event.as_deref().unwrap_or(MESSAGE);
+    let event = text(event).map_err(|error| error.under("event"))?;
+    if event == literal("") {
+        let what = "an event without a type is a `message`; write that, or leave `event` out";
+        return Err(PatternError::new(what).under("event"));
+    }
+    let mut members = vec![("event", event)];
+    if let Some(id) = &source.id {
+        members.push(("id", text(id).map_err(|error| error.under("id"))?));
+    }
+    let data = match (&source.data, &source.text) {
+        (Some(_), Some(_)) => {
+            return Err(PatternError::new(
+                "`data` is JSON and `text` is none; write one of them",
+            ));
+        }
+        (Some(data), None) => {
+            let data = data.pattern().map_err(|error| error.under("data"))?;
+            if forgets(&data) {
+                return Ok(members);
+            }
+            let items = vec![data];
+            Pattern::List(ListPattern { items, rest: None })
+        }
+        (None, Some(own)) => text(own).map_err(|error| error.under("text"))?,
+        (None, None) => literal(""),
+    };
+    members.push(("data", data));
+    Ok(members)
+}
+
+fn literal(text: &str) -> Pattern<Mention> {
+    Pattern::Literal(Json::string(text))
+}
+
+/// `{_}`, which fits whatever there is, and nothing.
+fn forgets(pattern: &Pattern<Mention>) -> bool {
+    matches!(pattern, Pattern::Hole(mention)
+        if mention.name == "_" && mention.default.is_none())
+}
+
+/// A pattern of a text: a hole that is all of it has a text as well, whatever its type.
+fn text(text: &str) -> Result<Pattern<Mention>, PatternError> {
+    Ok(match Words::parse(text)? {
+        Words::Literal(text) => literal(&text),
+        Words::Mixed(text) => Pattern::Text(text),
+        Words::Hole(mention) if mention.name == "_" && mention.default.is_none() => {
+            Pattern::Hole(mention)
+        }
+        Words::Hole(mention) => Pattern::Text(TextPattern {
+            parts: vec![Part::Hole(mention)],
+        }),
+    })
+}

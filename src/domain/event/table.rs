@@ -1,0 +1,199 @@
+//! All declared events: which of them an event fits, and what becomes of it.
+
+use std::cmp::Reverse;
+
+use super::told::ID;
+use super::{Event, EventSource, Form, Rewriting, Told};
+use crate::domain::json::Json;
+use crate::domain::pattern::{
+    Misfit, Pattern, PatternError, Reading, Scope, Slot, Strangers, World, Writing, meeting, within,
+};
+use crate::domain::translate::Terms;
+
+/// The declared events.
+#[derive(Debug, Clone, Default)]
+pub struct Events {
+    events: Vec<Event>,
+    /// The order in which they are tried on events of each form: the most specific first.
+    orders: [Vec<usize>; Form::ALL.len()],
+}
+
+impl Events {
+    /// Compiles what is declared.
+    ///
+    /// # Errors
+    /// Every event that is wrong, by its key.
+    pub fn build(sources: Vec<EventSource>) -> Result<Events, Vec<PatternError>> {
+        let mut errors = Vec::new();
+        let mut events = Vec::with_capacity(sources.len());
+        for source in sources {
+            match Event::build(source) {
+                Ok(event) => events.push(event),
+                Err(error) => errors.push(error),
+            }
+        }
+        let orders = Form::ALL.map(|form| order(&events, form, &mut errors));
+        let events = Events { events, orders };
+        for (place, event) in events.events.iter().enumerate() {
+            let mut forms = Form::ALL.into_iter();
+            let used =
+                forms.any(|from| event.face(from).is_some() && events.hides(place, from).is_none());
+            let by = Form::ALL
+                .into_iter()
+                .find_map(|from| events.hides(place, from));
+            if let (false, Some(by)) = (used, by) {
+                let by = &events.events[by].key;
+                let what = format!("the event can never be used: {by} fits whatever it fits");
+                errors.push(PatternError::new(what).under(&event.key));
+            }
+        }
+        if errors.is_empty() {
+            Ok(events)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// The events as they are declared.
+    #[must_use]
+    pub fn all(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The event that takes all events of a form that this one fits.
+    #[must_use]
+    pub fn hides(&self, event: usize, from: Form) -> Option<usize> {
+        let own = self.events.get(event)?.face(from)?;
+        let order = self.orders[from as usize].iter().copied();
+        let mut earlier = order.take_while(|place| *place != event);
+        earlier.find(|place| {
+            let other = &self.events[*place];
+            share(&self.events[event], other, from)
+                && other
+                    .face(from)
+                    .is_some_and(|face| within(own, face, World::Open))
+        })
+    }
+
+    /// Tells what becomes of an event for those who want the form `to`.
+    #[must_use]
+    pub fn rewrite(&self, told: &Told, to: Form, terms: Terms) -> Rewriting {
+        let from = told.form();
+        let mut failed = None;
+        for place in &self.orders[from as usize] {
+            let event = &self.events[*place];
+            if !event.speaks_of(from, to) {
+                continue;
+            }
+            let Some(reading) = event.read(told, terms.depth) else {
+                continue;
+            };
+            let Some(other) = event.other(from) else {
+                return Rewriting::Swallowed;
+            };
+            match event.write(&reading, other, terms) {
+                Ok(told) => {
+                    let dropped = reading.dropped;
+                    return Rewriting::Rewritten { told, dropped };
+                }
+                Err(why) => {
+                    failed.get_or_insert_with(|| (event.key.clone(), why));
+                }
+            }
+        }
+        match failed {
+            Some((key, why)) => Rewriting::Failed { key, why },
+            None => Rewriting::Untouched,
+        }
+    }
+}
+
+impl Event {
+    /// Reads an event; none where it does not fit.
+    fn read(&self, told: &Told, depth: u16) -> Option<Reading> {
+        let pattern = self.face(told.form())?;
+        let mut reading = Reading::of(self.facts.holes.len(), Strangers::Open, depth);
+        pattern.read(Some(&told.view), &mut reading).ok()?;
+        // The id of a stream's event stays in its line.
+        if !names_id(pattern) {
+            reading.dropped = reading.dropped.saturating_sub(told.unnamed);
+        }
+        Some(reading)
+    }
+
+    fn write(&self, reading: &Reading, to: Form, terms: Terms) -> Result<Told, Misfit> {
+        let missing = || Misfit::here("there is nothing to write");
+        let pattern = self.face(to).ok_or_else(missing)?;
+        let writing = Writing::of(Scope {
+            bindings: &reading.bindings,
+            call: None,
+            now: terms.now,
+        });
+        let written = pattern.pieces(&writing, 256);
+        let written = written.map_err(|misfit| misfit.within(to.as_str()))?;
+        Told::written(to, Json::sent(written.ok_or_else(missing)?))
+    }
+
+    /// How many places of a form bind a hole.
+    fn binds(&self, form: Form) -> usize {
+        let mut count = 0;
+        if let Some(pattern) = self.face(form) {
+            pattern.slots(&mut |slot: &Slot| count += usize::from(slot.binds().is_some()));
+        }
+        count
+    }
+}
+
+fn names_id(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::Object(object)
+        if object.members.iter().any(|(name, _)| name == ID))
+}
+
+/// Whether two events are ever asked for the same.
+fn share(one: &Event, other: &Event, from: Form) -> bool {
+    let mut all = Form::ALL.into_iter();
+    all.any(|to| one.speaks_of(from, to) && other.speaks_of(from, to))
+}
+
+/// The most specific first; between equals that of the table.
+fn order(events: &[Event], from: Form, errors: &mut Vec<PatternError>) -> Vec<usize> {
+    let mut refined = vec![0_usize; events.len()];
+    for (place, one) in events.iter().enumerate() {
+        for (other_place, other) in events.iter().enumerate().skip(place + 1) {
+            let (Some(face), Some(twin)) = (one.face(from), other.face(from)) else {
+                continue;
+            };
+            let down = within(face, twin, World::Open);
+            let up = within(twin, face, World::Open);
+            match (down, up) {
+                (true, false) => refined[place] += 1,
+                (false, true) => refined[other_place] += 1,
+                (true, true) => {}
+                (false, false) => {
+                    if share(one, other, from) && meeting(face, twin, World::Open).is_some() {
+                        let what = format!(
+                            "it fits events in the form `{}` that {} fits as well, and neither is more specific; name a member or a text that tells them apart",
+                            from.as_str(),
+                            one.key
+                        );
+                        errors.push(PatternError::new(what).under(&other.key));
+                    }
+                }
+            }
+        }
+    }
+    let places = 0..events.len();
+    let mut order: Vec<usize> = places
+        .filter(|place| events[*place].face(from).is_some())
+        .collect();
+    // Of two that fit the same events, the one that names more of them loses less.
+    let rank = |place: &usize| {
+        (
+            Reverse(refined[*place]),
+            Reverse(events[*place].binds(from)),
+            *place,
+        )
+    };
+    order.sort_by_key(rank);
+    order
+}

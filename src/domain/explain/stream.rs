@@ -1,0 +1,71 @@
+//! A request for a stream of events.
+
+use super::Case;
+use super::view::{Decided, Explanation, NamedRoute, Sent};
+use crate::domain::failure::Failure;
+use crate::domain::refusal;
+use crate::domain::rollout::Way;
+use crate::domain::side::Side;
+use crate::domain::stream::{self, Followed};
+
+/// Explains it.
+pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
+    let mut explanation = case.begin();
+    let Some(declared) = case.plan.streams.all().get(followed.stream) else {
+        return explanation;
+    };
+    let head = case.asked.head;
+    let decision = stream::decide(case.plan, (case.caller, head.headers), followed);
+    let line = |side: Side| format!("GET {}", declared.path(side).as_str());
+    explanation.route = Some(NamedRoute {
+        name: declared.name.clone(),
+        rest: line(Side::Rest),
+        rpc: line(Side::Rpc),
+    });
+    explanation.decision = Some(Decided {
+        stage: decision.stage.as_str(),
+        why: case.plan.rollout.describe(decision.why),
+        candidate: decision
+            .stage
+            .candidate()
+            .map(|_| "none: streams are not opened twice to be compared"),
+        passed_over: case.passed_over(&declared.name),
+    });
+    let way = decision.stage.control();
+    let sends = match way {
+        None => Err(refusal::retired_stream(declared, followed.side)),
+        Some(way) => sends(case, followed, way),
+    };
+    match sends {
+        Ok(sends) => {
+            explanation.sends = Some(sends);
+            explanation
+        }
+        Err(failure) => case.refuse(explanation, failure),
+    }
+}
+
+fn sends(case: &Case<'_>, followed: Followed, way: Way) -> Result<Sent, Failure> {
+    let plan = case.plan;
+    let uri = case.asked.head.uri;
+    let declared = plan.streams.all().get(followed.stream);
+    let (side, path, note) = match way {
+        Way::Old => {
+            let path = Some(uri.path().to_owned());
+            (followed.side, path, "as it came, byte for byte")
+        }
+        Way::New => {
+            let side = followed.side.other();
+            let path = declared.and_then(|declared| declared.other_path(followed.side, uri.path()));
+            (side, path, "its events are rewritten one by one")
+        }
+    };
+    let path = path.unwrap_or_else(|| "/".to_owned());
+    let upstream = plan.upstream_of_stream(followed.stream, side);
+    let upstream = upstream.ok_or_else(|| refusal::no_upstream(side))?;
+    let target = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path,
+    };
+    Ok(case.passes(upstream, &target, note))
+}

@@ -1,0 +1,17 @@
+//! Event streams (WHATWG HTML Living Standard §9.2, "Server-sent events"): cut where events end, read, and written
+//! anew where a rule says so.
+//!
+//! What an event means, and which rule there is for it, is not known here. Laws: what is read does not depend on how
+//! the stream was cut on its way; the pieces of a stream, one behind the other, are the stream; an event that was
+//! written anew reads as what was written. No more is held than one event up to a limit.
+
+mod block;
+mod law;
+mod reader;
+
+pub use block::{Block, Content, MESSAGE, Unwritable};
+pub use law::check_any_cut;
+pub use reader::{Piece, Reader};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Streams: one stream of events seen from both sides, at a path of each.
+//!
+//! Who gets which of the two is decided as for routes; what becomes of each event on its way from one side to the
+//! other is said here. Laws: what leaves does not depend on how the stream was cut on its way; a stream none of whose
+//! events a pair takes leaves as the bytes it was.
+
+mod path;
+mod rewrite;
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::plan::Plan;
+use super::rollout::{self, Caller, Decision, Kill, Stage, Why};
+use super::route::{PathError, Segments};
+use super::side::Side;
+
+pub use path::{StreamPath, StreamPathError};
+pub use rewrite::{Became, Kind, Rewriter, Step};
+
+/// One stream, seen from both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// The name that flags, metrics and logs know it by.
+    pub name: String,
+    /// The path that its legacy clients ask for.
+    pub rest: StreamPath,
+    /// Its path at the RPC upstream.
+    pub rpc: StreamPath,
+    /// After what time it is ended, so that its client begins it anew.
+    pub max_age: Option<Duration>,
+}
+
+impl Stream {
+    /// Its path on a side.
+    #[must_use]
+    pub fn path(&self, side: Side) -> &StreamPath {
+        match side {
+            Side::Rest => &self.rest,
+            Side::Rpc => &self.rpc,
+        }
+    }
+}
+
+impl Stream {
+    /// The path on the other side of what was asked for on one.
+    #[must_use]
+    pub fn other_path(&self, side: Side, asked: &str) -> Option<String> {
+        let asked = Segments::split(asked).normal();
+        let holes = self.path(side).read(&asked)?;
+        self.path(side.other()).write(&holes)
+    }
+}
+
+/// All streams.
+#[derive(Debug, Clone, Default)]
+pub struct Streams {
+    all: Vec<Stream>,
+}
+
+/// A stream that a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Followed {
+    /// The stream, by its place.
+    pub stream: usize,
+    /// The side whose path was asked for.
+    pub side: Side,
+    /// Why the path is refused, where only a program that tidies up would find the stream there.
+    pub irregular: Option<PathError>,
+}
+
+impl Streams {
+    /// The streams; of two that fit a path the first has it.
+    #[must_use]
+    pub fn new(all: Vec<Stream>) -> Streams {
+        Streams { all }
+    }
+
+    /// All of them, as they are declared.
+    #[must_use]
+    pub fn all(&self) -> &[Stream] {
+        &self.all
+    }
+
+    /// The stream that a request asks for.
+    #[must_use]
+    pub fn find(&self, method: &Method, path: &str) -> Option<Followed> {
+        if self.all.is_empty() || *method != Method::GET {
+            return None;
+        }
+        let segments = Segments::split(path);
+        let irregular = segments.irregular();
+        let path = match irregular {
+            None => segments.normal(),
+            Some(_) => segments.tidied(),
+        };
+        let all = self.all.iter().enumerate();
+        let mut each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
+        let (stream, _, side) =
+            each.find(|(_, own, side)| own.path(*side).read(&path).is_some())?;
+        Some(Followed {
+            stream,
+            side,
+            irregular,
+        })
+    }
+}
+
+/// Decides for a client that asks for a stream now. A second stream is never opened only to compare.
+#[must_use]
+pub fn decide(
+    plan: &Plan,
+    (caller, headers): (Caller<'_>, &http::HeaderMap),
+    followed: Followed,
+) -> Decision {
+    let side = followed.side;
+    if plan.rollout.kill == Kill::On {
+        let stage = match plan.upstream_of_stream(followed.stream, side) {
+            Some(_) => Stage::Passthrough,
+            None => Stage::Translate,
+        };
+        return Decision::plain(stage, Why::Killed);
+    }
+    let name = plan.streams.all.get(followed.stream);
+    plan.rollout.decide(&rollout::Call {
+        caller,
+        route: name.map_or("", |stream| &stream.name),
+        side,
+        headers,
+        session: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! The path of a stream on one side: literal segments, and holes that are one segment each.
+//!
+//! What a hole stands for goes from the path of one side into that of the other as it came, in normal form.
+
+use crate::domain::percent::normalise;
+use crate::domain::route::Segments;
+
+/// The path of a stream on one side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamPath {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// In normal form.
+    Literal(String),
+    Hole(String),
+}
+
+/// A text is no path of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StreamPathError {
+    /// Two programs may read it in two ways.
+    #[error("it has {0}; write it in its normal form")]
+    Irregular(crate::domain::route::PathError),
+    /// A brace where none may be.
+    #[error("`{0}` is no segment; a hole is a whole one with a name, such as `{{id}}`")]
+    Segment(String),
+    /// A name that is given twice.
+    #[error("the hole `{0}` is there twice")]
+    Twice(String),
+}
+
+impl StreamPath {
+    /// Reads a path: `/mcp/sse/{session}`.
+    ///
+    /// # Errors
+    /// [`StreamPathError`].
+    pub fn parse(text: &str) -> Result<StreamPath, StreamPathError> {
+        let segments = Segments::split(text);
+        if let Some(why) = segments.irregular() {
+            return Err(StreamPathError::Irregular(why));
+        }
+        let mut parts = Vec::new();
+        for segment in segments.iter() {
+            let part = part(segment)?;
+            if let Part::Hole(name) = &part
+                && parts.contains(&part)
+            {
+                return Err(StreamPathError::Twice(name.clone()));
+            }
+            parts.push(part);
+        }
+        let text = text.to_owned();
+        Ok(StreamPath { text, parts })
+    }
+
+    /// The path as it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The names of its holes.
+    pub fn holes(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Hole(name) => Some(name.as_str()),
+        })
+    }
+
+    /// Whether some path fits both.
+    #[must_use]
+    pub fn meets(&self, other: &StreamPath) -> bool {
+        self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&other.parts).all(|pair| match pair {
+                (Part::Literal(one), Part::Literal(other)) => one == other,
+                (Part::Hole(_), _) | (_, Part::Hole(_)) => true,
+            })
+    }
+
+    /// A path that fits, for those who look who else takes it.
+    #[must_use]
+    pub fn sample(&self) -> String {
+        self.written(|name| Some(name.to_owned()))
+            .unwrap_or_default()
+    }
+
+    /// What the holes stand for in a path in normal form, if it fits.
+    #[must_use]
+    pub fn read<'p>(&'p self, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
+        let mut segments = Segments::split(path).iter();
+        let mut holes = Vec::new();
+        for part in &self.parts {
+            let segment = segments.next()?;
+            match part {
+                Part::Literal(literal) if literal == segment => {}
+                Part::Literal(_) => return None,
+                Part::Hole(_) if segment.is_empty() => return None,
+                Part::Hole(name) => holes.push((name.as_str(), segment)),
+            }
+        }
+        segments.next().is_none().then_some(holes)
+    }
+
+    /// The path with these in its holes.
+    #[must_use]
+    pub fn write(&self, holes: &[(&str, &str)]) -> Option<String> {
+        self.written(|name| {
+            let hole = holes.iter().find(|(of, _)| *of == name)?;
+            Some(hole.1.to_owned())
+        })
+    }
+
+    fn written(&self, value: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let mut path = String::new();
+        for part in &self.parts {
+            path.push('/');
+            match part {
+                Part::Literal(literal) => path.push_str(literal),
+                Part::Hole(name) => path.push_str(&value(name)?),
+            }
+        }
+        if path.is_empty() {
+            path.push('/');
+        }
+        Some(path)
+    }
+}
+
+fn part(segment: &str) -> Result<Part, StreamPathError> {
+    let wrong = || StreamPathError::Segment(segment.to_owned());
+    let inside = segment
+        .strip_prefix('{')
+        .and_then(|behind| behind.strip_suffix('}'));
+    match inside {
+        Some(name) => {
+            let begins =
+                name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+            let mut letters = name.chars();
+            let plain = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+            (begins && plain)
+                .then(|| Part::Hole(name.to_owned()))
+                .ok_or_else(wrong)
+        }
+        None if segment.contains(['{', '}']) => Err(wrong()),
+        None => Ok(Part::Literal(normalise(segment).into_owned())),
+    }
+}

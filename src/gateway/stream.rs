@@ -1,0 +1,180 @@
+//! Streams of events: at the path of one side, from the server of one side, rewritten where these differ.
+
+use std::rc::Rc;
+
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, Response, StatusCode, Version, request};
+use hyper::body::Incoming;
+
+use super::ask::{self, Wait};
+use super::caller::identify;
+use super::forward::{Forwarded, forward, origin_form, target_uri};
+use super::headers::{self, HasBody, Hop};
+use super::marks::Marks;
+use super::record::Record;
+use super::render::{self, Answer, Stream};
+use super::{AnswerBody, Arrival, Installed, Worker, cors};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::refusal;
+use crate::domain::rollout::Way;
+use crate::domain::side::Side;
+use crate::domain::stream::{self, Followed, Rewriter};
+use crate::upstream::{Body, Progress, Repeat};
+
+/// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Asks proxies on the way not to wait for more.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Serves a client who asks for a stream.
+pub(super) async fn serve(
+    (worker, installed): (&Rc<Worker>, &Rc<Installed>),
+    request: Request<Incoming>,
+    arrival: Arrival,
+    followed: Followed,
+) -> Response<AnswerBody> {
+    let mut record = Record::begin(worker, installed, followed.side, &request);
+    let origin = cors::origin(&installed.plan, request.headers());
+    let answer = follow(&mut record, request, &arrival, followed).await;
+    let (ours, marks) = (record.is_ours(), Marks::of(&record));
+    let mut response = render::settled(record, answer);
+    marks.write(&installed.plan, response.headers_mut());
+    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
+        cors.mark(origin.as_ref(), response.headers_mut());
+    }
+    response
+}
+
+async fn follow(
+    record: &mut Record,
+    request: Request<Incoming>,
+    arrival: &Arrival,
+    followed: Followed,
+) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let plan = &installed.plan;
+    let (mut head, body) = request.into_parts();
+    let identity = identify(record, &head.headers, arrival);
+    let caller = identity.caller(&plan.rollout.clients);
+    let decision = stream::decide(plan, (caller, &head.headers), followed);
+    let stage = decision.stage;
+    record.follows(followed.stream, decision);
+    record.admit()?;
+    let Some(declared) = plan.streams.all().get(followed.stream) else {
+        return Err(refusal::no_route(&head.method, head.uri.path()));
+    };
+    let mut answer = match stage.control() {
+        None => return Err(refusal::retired_stream(declared, followed.side)),
+        Some(Way::Old) => {
+            let upstream = installed
+                .upstream_of_stream(followed.stream, followed.side)
+                .ok_or_else(|| refusal::no_upstream(followed.side))?;
+            origin_form(&mut head);
+            let forwarded = Forwarded::streamed(head, body, None);
+            forward(record, upstream, forwarded, arrival).await?
+        }
+        Some(Way::New) => {
+            let path = declared.other_path(followed.side, head.uri.path());
+            let path = path.ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
+            open(record, (&head, arrival), (followed, &path)).await?
+        }
+    };
+    if let Answer::Stream(stream) = &mut answer {
+        stream.max_age = declared.max_age;
+    }
+    Ok(answer)
+}
+
+/// Opens the stream of the other side.
+async fn open(
+    record: &mut Record,
+    (head, arrival): (&request::Parts, &Arrival),
+    (followed, path): (Followed, &str),
+) -> Result<Answer, Failure> {
+    let installed = record.installed().clone();
+    let from = followed.side.other();
+    let upstream = installed
+        .upstream_of_stream(followed.stream, from)
+        .ok_or_else(|| refusal::no_upstream(from))?;
+    let plan = upstream.plan();
+    let mut outgoing = Request::new(Body::Empty);
+    *outgoing.uri_mut() = match head.uri.query() {
+        Some(query) => target_uri(&format!("{path}?{query}"))?,
+        None => target_uri(path)?,
+    };
+    let mut headers = headers::translated(&head.headers, plan, HasBody::No);
+    headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+    if let Some(last) = head.headers.get(LAST_EVENT_ID) {
+        headers.insert(LAST_EVENT_ID, last.clone());
+    }
+    headers::add_hop(&mut headers, Hop::of(head, arrival));
+    headers::withhold_credentials(&mut headers, plan);
+    let mut copy = Request::new(Body::Empty);
+    *copy.uri_mut() = outgoing.uri().clone();
+    copy.headers_mut().clone_from(&headers);
+    *outgoing.headers_mut() = headers;
+    let progress = Progress::complete();
+    let wait = Wait {
+        limit: plan.timeout,
+        progress: &progress,
+        repeat: Repeat::Copy(Box::new(copy)),
+    };
+    let exchange = ask::head(record, upstream, outgoing, wait).await?;
+    let (mut head, body) = exchange.response.into_parts();
+    if head.status.is_informational() {
+        let message = "the server changed the protocol, which nobody asked for";
+        return Err(Failure::new(Reason::UpstreamUpgrade, message));
+    }
+    let rewriter = rewriter((head.status, &head.headers), from, &installed)?;
+    headers::strip_hop_by_hop(&mut head.headers);
+    if rewriter.is_some() {
+        head.headers = kept(&head.headers);
+    }
+    head.version = Version::HTTP_11;
+    Ok(Answer::Stream(Box::new(Stream {
+        head,
+        body,
+        lease: exchange.lease,
+        silence: plan.idle_timeout,
+        rewriter,
+        max_age: None,
+    })))
+}
+
+/// What rewrites an answer; none where it is no success, which is as good an answer for either side.
+fn rewriter(
+    (status, headers): (StatusCode, &HeaderMap),
+    from: Side,
+    installed: &Installed,
+) -> Result<Option<Rewriter>, Failure> {
+    if status != StatusCode::OK {
+        return Ok(None);
+    }
+    let said = |name: HeaderName| {
+        let value = headers.get(name);
+        value.map(|value| String::from_utf8_lossy(value.as_bytes()))
+    };
+    let kind = said(CONTENT_TYPE).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case(EVENT_STREAM) {
+        return Err(refusal::no_stream(&kind));
+    }
+    match said(CONTENT_ENCODING) {
+        Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
+            Err(refusal::no_stream(&coding))
+        }
+        Some(_) | None => Ok(Some(Rewriter::new(from, installed.plan.limits.answer))),
+    }
+}
+
+/// What of a stream's head holds for the other side: neither its length nor what it was checked by.
+fn kept(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = headers::brought_back(headers);
+    for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {
+        if let Some(value) = headers.get(&name) {
+            kept.insert(name, value.clone());
+        }
+    }
+    kept
+}
