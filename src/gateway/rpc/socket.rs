@@ -181,6 +181,15 @@ enum Work {
     Done,
 }
 
+impl Work {
+    const fn of(count: usize) -> Work {
+        match count {
+            0 => Work::Done,
+            _ => Work::Open,
+        }
+    }
+}
+
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
@@ -201,10 +210,7 @@ impl Conversation {
                 frames.say(reply.text);
             }
             let open = underway.calls.len() + underway.replies.len();
-            let work = match open > 0 || frames.is_writing() {
-                true => Work::Open,
-                false => Work::Done,
-            };
+            let work = Work::of(open + usize::from(frames.is_writing()));
             if (door, work) == (Door::Closed, Work::Done) {
                 break;
             }
