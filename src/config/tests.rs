@@ -21,6 +21,7 @@ mod layers;
 mod routes;
 mod stdio;
 mod store;
+mod websocket;
 
 /// A folder with a configuration, and what else is said.
 pub(super) struct Fixture {

@@ -145,8 +145,8 @@ pub(super) fn of_socket<'r>(
     caller: Caller<'_>,
     number: u64,
 ) -> Option<Session<'r>> {
-    let name = (caller.name, caller.key);
-    session(context, (name, "websocket", &number.to_be_bytes()))
+    let number = number.to_be_bytes();
+    session(context, ((caller.name, caller.key), "websocket", &number))
 }
 
 fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {

@@ -71,7 +71,7 @@ fn server(table: &mut Table<'_>) -> Option<RawServer> {
             .hint("keep `url` for a server at an address, `command` for a child of this program");
         table.report("command", both);
     }
-    foreign(table, OF_URL, "an `http://` url");
+    foreign(table, OF_URL, "`url`");
     foreign(table, websocket::OWN, "a `ws://` url");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))

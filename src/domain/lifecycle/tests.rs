@@ -73,6 +73,14 @@ const CANDIDATES: Candidates = Candidates {
 };
 
 /// Routes `items.read`, deprecated on a side, and `all`, whose path begins with a hole.
+fn known() -> Client {
+    Client {
+        name: "known".into(),
+        matcher: Matcher::Headers(Vec::new()),
+        key: None,
+    }
+}
+
 fn plan(side: Side) -> Plan {
     let route = |name: &str, rest: &str| {
         let source = RouteSource {
@@ -89,11 +97,6 @@ fn plan(side: Side) -> Plan {
         route("tree", "GET /api/items/tree/leaves"),
     ];
     let prefixes = Prefixes::of(&routes);
-    let known = Client {
-        name: "known".into(),
-        matcher: Matcher::Headers(Vec::new()),
-        key: None,
-    };
     Plan {
         streams: Default::default(),
         events: Default::default(),
@@ -102,7 +105,7 @@ fn plan(side: Side) -> Plan {
         cors: None,
         hosts: Vec::new(),
         rollout: Rollout {
-            clients: Clients::new(vec![known], HeaderName::from_static("x-key")),
+            clients: Clients::new(vec![known()], HeaderName::from_static("x-key")),
             flags: Vec::new(),
             defaults: Defaults {
                 rest: Stage::Passthrough,

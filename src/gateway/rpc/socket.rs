@@ -174,6 +174,22 @@ enum Door {
     Closed,
 }
 
+/// Whether anything is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Open,
+    Done,
+}
+
+impl Work {
+    const fn of(count: usize) -> Work {
+        match count {
+            0 => Work::Done,
+            _ => Work::Open,
+        }
+    }
+}
+
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
@@ -194,8 +210,8 @@ impl Conversation {
                 frames.say(reply.text);
             }
             let open = underway.calls.len() + underway.replies.len();
-            let busy = open > 0 || frames.is_writing();
-            if door == Door::Closed && !busy {
+            let work = Work::of(open + usize::from(frames.is_writing()));
+            if (door, work) == (Door::Closed, Work::Done) {
                 break;
             }
             let intake = match door {
@@ -227,7 +243,7 @@ impl Conversation {
                     underway.replies.push_back(Reply { text, followed_by: Vec::new() });
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
-                () = sleep_until(alarm) => match silence.ring(busy) {
+                () = sleep_until(alarm) => match silence.ring(work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
                     Ring::End => break,
@@ -344,10 +360,10 @@ impl Silence {
     }
 
     /// A client whose calls are in progress is not idle, but may be gone.
-    fn ring(&mut self, busy: bool) -> Ring {
+    fn ring(&mut self, work: Work) -> Ring {
         let now = clock::now();
         if self.used + self.limit <= now {
-            if !busy {
+            if work == Work::Done {
                 return Ring::End;
             }
             self.used = now;

@@ -295,4 +295,7 @@ fn a_socket_that_its_client_does_not_use_is_closed() {
         assert_eq!(client.hear()["id"], 1);
         assert_eq!(server.end(), Some(1001));
     }
+    drop(client);
+    let stopped = proxy.stop();
+    assert!(stopped.status.success(), "{stopped:?}");
 }

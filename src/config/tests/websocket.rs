@@ -1,0 +1,99 @@
+//! The keys of an upstream that is a WebSocket, and of clients on one.
+
+use std::time::Duration;
+
+use super::Fixture;
+use crate::config::compile::compile;
+use crate::domain::pending::Order;
+use crate::domain::plan::{Plan, Sharing, Transport, WebSocketPlan};
+use crate::domain::side::Side;
+
+fn plan(text: &str) -> Plan {
+    let fixture = Fixture::new(&format!("[upstream.s]\n{text}"));
+    compile(&fixture.config(), &[]).unwrap()
+}
+
+fn socket(text: &str) -> WebSocketPlan {
+    let plan = plan(&format!("side = 'rpc'\nurl = 'ws://h/live'\n{text}"));
+    let upstream = plan.upstream(Side::Rpc).unwrap();
+    assert_eq!(upstream.address(), "h:80");
+    assert_eq!(upstream.path, "/live");
+    match &upstream.transport {
+        Transport::WebSocket(socket) => (**socket).clone(),
+        Transport::Http | Transport::Stdio(_) => panic!("no socket"),
+    }
+}
+
+#[test]
+fn a_socket_needs_a_url_and_no_more() {
+    let socket = socket("");
+    assert_eq!(
+        (socket.sharing, socket.message_limit),
+        (Sharing::Shared, 16 << 20)
+    );
+    let settings = &socket.link.settings;
+    assert_eq!(
+        (settings.order, settings.queue),
+        (Order::Pipelined(256), 256)
+    );
+    assert_eq!(settings.greeting, None);
+    let beat = settings.heartbeat.unwrap();
+    assert_eq!(beat.every, Duration::from_secs(30));
+    assert_eq!(beat.within, Duration::from_secs(10));
+}
+
+#[test]
+fn a_socket_is_what_its_keys_say_and_shows_no_secret() {
+    let socket = socket(
+        "headers = { Authorization = 'hunter2' }\nsharing = 'client'\nconnections = 3\nhandshake = 'mcp'\n\
+         heartbeat = '0s'\nin_flight = 7\n",
+    );
+    let headers: Vec<_> = socket.headers.iter().collect();
+    assert_eq!(headers, [("authorization", "hunter2")]);
+    assert!(!format!("{socket:?}").contains("hunter2"));
+    assert_eq!(socket.sharing, Sharing::Client);
+    let settings = &socket.link.settings;
+    assert_eq!(settings.order, Order::Pipelined(7));
+    assert!(settings.greeting.is_some() && settings.heartbeat.is_none());
+}
+
+#[test]
+fn sockets_of_clients_are_served_where_they_cannot_pass() {
+    let served = |text: &str| plan(text).face.sockets.is_some();
+    let (socket, http) = (
+        "side = 'rpc'\nurl = 'ws://h/'\n",
+        "side = 'rpc'\nurl = 'http://h/'\n",
+    );
+    assert!(served(socket) && !served(http));
+    assert!(!served(&format!("{socket}[rpc]\nwebsocket = false\n")));
+    assert!(served(&format!("{http}[rpc]\nwebsocket = true\n")));
+    assert!(!served("side = 'rest'\nurl = 'http://h/'\n"));
+}
+
+#[test]
+fn what_a_socket_does_not_have_is_refused() {
+    for (keys, wanted) in [
+        (
+            "keep_alive = '1s'",
+            "belongs to an upstream with an `http://` url",
+        ),
+        (
+            "line_limit = '1MiB'",
+            "belongs to an upstream with `command`",
+        ),
+        ("connections = 3", "and all share one"),
+        (
+            "headers = { Host = 'x' }",
+            "belongs to the request for a WebSocket itself",
+        ),
+        ("headers = { 'a b' = 'x' }", "no name of a header"),
+        ("headers = { a = \"\\n\" }", "visible ASCII"),
+        ("initialize = {}", "without a handshake"),
+    ] {
+        let fixture = Fixture::new(&format!(
+            "[upstream.s]\nside = 'rpc'\nurl = 'ws://h/'\n{keys}\n"
+        ));
+        let problems = fixture.problems();
+        assert!(problems.contains(wanted), "{keys}: {problems}");
+    }
+}
