@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::gateway::{Common, Worker};
@@ -26,6 +27,7 @@ const COMMANDS: usize = 16;
 pub struct Workers {
     commands: Vec<mpsc::Sender<Command>>,
     threads: Vec<JoinHandle<()>>,
+    comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
     address: SocketAddr,
 }
@@ -47,14 +49,17 @@ impl Workers {
             .map(|_| listen::bind(address))
             .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
+        let comparing = CompareThread::start()?;
         let common = Common {
             names: names.clone(),
             salt: salt(),
             sessions: Arc::default(),
+            desk: comparing.desk().clone(),
         };
         let mut workers = Workers {
             commands: Vec::new(),
             threads: Vec::new(),
+            comparing,
             ended,
             address,
         };
@@ -118,6 +123,7 @@ impl Workers {
             // It has sent its last word, so this is no wait.
             let _ = thread.join();
         }
+        self.comparing.end().await;
     }
 }
 

@@ -43,6 +43,7 @@ use crate::domain::stream::Followed;
 use crate::domain::wire::Violation;
 
 pub use answer::AnswerBody;
+pub use candidate::{Clerk, Desk};
 pub use sessions::Sessions;
 pub use worker::{Common, Connected, Installed, Worker};
 

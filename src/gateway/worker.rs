@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::caller::Remembered;
-use super::candidate::Bench;
+use super::candidate::{Bench, Desk};
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
@@ -43,6 +43,8 @@ pub struct Common {
     pub salt: Salt,
     /// When sessions began.
     pub sessions: Arc<Sessions>,
+    /// Where long comparisons are made.
+    pub desk: Desk,
 }
 
 /// Whether calls in progress may come to their end.
@@ -340,6 +342,11 @@ impl Worker {
     /// Where candidates run.
     pub(super) fn bench(&self) -> &Rc<Bench> {
         &self.bench
+    }
+
+    /// Where long comparisons are made.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.common.desk
     }
 
     /// What hashes of values that differ are salted with.
