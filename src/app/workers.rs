@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
@@ -30,6 +31,7 @@ pub struct Workers {
     /// How many plans were given out since the start.
     installs: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
+    comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
     address: SocketAddr,
 }
@@ -51,15 +53,18 @@ impl Workers {
             .map(|_| listen::bind(address))
             .collect::<io::Result<Vec<_>>>()?;
         let (over, ended) = mpsc::channel(count);
+        let comparing = CompareThread::start()?;
         let common = Common {
             names: names.clone(),
             salt: salt(),
             sessions: Arc::default(),
+            desk: comparing.desk().clone(),
         };
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),
             threads: Vec::new(),
+            comparing,
             ended,
             address,
         };
@@ -124,6 +129,7 @@ impl Workers {
             // It has sent its last word, so this is no wait.
             let _ = thread.join();
         }
+        self.comparing.end().await;
     }
 }
 

@@ -39,6 +39,9 @@ pub fn never(route: &Route) -> Option<Skip> {
 const CALLS: u64 = 0x9e37_79b9_7f4a_7c15;
 const COMPARISONS: u64 = 0xd1b5_4a32_d192_ed03;
 
+/// The first comparisons of a route, all of which run the control a second time.
+const FIRST: u64 = 3;
+
 impl Candidates {
     /// Whether the call at this place of the sequence gets a candidate.
     #[must_use]
@@ -46,10 +49,18 @@ impl Candidates {
         falls_within(self.sample, place.wrapping_mul(CALLS))
     }
 
-    /// Whether the comparison at this place of the sequence runs the control a second time.
+    /// Whether the control is ever run a second time.
+    #[must_use]
+    pub fn learns_noise(&self) -> bool {
+        self.noise != Percent::NONE
+    }
+
+    /// Whether the comparison at this place of the sequence of its route runs the control a second time: the first
+    /// ones do, so that what differs by itself is known from the beginning.
     #[must_use]
     pub fn repeats_control(&self, place: u64) -> bool {
-        falls_within(self.noise, place.wrapping_mul(COMPARISONS))
+        let first = self.learns_noise() && place < FIRST;
+        first || falls_within(self.noise, place.wrapping_mul(COMPARISONS))
     }
 }
 
@@ -82,6 +93,14 @@ mod tests {
         let all = with("100", "0");
         assert!((0..10_000).all(|place| all.samples(place)));
         assert!(!(0..10_000).any(|place| all.repeats_control(place)));
+    }
+
+    #[test]
+    fn the_first_comparisons_run_the_control_again_unless_none_does() {
+        let few = with("100", "0.001");
+        assert!((0..3).all(|place| few.repeats_control(place)));
+        assert!((3..20).any(|place| !few.repeats_control(place)));
+        assert!(!(0..3).any(|place| with("100", "0").repeats_control(place)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
@@ -47,7 +48,7 @@ pub struct Plan {
     /// The hosts by which the proxy itself is asked; any where there are none.
     pub hosts: Vec<HostName>,
     /// How the answers of each route are compared, by its place in the table.
-    pub comparing: Vec<Rules>,
+    pub comparing: Vec<Arc<Rules>>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
     /// The end of routes: what is announced, and where calls of no route are counted.

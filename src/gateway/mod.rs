@@ -44,6 +44,7 @@ use crate::domain::wire::Violation;
 use crate::upstream::link::OwnLinks;
 
 pub use answer::AnswerBody;
+pub use candidate::{Clerk, Desk};
 pub use sessions::Sessions;
 pub use worker::{Common, Connected, Installed, Worker};
 

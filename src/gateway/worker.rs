@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::caller::Remembered;
-use super::candidate::Bench;
+use super::candidate::{Bench, Desk};
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
@@ -46,6 +46,8 @@ pub struct Common {
     pub salt: Salt,
     /// When sessions began.
     pub sessions: Arc<Sessions>,
+    /// Where long comparisons are made.
+    pub desk: Desk,
 }
 
 /// Whether calls in progress may come to their end.
@@ -357,6 +359,11 @@ impl Worker {
     /// Where candidates run.
     pub(super) fn bench(&self) -> &Rc<Bench> {
         &self.bench
+    }
+
+    /// Where long comparisons are made.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.common.desk
     }
 
     /// What hashes of values that differ are salted with.

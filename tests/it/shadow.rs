@@ -3,6 +3,7 @@
 
 mod admin;
 mod bounds;
+mod guarded;
 mod harmless;
 mod rest;
 mod rpc;

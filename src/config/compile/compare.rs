@@ -1,5 +1,7 @@
 //! How the answers of each route are compared: what holds for all routes, and what the route adds.
 
+use std::sync::Arc;
+
 use crate::config::problem::{Located, Problem};
 use crate::config::raw::{RawCompare, RawConfig, RawRoute};
 use crate::domain::compare::{Path, RuleSource, Rules};
@@ -9,7 +11,7 @@ use crate::domain::side::Side;
 const MOST: usize = 256;
 
 /// The rules of each route, by its place in the file.
-pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Rules> {
+pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Arc<Rules>> {
     check_count(&raw.compare, problems);
     let routes = raw.routes.iter();
     let rules = routes.map(|route| {
@@ -18,7 +20,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Rules
         let mut source = RuleSource::default();
         add(&raw.compare, &mut source);
         add(&route.compare, &mut source);
-        Rules::compile(source)
+        Arc::new(Rules::compile(source))
     });
     rules.collect()
 }

@@ -9,6 +9,7 @@ mod answer;
 mod decimal;
 mod differ;
 mod key;
+mod looked;
 mod mismatches;
 mod noise;
 mod notes;
@@ -23,6 +24,7 @@ mod verdict;
 mod tests;
 
 pub use answer::Answer;
+pub use looked::{Footing, Look, Looked};
 pub use mismatches::{Called, Field, Mismatches, Sample};
 pub use noise::{Counts, Judgement, Noise};
 pub use parts::compare;

@@ -151,6 +151,14 @@ impl Noise {
         !told_apart
     }
 
+    /// Whether two controls have ever differed in a field.
+    #[must_use]
+    pub fn is_met(&self, field: &str) -> bool {
+        self.fields
+            .get(field)
+            .is_some_and(|counts| counts.noise > 0)
+    }
+
     /// What a comparison of control and candidate comes to. Differences that were not kept cannot be known as noise.
     #[must_use]
     pub fn judge<'c>(&self, found: &'c Comparison) -> Judgement<'c> {

@@ -167,6 +167,13 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_comparing_lists_no_reasons_of_its_own() {
+        let docs = include_str!("../../../docs/compare.md");
+        assert!(docs.contains("shadow.md#what-is-made-twice"));
+        assert!(!docs.contains("| skipped | because |"));
+    }
+
+    #[test]
     fn answers_are_compared_only_where_there_are_two() {
         let of = Verdict::of_failures;
         assert_eq!(of(Run::Answered, Run::Answered), None);

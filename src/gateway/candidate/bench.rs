@@ -13,7 +13,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::domain::candidates::Candidates;
-use crate::domain::compare::{Called, Comparison, Mismatches, Noise, Verdict};
+use crate::domain::compare::{
+    Called, Comparison, Footing, Look, Looked, Mismatches, Noise, Verdict,
+};
 use crate::telemetry::clock;
 use crate::upstream::{Budget, Tap};
 
@@ -24,12 +26,18 @@ pub(in crate::gateway) struct Bench {
     budget: Rc<Budget>,
     running: Cell<usize>,
     calls: Cell<u64>,
-    comparisons: Cell<u64>,
     state: Cell<State>,
     closing: Notify,
     said: Cell<Said>,
-    noise: RefCell<BTreeMap<Arc<str>, Noise>>,
+    known: RefCell<BTreeMap<Arc<str>, Known>>,
     mismatches: RefCell<Mismatches>,
+}
+
+/// What is known of one route.
+#[derive(Debug, Default)]
+struct Known {
+    noise: Noise,
+    looked: Looked,
 }
 
 /// Lines about mismatches in one second.
@@ -79,14 +87,13 @@ impl Bench {
             budget: Rc::default(),
             running: Cell::new(0),
             calls: Cell::new(0),
-            comparisons: Cell::new(0),
             state: Cell::new(State::Open),
             closing: Notify::new(),
             said: Cell::new(Said {
                 since: clock::now(),
                 lines: 0,
             }),
-            noise: RefCell::default(),
+            known: RefCell::default(),
             mismatches: RefCell::default(),
         };
         bench.allow(limits);
@@ -130,13 +137,6 @@ impl Bench {
         self.limits.get().samples(place)
     }
 
-    /// Whether the next comparison runs the control a second time.
-    pub(super) fn repeats_control(&self) -> bool {
-        let place = self.comparisons.get();
-        self.comparisons.set(place.wrapping_add(1));
-        self.limits.get().repeats_control(place)
-    }
-
     /// The right to run now; nobody waits for it.
     pub(super) fn seat(self: &Rc<Self>) -> Option<Seat> {
         if self.running.get() >= self.limits.get().concurrency {
@@ -174,30 +174,59 @@ impl Bench {
         }
     }
 
-    /// Takes in what a second control of a route differs in.
-    pub(super) fn learn(&self, route: &Arc<str>, found: &Comparison) {
-        let mut noise = self.noise.borrow_mut();
-        noise.entry(route.clone()).or_default().feed_noise(found);
+    /// Whether the control is run a second time beside this comparison of a route: by its turn, or because something
+    /// differs that may be noise.
+    pub(super) fn asks_for_look(&self, route: &Arc<str>, found: &Comparison) -> bool {
+        let mut known = self.known.borrow_mut();
+        let Known { noise, looked } = known.entry(route.clone()).or_default();
+        let limits = self.limits.get();
+        let turn = limits.repeats_control(looked.next_place());
+        turn || limits.learns_noise() && looked.asks_for_one(noise, &noise.judge(found))
     }
 
-    /// Judges a comparison by what is known of its route, and keeps what counts. Gives the verdict and the places
-    /// that differ, as far as they are new to the keeper.
-    pub(super) fn judge(&self, route: &Arc<str>, called: &Called, found: &Comparison) -> Judged {
-        let mut noise = self.noise.borrow_mut();
-        let noise = noise.entry(route.clone()).or_default();
+    /// Takes in what a second control of a route differs in from the first, beside a comparison with the candidate.
+    pub(super) fn learn(&self, route: &Arc<str>, found: &Comparison, second: &Comparison) {
+        let mut known = self.known.borrow_mut();
+        let Known { noise, looked } = known.entry(route.clone()).or_default();
+        noise.feed_noise(second);
+        looked.take(noise, found);
+    }
+
+    /// Judges a comparison by what is known of its route, and keeps what counts.
+    pub(super) fn judge(
+        &self,
+        (route, look): (&Arc<str>, Look),
+        called: &Called,
+        found: &Comparison,
+    ) -> Judged {
+        let mut known = self.known.borrow_mut();
+        let Known { noise, looked } = known.entry(route.clone()).or_default();
         noise.feed_raw(found);
         let judgement = noise.judge(found);
+        let footing = match judgement.verdict {
+            // Whoever wants no second control takes every difference for one.
+            Verdict::Mismatch if self.limits.get().learns_noise() => {
+                looked.footing(noise, &judgement, look)
+            }
+            Verdict::Match
+            | Verdict::Mismatch
+            | Verdict::ControlFailed
+            | Verdict::CandidateFailed
+            | Verdict::BothFailed
+            | Verdict::Skipped(_) => Footing::Sure,
+        };
         if judgement.verdict == Verdict::Mismatch {
             let counted = judgement.counted.iter().copied();
             self.mismatches.borrow_mut().keep(route, called, counted);
         }
+        let counted = judgement.counted.iter();
         Judged {
             verdict: judgement.verdict,
-            pointers: judgement
-                .counted
-                .iter()
+            footing,
+            pointers: counted
                 .map(|difference| difference.pointer.clone())
                 .collect(),
+            more: found.more,
         }
     }
 
@@ -226,7 +255,11 @@ impl Bench {
 
     /// What is known of the fields of each route.
     pub(in crate::gateway) fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
-        self.noise.borrow().clone()
+        let known = self.known.borrow();
+        let known = known.iter();
+        known
+            .map(|(route, known)| (route.clone(), known.noise.clone()))
+            .collect()
     }
 }
 
@@ -234,7 +267,12 @@ impl Bench {
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
+    /// What a guard may build on it.
+    pub(super) footing: Footing,
+    /// The places that differ and count.
     pub(super) pointers: Vec<String>,
+    /// Further differences, which were not kept.
+    pub(super) more: usize,
 }
 
 #[cfg(test)]

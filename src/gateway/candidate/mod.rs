@@ -4,6 +4,8 @@
 //! mod      which calls get one, and when it starts
 //! again    a call that is kept, and made again
 //! told     answers that are kept, and read
+//! pair     two of them, compared
+//! desk     where long work is done beside the workers
 //! bench    what all candidates of a worker share
 //! run      from the start to the verdict
 //! ```
@@ -13,6 +15,8 @@
 
 mod again;
 mod bench;
+mod desk;
+mod pair;
 mod run;
 mod told;
 
@@ -35,6 +39,7 @@ use crate::domain::rollout::Stage;
 use crate::upstream::{Missing, Tap};
 
 pub(super) use bench::Bench;
+pub use desk::{Clerk, Desk};
 pub(super) use told::Told;
 
 use again::Again;

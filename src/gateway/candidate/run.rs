@@ -1,12 +1,19 @@
 //! The story of one candidate: it runs, perhaps the control once more, and both answers are compared.
+//!
+//! Law: whatever becomes of the story, its end is told exactly once, and by nothing within it.
 
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use http::Method;
+
 use super::again::Again;
 use super::bench::{Bench, Ended, Judged, Seat};
-use super::told::{Heard, Told};
-use crate::domain::compare::{Called, Comparison, Run, Skip, Terms, Verdict, compare};
+use super::pair::{By, Compared, Pair};
+use super::told::Told;
+use crate::domain::compare::{Called, Comparison, Footing, Look, Skip, Terms, Verdict};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{Stage, Way, Why};
@@ -42,11 +49,26 @@ struct Subject {
     side: Side,
     stage: Stage,
     why: Why,
+    method: Method,
 }
 
 impl Ready {
     /// Runs from the beginning to the verdict.
     pub(super) async fn run(self) {
+        let Some(subject) = Subject::of(&self.record) else {
+            return;
+        };
+        let ways = (subject.stage.control(), subject.stage.candidate());
+        let (Some(old), Some(new)) = ways else {
+            return;
+        };
+        match caught(self.story(&subject, (old, new))).await {
+            Ok(judged) => subject.judged(&judged),
+            Err(verdict) => subject.verdict(verdict),
+        }
+    }
+
+    async fn story(self, subject: &Subject, (old, new): (Way, Way)) -> Result<Judged, Verdict> {
         let Ready {
             mut record,
             call,
@@ -55,55 +77,34 @@ impl Ready {
             seat: _seat,
             _held,
         } = self;
-        let Some(subject) = Subject::of(&record) else {
-            return;
-        };
-        let ways = (subject.stage.control(), subject.stage.candidate());
-        let (Some(old), Some(new)) = ways else {
-            return;
-        };
-        let method = record.method().clone();
-        let mut noise = record.again();
+        let noise = record.again();
         record.runs_as_candidate(purse.clone());
         let candidate = subject.candidate(&mut record, &call, new).await;
         let Some(candidate) = candidate else {
             record.gives_up();
-            return subject.skipped(Skip::Drain);
+            return Err(Verdict::Skipped(Skip::Drain));
         };
         subject.took(&record);
         drop(record);
+        let candidate = candidate.map_err(Verdict::Skipped)?;
         // Those who wait for an answer come first.
         tokio::task::yield_now().await;
-        let heard = |told: Told| {
-            let depth = subject.plan().limits.depth;
-            let plain = told.plain(&method, &purse)?;
-            Ok(plain.read(subject.side, depth))
+        let pair = Pair { control, candidate };
+        let Compared { control, found, .. } = subject.compare(pair, &purse).await?;
+        let look = if subject.bench().asks_for_look(&subject.route_name(), &found) {
+            let again = (noise, &call, old);
+            subject.look(again, control, &found).await
+        } else {
+            Look::None
         };
-        let both = candidate.and_then(|candidate| Ok((heard(control)?, heard(candidate)?)));
-        let (control, candidate) = match both {
-            Ok(both) => both,
-            Err(skip) => return subject.skipped(skip),
-        };
-        if let Some(verdict) = Verdict::of_failures(control.run(), candidate.run()) {
-            return subject.verdict(verdict);
-        }
-        if subject.bench().repeats_control() {
-            noise.runs_as_noise(subject.bench().tap());
-            let limit = subject.bench().limits().timeout;
-            let again = subject.bench().run(limit, call.go(&mut noise, old)).await;
-            if let Ended::Done(Ok(again)) = again
-                && let Ok(again) = heard(again)
-                && again.run() == Run::Answered
-                && let Some(found) = subject.compare(&control, &again)
-            {
-                subject.bench().learn(&subject.route_name(), &found);
-            }
-        }
-        match subject.compare(&control, &candidate) {
-            Some(found) => subject.judge(&found),
-            None => subject.verdict(Verdict::CandidateFailed),
-        }
+        Ok(subject.judge(&found, look))
     }
+}
+
+/// How a story ends, though it panics: what it leaves behind is dropped with it, and nobody else sees it half done.
+async fn caught(story: impl Future<Output = Result<Judged, Verdict>>) -> Result<Judged, Verdict> {
+    let told = AssertUnwindSafe(story).catch_unwind().await;
+    told.unwrap_or(Err(Verdict::CandidateFailed))
 }
 
 impl Subject {
@@ -116,6 +117,7 @@ impl Subject {
             side: record.side(),
             stage: record.stage()?,
             why: record.why(),
+            method: record.method().clone(),
         })
     }
 
@@ -159,48 +161,78 @@ impl Subject {
         Some(Ok(call.refused(record, &failure)))
     }
 
-    /// Compares; nothing where that is a fault of this program.
-    fn compare(&self, control: &Heard, candidate: &Heard) -> Option<Comparison> {
-        let (control, candidate) = (control.answer()?, candidate.answer()?);
-        let rules = self.plan().comparing.get(self.route)?;
-        let terms = Terms {
-            depth: self.plan().limits.depth,
-            salt: self.worker.salt(),
+    /// Compares two answers, or says what came of them without that. What is decoded is charged to `purse`.
+    async fn compare(&self, pair: Pair, purse: &Tap) -> Result<Compared, Verdict> {
+        let rules = self.plan().comparing.get(self.route).cloned();
+        let by = By {
+            rules: rules.ok_or(Verdict::CandidateFailed)?,
+            side: self.side,
+            method: self.method.clone(),
+            terms: Terms {
+                depth: self.plan().limits.depth,
+                salt: self.worker.salt(),
+            },
+            room: purse.left(),
         };
-        let compared =
-            std::panic::AssertUnwindSafe(|| compare(&control, &candidate, rules, &terms));
-        std::panic::catch_unwind(compared).ok()
+        let limit = self.plan().candidates.timeout;
+        let comparing = pair.compare(by, self.worker.desk());
+        let compared = match self.bench().run(limit, comparing).await {
+            Ended::Done(compared) => compared?,
+            Ended::Closed => return Err(Verdict::Skipped(Skip::Drain)),
+            Ended::Late => return Err(Verdict::Skipped(Skip::Busy)),
+            Ended::Panicked => return Err(Verdict::CandidateFailed),
+        };
+        if purse.charge(compared.decoded) {
+            Ok(compared)
+        } else {
+            Err(Verdict::Skipped(Skip::Large))
+        }
     }
 
-    fn judge(&self, found: &Comparison) {
+    /// Runs the control once more, and learns what differs by itself.
+    async fn look(
+        &self,
+        (mut noise, call, way): (Record, &Again, Way),
+        control: Told,
+        found: &Comparison,
+    ) -> Look {
+        let purse = self.bench().tap();
+        noise.runs_as_noise(purse.clone());
+        let limit = self.bench().limits().timeout;
+        let again = self.bench().run(limit, call.go(&mut noise, way)).await;
+        let Ended::Done(Ok(candidate)) = again else {
+            return Look::None;
+        };
+        let pair = Pair { control, candidate };
+        match self.compare(pair, &purse).await {
+            Ok(second) => {
+                let route = self.route_name();
+                self.bench().learn(&route, found, &second.found);
+                Look::Taken
+            }
+            Err(_) => Look::None,
+        }
+    }
+
+    fn judge(&self, found: &Comparison, look: Look) -> Judged {
         let route = self.plan().routes.route(self.route);
         let call = match self.side {
             Side::Rest => &route.rest,
             Side::Rpc => &route.rpc,
         };
-        let client = self.plan().rollout.clients.name(self.client);
         let called = Called {
             at_ms: clock::unix_ms(),
-            client: Arc::from(client),
+            client: Arc::from(self.client_name()),
             side: self.side,
             stage: self.stage,
             call: Arc::from(call.as_str()),
         };
-        let Judged { verdict, pointers } = self.bench().judge(&self.route_name(), &called, found);
-        self.verdict(verdict);
-        if verdict == Verdict::Mismatch && self.bench().may_say() {
-            let places = pointers.get(..NAMED).unwrap_or(&pointers).join(" ");
-            tracing::info!(
-                target: "dualgauge::mismatch",
-                route = %route.name,
-                client,
-                side = self.side.as_str(),
-                stage = self.stage.as_str(),
-                differences = pointers.len() + found.more,
-                places,
-                "the answers differ"
-            );
-        }
+        self.bench()
+            .judge((&self.route_name(), look), &called, found)
+    }
+
+    fn client_name(&self) -> &str {
+        self.plan().rollout.clients.name(self.client)
     }
 
     fn took(&self, record: &Record) {
@@ -210,7 +242,41 @@ impl Subject {
             .count(|shard| shard.candidate(route, (self.side, self.stage), elapsed));
     }
 
+    /// Tells a verdict on what was compared.
+    fn judged(&self, judged: &Judged) {
+        self.count(judged.verdict);
+        match judged.footing {
+            Footing::Sure => self.guard(judged.verdict),
+            // A guard takes nothing back for what may be noise.
+            Footing::Unsure => {}
+        }
+        if judged.verdict == Verdict::Mismatch && self.bench().may_say() {
+            let pointers = &judged.pointers;
+            let places = pointers.get(..NAMED).unwrap_or(pointers).join(" ");
+            tracing::info!(
+                target: "dualgauge::mismatch",
+                route = %self.plan().routes.route(self.route).name,
+                client = self.client_name(),
+                side = self.side.as_str(),
+                stage = self.stage.as_str(),
+                differences = pointers.len() + judged.more,
+                places,
+                "the answers differ"
+            );
+        }
+    }
+
+    /// Tells a verdict without a comparison.
     fn verdict(&self, verdict: Verdict) {
+        self.count(verdict);
+        self.guard(verdict);
+        if let Verdict::Skipped(skip) = verdict {
+            let route = self.installed.route_label(Some(self.route));
+            self.worker.count(|shard| shard.skipped(route, skip));
+        }
+    }
+
+    fn count(&self, verdict: Verdict) {
         let labels = VerdictLabels {
             route: self.installed.route_label(Some(self.route)),
             client: self.installed.client_label(self.client),
@@ -218,22 +284,33 @@ impl Subject {
             stage: self.stage,
             verdict: verdict.as_str(),
         };
-        self.worker.count(|shard| {
-            shard.verdict(labels);
-            self.guarded().verdict(shard, verdict);
-        });
+        self.worker.count(|shard| shard.verdict(labels));
     }
 
-    fn skipped(&self, skip: Skip) {
-        self.verdict(Verdict::Skipped(skip));
-        let route = self.installed.route_label(Some(self.route));
-        self.worker.count(|shard| shard.skipped(route, skip));
+    fn guard(&self, verdict: Verdict) {
+        self.worker
+            .count(|shard| self.guarded().verdict(shard, verdict));
     }
 }
 
 /// Counts what stood beside no call, and why.
 pub(super) fn skipped(record: &Record, skip: Skip) {
     if let Some(subject) = Subject::of(record) {
-        subject.skipped(skip);
+        subject.verdict(Verdict::Skipped(skip));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_story_that_panics_anywhere_has_an_end_to_tell() {
+        let panicking = async { panic!("on purpose") };
+        let told = caught(panicking).await;
+        assert_eq!(told.unwrap_err(), Verdict::CandidateFailed);
+        let skipped = Verdict::Skipped(Skip::Large);
+        let told = caught(async { Err(skipped) }).await;
+        assert_eq!(told.unwrap_err(), skipped);
     }
 }

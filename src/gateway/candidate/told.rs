@@ -10,10 +10,12 @@ use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::side::Side;
 use crate::gateway::coding::Coding;
 use crate::gateway::render::Whole;
-use crate::upstream::Tap;
 
 /// The code of an RPC error that says that the server itself has failed (JSON-RPC 2.0 §5.1).
 const INTERNAL_ERROR: i64 = -32603;
+
+/// The longest body that is read at once, in bytes: that takes far less than a millisecond.
+const SHORT: usize = 8 * 1024;
 
 /// An answer.
 #[derive(Debug, Clone)]
@@ -73,9 +75,14 @@ impl Told {
         headers_size(&self.headers) + self.body.len()
     }
 
-    /// The same without a content coding, within what `purse` allows, and without a body that the client does not
-    /// get.
-    pub(super) fn plain(mut self, method: &Method, purse: &Tap) -> Result<Told, Skip> {
+    /// Whether it can be read at once: it is short, and is what it is.
+    pub(super) fn is_short(&self) -> bool {
+        self.body.len() <= SHORT && !self.headers.contains_key(CONTENT_ENCODING)
+    }
+
+    /// The same without a content coding and without a body that the client does not get. What is decoded is taken
+    /// from `room`.
+    pub(super) fn plain(mut self, method: &Method, room: &mut usize) -> Result<Told, Skip> {
         if *method == Method::HEAD {
             self.body = Bytes::new();
             return Ok(self);
@@ -90,8 +97,7 @@ impl Told {
         if coding == Coding::Identity || self.body.is_empty() {
             return Ok(self);
         }
-        let limit = purse.left();
-        self.body = coding.decode(self.body, limit).map_err(|failure| {
+        self.body = coding.decode(self.body, *room).map_err(|failure| {
             use crate::domain::failure::Reason;
             if failure.reason == Reason::BodyTooLarge {
                 Skip::Large
@@ -99,11 +105,8 @@ impl Told {
                 Skip::Coded
             }
         })?;
-        if purse.charge(self.body.len()) {
-            Ok(self)
-        } else {
-            Err(Skip::Large)
-        }
+        *room = room.saturating_sub(self.body.len());
+        Ok(self)
     }
 
     /// Reads the answer as one to a call of a side.

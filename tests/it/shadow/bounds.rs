@@ -89,3 +89,29 @@ fn the_control_is_made_once_more_to_learn_what_differs_by_itself() {
     assert_eq!(scene.rest.requests().len(), 40);
     assert_eq!(scene.rpc.requests().len(), 20);
 }
+
+#[test]
+fn long_answers_are_compared_beside_the_worker_and_come_to_the_same() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let long = |last: usize| format!(r#"{{"a":[{}1],"b":{last}}}"#, "1,".repeat(50_000));
+    let count = AtomicUsize::new(0);
+    let new = Upstream::serving(move |request| {
+        let id = &request.json()["id"];
+        let result = long(count.fetch_add(1, Ordering::Relaxed) / 3);
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+    });
+    let scene = Scene::of("shadow", "", (Upstream::answering(json(long(0))), new));
+    for verdicts in [
+        &[("match", 1.0)][..],
+        &[("match", 2.0)],
+        &[("match", 3.0)],
+        &[("match", 3.0), ("mismatch", 1.0)],
+        &[("match", 3.0), ("mismatch", 2.0)],
+    ] {
+        let answer = scene.proxy.rest("GET", "/items/7", &[], "");
+        assert_eq!(body_of(&answer, 200), long(0));
+        scene.expect(verdicts);
+    }
+}

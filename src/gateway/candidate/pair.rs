@@ -1,0 +1,153 @@
+//! Two answers to one call, and all that it takes to compare them: nothing here belongs to a worker, so that any thread
+//! can do it.
+
+use std::sync::Arc;
+
+use http::Method;
+
+use super::desk::{Desk, NotDone};
+use super::told::{Heard, Told};
+use crate::domain::compare::{Comparison, Rules, Skip, Terms, Verdict, compare};
+use crate::domain::side::Side;
+
+/// Two answers.
+pub(super) struct Pair {
+    pub(super) control: Told,
+    pub(super) candidate: Told,
+}
+
+/// What they are compared by.
+#[derive(Clone)]
+pub(super) struct By {
+    pub(super) rules: Arc<Rules>,
+    pub(super) side: Side,
+    pub(super) method: Method,
+    pub(super) terms: Terms,
+    /// How many bytes may be decoded.
+    pub(super) room: usize,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Compared {
+    /// The control's answer without its coding, to be compared once more.
+    pub(super) control: Told,
+    /// How many bytes were decoded, all of which were short-lived but those of the control.
+    pub(super) decoded: usize,
+    pub(super) found: Comparison,
+}
+
+impl Pair {
+    /// Compares at once what is short, and else at the desk, where it may wait its turn.
+    ///
+    /// # Errors
+    /// The verdict, where there is one without a comparison.
+    pub(super) async fn compare(self, by: By, desk: &Desk) -> Result<Compared, Verdict> {
+        if self.control.is_short() && self.candidate.is_short() {
+            return self.compare_now(&by);
+        }
+        match desk.has_done(move || self.compare_now(&by)).await {
+            Ok(compared) => compared,
+            Err(NotDone::Full) => Err(Verdict::Skipped(Skip::Busy)),
+            Err(NotDone::Panicked) => Err(Verdict::CandidateFailed),
+        }
+    }
+
+    fn compare_now(self, by: &By) -> Result<Compared, Verdict> {
+        let mut room = by.room;
+        let mut plain = |told: Told| told.plain(&by.method, &mut room).map_err(Verdict::Skipped);
+        let (control, candidate) = (plain(self.control)?, plain(self.candidate)?);
+        let depth = by.terms.depth;
+        let one = control.clone().read(by.side, depth);
+        let other = candidate.read(by.side, depth);
+        let found = match Verdict::of_failures(one.run(), other.run()) {
+            Some(verdict) => return Err(verdict),
+            None => both(&one, &other, by).ok_or(Verdict::CandidateFailed)?,
+        };
+        Ok(Compared {
+            control,
+            decoded: by.room - room,
+            found,
+        })
+    }
+}
+
+fn both(control: &Heard, candidate: &Heard, by: &By) -> Option<Comparison> {
+    let (control, candidate) = (control.answer()?, candidate.answer()?);
+    Some(compare(&control, &candidate, &by.rules, &by.terms))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use futures_util::FutureExt;
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+    use crate::domain::compare::Salt;
+    use crate::gateway::candidate::told::Source;
+
+    fn told(body: String, coding: Option<&'static str>) -> Told {
+        let mut headers = HeaderMap::new();
+        if let Some(coding) = coding {
+            let coding = http::HeaderValue::from_static(coding);
+            headers.insert(http::header::CONTENT_ENCODING, coding);
+        }
+        Told {
+            status: StatusCode::OK,
+            headers,
+            body: body.into(),
+            source: Source::Server,
+        }
+    }
+
+    fn pair(length: usize, coding: Option<&'static str>) -> Pair {
+        let body = |last: u8| format!(r#"{{"a":"{}","b":{last}}}"#, "x".repeat(length));
+        Pair {
+            control: told(body(1), coding),
+            candidate: told(body(2), None),
+        }
+    }
+
+    fn by() -> By {
+        By {
+            rules: Arc::default(),
+            side: Side::Rest,
+            method: Method::GET,
+            terms: Terms {
+                depth: 16,
+                salt: Salt([0; 16]),
+            },
+            room: 1_000_000,
+        }
+    }
+
+    fn places(compared: &Compared) -> Vec<&str> {
+        let differences = compared.found.differences.iter();
+        differences.map(|one| one.pointer.as_str()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_worker_compares_what_is_short_and_nothing_else() {
+        let (desk, clerk) = Desk::open();
+        let short = pair(10, None).compare(by(), &desk).now_or_never();
+        assert_eq!(places(&short.unwrap().unwrap()), ["/body/b"]);
+        // As long as nobody sits at the desk, nothing else is compared: it is not done here.
+        let mut long = Box::pin(pair(100_000, None).compare(by(), &desk));
+        let mut coded = Box::pin(pair(10, Some("gzip")).compare(by(), &desk));
+        for _ in 0..100 {
+            assert!((&mut long).now_or_never().is_none());
+            assert!((&mut coded).now_or_never().is_none());
+        }
+        let clerk = thread::spawn(|| clerk.work());
+        assert_eq!(places(&long.await.unwrap()), ["/body/b"]);
+        assert_eq!(
+            coded.await.unwrap_err(),
+            Verdict::Skipped(Skip::Coded),
+            "it is no gzip"
+        );
+        desk.close().await;
+        clerk.join().unwrap();
+    }
+}
