@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::plan::{Plan, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{Inbox, LinkHandle, Links, Standing, WeakLink, open, own};
-use crate::upstream::{Stdio, Tasks};
+use crate::upstream::{Mcp, Stdio, Tasks};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -159,22 +159,27 @@ fn serve(mut launches: mpsc::Receiver<Launch>) -> io::Result<()> {
     runtime.block_on(async {
         let tasks = Tasks::default();
         while let Some(launch) = launches.recv().await {
-            tasks.start(conduct(launch));
+            tasks.start(conduct(launch, tasks.clone()));
         }
         tasks.idle().await;
     });
     Ok(())
 }
 
-async fn conduct(launch: Launch) {
+async fn conduct(launch: Launch, tasks: Tasks) {
     let Launch {
         plan,
         inbox,
         standing,
     } = launch;
-    match plan.transport {
+    match plan.transport.clone() {
         // It has no link.
         Transport::Http => {}
+        Transport::Mcp(server) => {
+            let settings = server.link.settings.clone();
+            let transport = Mcp::new(&plan, *server, tasks);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child);

@@ -8,6 +8,7 @@ mod compare;
 mod guard;
 mod identity;
 mod lifecycle;
+mod mcp;
 mod stdio;
 mod store;
 mod stream;
@@ -40,6 +41,7 @@ pub use identity::{
     RawTokenKeyFile, Secret,
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
+pub use mcp::RawMcp;
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -147,6 +149,8 @@ pub enum RawServer {
     Url(Located<Uri>),
     /// `command`
     Command(Box<RawStdio>),
+    /// `url` with `protocol = "mcp"`
+    Mcp(Box<RawMcp>),
 }
 
 /// One member of `envelope`.

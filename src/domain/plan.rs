@@ -16,6 +16,7 @@ use super::event::Events;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
+use super::mcp::Revision;
 use super::outcome::ReplyLimits;
 use super::pending::Settings;
 use super::rollout::Rollout;
@@ -169,6 +170,8 @@ pub enum Transport {
     Http,
     /// The standard input and output of a child: one link for all callers.
     Stdio(Box<StdioPlan>),
+    /// MCP over Streamable HTTP: one session for all callers.
+    Mcp(Box<McpPlan>),
 }
 
 impl Transport {
@@ -178,8 +181,20 @@ impl Transport {
         match self {
             Transport::Http => None,
             Transport::Stdio(child) => Some(&child.link),
+            Transport::Mcp(server) => Some(&server.link),
         }
     }
+}
+
+/// An MCP server at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpPlan {
+    /// Which revision is spoken.
+    pub revision: Revision,
+    /// The most bytes of a message that it says.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
 }
 
 /// A child.

@@ -8,6 +8,7 @@ mod body;
 mod http;
 mod lines;
 pub mod link;
+mod mcp;
 mod read;
 mod stdio;
 mod tap;
@@ -15,6 +16,7 @@ mod tasks;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
+pub use mcp::{Mcp, Session};
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
 pub use stdio::{Running, Stdio};
 pub use tap::{Budget, Missing, Tap};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, stdio};
+use super::{SIDES, envelope, mcp, stdio};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
@@ -23,10 +23,28 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 256;
 
 /// What only a server at an address has.
-const OF_URL: &[&str] = &["keep_alive", "idle_timeout", "connections", "forward"];
+const OF_URL: &[&str] = &[
+    "protocol",
+    "keep_alive",
+    "idle_timeout",
+    "connections",
+    "forward",
+];
+
+const PROTOCOLS: &[(&str, ProtocolWord)] =
+    &[("jsonrpc", ProtocolWord::Plain), ("mcp", ProtocolWord::Mcp)];
+
+/// `protocol`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProtocolWord {
+    /// The calls themselves.
+    Plain,
+    /// MCP over Streamable HTTP.
+    Mcp,
+}
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "protocol", "max_age"]);
+    table.later(&["urls", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let server = server(table);
@@ -62,23 +80,46 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
 fn server(table: &mut Table<'_>) -> Option<RawServer> {
     if table.shape("command") == Shape::Absent {
-        foreign(table, stdio::KEYS, "command");
-        return table.require("url", url).map(RawServer::Url);
+        return at_address(table);
     }
     if table.shape("url") != Shape::Absent {
         let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
             .hint("keep `url` for a server at an address, `command` for a child of this program");
         table.report("command", both);
     }
-    foreign(table, OF_URL, "url");
+    foreign(table, OF_URL, "`url`");
+    foreign(table, mcp::KEYS, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))
+}
+
+/// A server at an address, by the protocol that it speaks.
+fn at_address(table: &mut Table<'_>) -> Option<RawServer> {
+    let protocol = table.get("protocol", word(PROTOCOLS, &[]));
+    let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
+    let of_child = stdio::KEYS.iter().copied();
+    let shared = |key: &&str| is_mcp && mcp::OF_LINK.contains(key);
+    let of_child: Vec<_> = of_child.filter(|key| !shared(key)).collect();
+    foreign(table, &of_child, "`command`");
+    let url = table.require("url", url);
+    if !is_mcp {
+        foreign(table, mcp::KEYS, "`protocol = \"mcp\"`");
+        return url.map(RawServer::Url);
+    }
+    for key in mcp::NOT {
+        if table.shape(key) != Shape::Absent {
+            let message = format!("`{key}` does not fit `protocol = \"mcp\"`; remove it");
+            table.report(key, Wrong::new(message));
+        }
+    }
+    let server = mcp::mcp(table, url?)?;
+    Some(RawServer::Mcp(Box::new(server)))
 }
 
 fn foreign(table: &mut Table<'_>, keys: &[&'static str], of: &str) {
     for key in keys {
         if table.shape(key) != Shape::Absent {
-            let message = format!("`{key}` belongs to an upstream with `{of}`; remove it");
+            let message = format!("`{key}` belongs to an upstream with {of}; remove it");
             table.report(key, Wrong::new(message));
         }
     }

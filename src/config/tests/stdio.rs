@@ -21,7 +21,7 @@ fn child(text: &str) -> StdioPlan {
             child.command[0] = child.command[0].replace(&folder, "");
             child
         }
-        Transport::Http => panic!("no child"),
+        Transport::Http | Transport::Mcp(_) => panic!("no child"),
     }
 }
 
