@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use self::scripted::{begun, response, result, stateless, stream, with_sessions};
+use self::scripted::{asked, begun, last, response, result, stateless, stream, with_sessions};
 use crate::scene::{
     Called, answer, body_of, call, json as json_answer, json_with, problem, rpc_failure,
 };
-use crate::support::{Message, Proxy, Upstream, becomes};
+use crate::support::{Proxy, Upstream, becomes};
 
 const ROUTE: &str = "\n[[route]]\nname = \"add\"\nrest = \"GET /sum/{a}\"\nrpc = \"tools/call\"\n\
     effect = \"safe\"\nparams = { name = \"add\", arguments = { a = \"{a}\" } }\n\
@@ -28,28 +28,6 @@ fn before(server: &Upstream, keys: &str) -> Proxy {
 
 fn ask(proxy: &Proxy, method: &str) -> Value {
     proxy.rpc(call(method, "{}")).json()
-}
-
-/// What the server was asked, as `POST initialize` and the like.
-fn asked(server: &Upstream) -> Vec<String> {
-    let requests = server.requests();
-    let shown = requests.iter().map(|request| {
-        let verb = request.head.start.split(' ').next().unwrap();
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let method = body["method"].as_str().unwrap_or("");
-        format!("{verb} {method}")
-    });
-    shown.collect()
-}
-
-/// The last request of a method.
-fn last(server: &Upstream, method: &str) -> Message {
-    let requests = server.requests().into_iter().rev();
-    let mut of_method = requests.filter(|request| {
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        body["method"] == method
-    });
-    of_method.next().unwrap()
 }
 
 fn strays(proxy: &Proxy, kind: &str) -> f64 {

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use serde_json::Value;
+
 use crate::scene::{Called, answer, json, json_with};
 use crate::support::{Message, Upstream, chunked};
 
@@ -104,4 +106,26 @@ pub(crate) fn begun(body: &str) -> Vec<u8> {
     let chunks = chunked(&[body.as_bytes()]);
     whole.extend_from_slice(&chunks[..chunks.len() - b"0\r\n\r\n".len()]);
     whole
+}
+
+/// What the server was asked, as `POST initialize` and the like.
+pub(crate) fn asked(server: &Upstream) -> Vec<String> {
+    let requests = server.requests();
+    let shown = requests.iter().map(|request| {
+        let verb = request.head.start.split(' ').next().unwrap();
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let method = body["method"].as_str().unwrap_or("");
+        format!("{verb} {method}")
+    });
+    shown.collect()
+}
+
+/// The last request of a method.
+pub(crate) fn last(server: &Upstream, method: &str) -> Message {
+    let requests = server.requests().into_iter().rev();
+    let mut of_method = requests.filter(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        body["method"] == method
+    });
+    of_method.next().unwrap()
 }
