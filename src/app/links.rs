@@ -17,7 +17,7 @@ use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
     Apart, Bounds, Inbox, Links, Standing, Way, WeakWay, open, opener, own,
 };
-use crate::upstream::{Stdio, Tasks, WebSocket};
+use crate::upstream::{Mcp, Stdio, Tasks, WebSocket};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -200,12 +200,13 @@ async fn begin(launch: Launch, tasks: Tasks) {
         standing,
     } = launch;
     match work {
-        Work::One(inbox) => conduct(plan, inbox, standing).await,
+        Work::One(inbox) => conduct(plan, inbox, standing, tasks).await,
         Work::Each(mut links) => {
             while let Some(Apart { inbox, place }) = links.recv().await {
                 let (plan, standing) = (plan.clone(), standing.clone());
+                let own = tasks.clone();
                 tasks.start(async move {
-                    conduct(plan, inbox, standing).await;
+                    conduct(plan, inbox, standing, own).await;
                     drop(place);
                 });
             }
@@ -213,10 +214,15 @@ async fn begin(launch: Launch, tasks: Tasks) {
     }
 }
 
-async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>) {
-    match plan.transport {
+async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, tasks: Tasks) {
+    match plan.transport.clone() {
         // It has no link.
         Transport::Http => {}
+        Transport::Mcp(server) => {
+            let settings = server.link.settings.clone();
+            let transport = Mcp::new(&plan, *server, tasks);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child);

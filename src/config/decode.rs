@@ -11,6 +11,7 @@ pub(super) mod guard;
 pub(super) mod identity;
 mod lifecycle;
 mod local;
+mod mcp;
 mod outcome;
 mod route;
 mod stdio;

@@ -8,6 +8,7 @@ mod compare;
 mod guard;
 mod identity;
 mod lifecycle;
+mod mcp;
 mod stdio;
 mod store;
 mod stream;
@@ -41,6 +42,7 @@ pub use identity::{
     RawTokenKeyFile, Secret,
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
+pub use mcp::RawMcp;
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -152,6 +154,8 @@ pub enum RawServer {
     Command(Box<RawStdio>),
     /// `url`: scheme `ws`, and else the same.
     Socket(Box<RawWebSocket>),
+    /// `url` with `protocol = "mcp"`
+    Mcp(Box<RawMcp>),
 }
 
 /// One member of `envelope`.

@@ -18,6 +18,7 @@ mod face;
 mod flags;
 mod kind;
 mod layers;
+mod mcp;
 mod routes;
 mod stdio;
 mod store;

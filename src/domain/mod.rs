@@ -21,6 +21,7 @@ pub mod json;
 pub mod jsonrpc;
 pub mod lifecycle;
 pub mod local;
+pub mod mcp;
 pub mod outcome;
 pub mod pattern;
 pub mod pending;

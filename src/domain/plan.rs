@@ -17,6 +17,7 @@ use super::event::Events;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
+use super::mcp::Revision;
 use super::outcome::ReplyLimits;
 use super::pending::Settings;
 use super::rollout::Rollout;
@@ -172,6 +173,8 @@ pub enum Transport {
     Stdio(Box<StdioPlan>),
     /// A WebSocket: one link for all callers, or one for each of their connections.
     WebSocket(Box<WebSocketPlan>),
+    /// MCP over Streamable HTTP: one session for all callers.
+    Mcp(Box<McpPlan>),
 }
 
 impl Transport {
@@ -182,6 +185,7 @@ impl Transport {
             Transport::Http => None,
             Transport::Stdio(child) => Some(&child.link),
             Transport::WebSocket(socket) => Some(&socket.link),
+            Transport::Mcp(server) => Some(&server.link),
         }
     }
 }
@@ -192,9 +196,20 @@ impl Transport {
     pub fn sharing(&self) -> Sharing {
         match self {
             Transport::WebSocket(socket) => socket.sharing,
-            Transport::Http | Transport::Stdio(_) => Sharing::Shared,
+            Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
         }
     }
+}
+
+/// An MCP server at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpPlan {
+    /// Which revision is spoken.
+    pub revision: Revision,
+    /// The most bytes of a message that it says.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
 }
 
 /// A child.

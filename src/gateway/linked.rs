@@ -119,8 +119,21 @@ fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Fail
         }
         Unanswered::Late => late(limit),
         Unanswered::TooLarge => {
-            let message = "the server's answer is longer than the limit of its lines";
+            let message = "the server's answer is longer than the limit of a message";
             Failure::new(Reason::UpstreamTooLarge, message)
+        }
+        Unanswered::Unusable(0) => {
+            let message = "the server's answer is not valid HTTP";
+            Failure::new(Reason::UpstreamMalformedHttp, message)
+        }
+        Unanswered::Unusable(status @ 300..400) => {
+            let message = format!("the server answered {status}, and redirects are not followed");
+            Failure::new(Reason::UpstreamRedirect, message)
+        }
+        Unanswered::Unusable(status) => {
+            let message =
+                format!("the server answered {status} with something else than a message of MCP");
+            Failure::new(Reason::UpstreamNotProtocol, message)
         }
     }
 }

@@ -31,6 +31,7 @@ mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;
 mod local;
+mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
 mod quadrant;

@@ -12,6 +12,7 @@ pub(super) mod guard;
 mod identity;
 mod lifecycle;
 mod local;
+mod mcp;
 mod rollout;
 mod routes;
 mod sets;

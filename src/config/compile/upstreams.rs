@@ -2,7 +2,7 @@
 
 use http::{HeaderName, Uri};
 
-use super::{stdio, websocket};
+use super::{mcp, stdio, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
@@ -39,6 +39,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             RawServer::Socket(socket) => {
                 check_url(&socket.url, Side::Rpc, problems);
                 websocket::check(socket, upstream.side.value, problems);
+            }
+            RawServer::Mcp(server) => {
+                check_url(&server.url, Side::Rpc, problems);
+                mcp::check(server, upstream.side.value, problems);
             }
         }
         check_forward(&upstream.forward, problems);
@@ -263,6 +267,11 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         RawServer::Url(url) => {
             let url = &url.value;
             (Transport::Http, authority(url), url.path().to_owned())
+        }
+        RawServer::Mcp(server) => {
+            let (url, plan) = (&server.url.value, mcp::plan(server, config));
+            let transport = Transport::Mcp(Box::new(plan));
+            (transport, authority(url), url.path().to_owned())
         }
         RawServer::Command(child) => {
             let child = stdio::plan(child, config);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, stdio, websocket};
+use super::{SIDES, envelope, mcp, stdio, websocket};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
@@ -22,13 +22,41 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Open connections to one upstream, per worker.
 const CONNECTIONS: usize = 256;
 
-/// What only a server at an address has whose calls have connections of their own.
-const OF_URL: &[&str] = &["keep_alive", "idle_timeout", "connections", "forward"];
+/// What only a server at an address has.
+const OF_URL: &[&str] = &[
+    "protocol",
+    "keep_alive",
+    "idle_timeout",
+    "connections",
+    "forward",
+];
 /// Those of them that a WebSocket does not have.
 const OF_HTTP: &[&str] = &["keep_alive", "forward"];
+/// What belongs to a link, whatever it is made of.
+const LINK: &[&str] = &[
+    "in_flight",
+    "queue",
+    "handshake",
+    "initialize",
+    "start_timeout",
+    "unanswered",
+    "withhold",
+];
+
+const PROTOCOLS: &[(&str, ProtocolWord)] =
+    &[("jsonrpc", ProtocolWord::Plain), ("mcp", ProtocolWord::Mcp)];
+
+/// `protocol`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProtocolWord {
+    /// The calls themselves.
+    Plain,
+    /// MCP over Streamable HTTP.
+    Mcp,
+}
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "protocol", "max_age"]);
+    table.later(&["urls", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let server = server(table);
@@ -73,33 +101,50 @@ fn server(table: &mut Table<'_>) -> Option<RawServer> {
     }
     foreign(table, OF_URL, "`url`");
     foreign(table, websocket::OWN, "a `ws://` url");
+    foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))
 }
 
+/// A server at an address, by the protocol that it speaks.
 fn address(table: &mut Table<'_>) -> Option<RawServer> {
     foreign(table, stdio::OWN, "`command`");
+    let protocol = table.get("protocol", word(PROTOCOLS, &[]));
+    let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
     let url = table.require("url", url)?;
-    if url.value.scheme_str() == Some("ws") {
-        foreign(table, OF_HTTP, "an `http://` url");
-        let socket = websocket::websocket(table, url)?;
-        return Some(RawServer::Socket(Box::new(socket)));
+    match (url.value.scheme_str() == Some("ws"), is_mcp) {
+        (true, is_mcp) => {
+            foreign(table, OF_HTTP, "an `http://` url");
+            foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
+            if is_mcp {
+                let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
+                table.report("protocol", Wrong::new(wrong));
+            }
+            let socket = websocket::websocket(table, url)?;
+            Some(RawServer::Socket(Box::new(socket)))
+        }
+        (false, true) => {
+            let is_foreign = |key: &&&str| !mcp::OF_LINK.contains(key);
+            let links: Vec<_> = LINK.iter().filter(is_foreign).copied().collect();
+            foreign(table, &links, "`command`, or with a `ws://` url");
+            let sockets: Vec<_> = websocket::OWN.iter().filter(is_foreign).copied().collect();
+            foreign(table, &sockets, "a `ws://` url");
+            foreign(
+                table,
+                mcp::NOT,
+                "a server whose calls have connections of their own",
+            );
+            let server = mcp::mcp(table, url)?;
+            Some(RawServer::Mcp(Box::new(server)))
+        }
+        (false, false) => {
+            foreign(table, websocket::OWN, "a `ws://` url");
+            foreign(table, LINK, "`command`, or with a `ws://` url");
+            foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
+            Some(RawServer::Url(url))
+        }
     }
-    foreign(table, websocket::OWN, "a `ws://` url");
-    foreign(table, LINK, "`command`, or with a `ws://` url");
-    Some(RawServer::Url(url))
 }
-
-/// What belongs to a link, whatever it is made of.
-const LINK: &[&str] = &[
-    "in_flight",
-    "queue",
-    "handshake",
-    "initialize",
-    "start_timeout",
-    "unanswered",
-    "withhold",
-];
 
 fn foreign(table: &mut Table<'_>, keys: &[&'static str], of: &str) {
     for key in keys {

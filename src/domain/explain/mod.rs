@@ -30,7 +30,7 @@ use super::headers::is_credential;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
-use super::plan::{Plan, UpstreamPlan};
+use super::plan::{Plan, Transport, UpstreamPlan};
 use super::rollout::{
     self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way,
     WithoutKey, bucket,
@@ -272,7 +272,7 @@ impl<'a> Case<'a> {
             authority: upstream.authority.clone(),
             method: match upstream.transport.link() {
                 None => self.asked.head.method.as_str().to_owned(),
-                Some(_) => LINE.to_owned(),
+                Some(_) => carrier(upstream).to_owned(),
             },
             target: self.secrets().hide(target),
             note: Some(note),
@@ -326,6 +326,17 @@ impl Translated<'_> {
 
 /// In place of the method of a request, where there is none: the message goes as a line of its own.
 const LINE: &str = "one line";
+/// The same, where it goes as a text message of a WebSocket.
+const FRAME: &str = "one message";
+
+/// How a message goes to a server that has a link.
+fn carrier(upstream: &UpstreamPlan) -> &'static str {
+    match upstream.transport {
+        Transport::Http | Transport::Mcp(_) => "POST",
+        Transport::Stdio(_) => LINE,
+        Transport::WebSocket(_) => FRAME,
+    }
+}
 
 /// POST, by which every RPC call goes.
 const POST: Method = Method::POST;

@@ -4,7 +4,7 @@ use super::own::{self, Own};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
-    Case, Explanation, LINE, POST, RowLine, Secrets, Sent, Translated, Value, strangers, view,
+    Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, carrier, strangers, view,
 };
 use crate::domain::claim::{Claim, by_body, claim, refused};
 use crate::domain::failure::Failure;
@@ -124,7 +124,7 @@ fn sent(
             let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
             (POST.as_str(), case.headers(&headers))
         }
-        Some(_) => (LINE, Vec::new()),
+        Some(_) => (carrier(upstream), Vec::new()),
     };
     let depth = case.terms.depth;
     let members = credentials(upstream, case.asked.head.headers, depth).into_iter();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::doubts::{Doubt, Doubts};
 use super::queue::{Past, Queue, Waiting};
 use super::turn::{Greeted, State, Wire};
-use super::{Ask, Fault, Input, Order, Output, Repeat, Say, Settings, Ticket, Unanswered};
+use super::{Ask, Fault, Input, Order, Output, Say, Settings, Ticket, Unanswered};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::pieces::Pieces;
@@ -54,7 +54,7 @@ pub struct Pending {
     /// Calls in a row that had no answer in time.
     pub(super) unanswered: usize,
     /// Links in a row that did not last.
-    attempts: u32,
+    pub(super) attempts: u32,
     pub(super) heard: Duration,
     pinged: Option<Duration>,
     pub(super) counts: Counts,
@@ -95,6 +95,9 @@ impl Pending {
             Input::Written => self.written(now),
             Input::Message(message) => self.message(now, message),
             Input::Overlong => self.overlong(now),
+            Input::Failed(id, why) => self.failed(id, why),
+            Input::Forgotten(id) => self.forgotten(now, id),
+            Input::Unwritten(why) => self.unwritten(now, why),
             Input::Sign => self.heard(now),
             Input::Lost { luck } => self.lost(now, luck),
             Input::Tick => {}
@@ -113,7 +116,7 @@ impl Pending {
     pub fn alarm(&self) -> Option<Duration> {
         let state = match self.state {
             State::Down(at) => Some(at),
-            State::Opening(by) | State::Greeting { by, .. } => Some(by),
+            State::Opening(by) | State::Greeting { by, .. } | State::Leaving(by) => Some(by),
             State::Ready(_) => self.heartbeat(),
             State::Closing => None,
         };
@@ -245,7 +248,7 @@ impl Pending {
         self.out.push_back(Output::Write(message));
     }
 
-    fn written(&mut self, now: Duration) {
+    pub(super) fn written(&mut self, now: Duration) {
         let rest = match self.settings.pause {
             Duration::ZERO => Wire::Free,
             pause => Wire::Resting(now + pause),
@@ -292,17 +295,7 @@ impl Pending {
         }
         self.wire = Wire::Free;
         for (_, flight) in std::mem::take(&mut self.flights).into_iter().rev() {
-            let Waiting { mut ask, past } = flight.waiting;
-            match (ask.repeat, past) {
-                (Repeat::Once, Past::Unsent) => {
-                    ask.start_by = ask.deadline;
-                    let past = Past::Sent;
-                    self.queue.put_back(Waiting { ask, past });
-                }
-                (Repeat::Once, Past::Sent) | (Repeat::Never, _) => {
-                    self.fail(ask.ticket, Unanswered::Cut);
-                }
-            }
+            self.cut(flight);
         }
     }
 
@@ -321,7 +314,14 @@ impl Pending {
             }
             State::Ready(_) if self.is_stalled() => self.close(Fault::Stalled),
             State::Ready(_) => self.beat(now),
-            State::Down(_) | State::Opening(_) | State::Greeting { .. } | State::Closing => {}
+            State::Leaving(by) if by <= now || self.flights.is_empty() => {
+                self.close(Fault::Forgotten);
+            }
+            State::Leaving(_)
+            | State::Down(_)
+            | State::Opening(_)
+            | State::Greeting { .. }
+            | State::Closing => {}
         }
     }
 
@@ -333,9 +333,11 @@ impl Pending {
     fn expire(&mut self, now: Duration) {
         let nobody = match self.state {
             State::Ready(_) => Unanswered::Busy,
-            State::Down(_) | State::Opening(_) | State::Greeting { .. } | State::Closing => {
-                Unanswered::Unreachable
-            }
+            State::Down(_)
+            | State::Opening(_)
+            | State::Greeting { .. }
+            | State::Leaving(_)
+            | State::Closing => Unanswered::Unreachable,
         };
         for over in self.queue.take_expired(now) {
             let why = match over.past {
@@ -400,7 +402,7 @@ impl Pending {
             let open = match self.state {
                 State::Ready(_) => true,
                 State::Greeting { .. } => false,
-                State::Down(_) | State::Opening(_) | State::Closing => return,
+                State::Down(_) | State::Opening(_) | State::Leaving(_) | State::Closing => return,
             };
             if let Some(message) = self.controls.pop_front() {
                 let id = self.mint();

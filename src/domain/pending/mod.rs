@@ -9,6 +9,7 @@
 //! where the call may be repeated; every list is bounded, and empty when nobody asks.
 
 mod doubts;
+mod fate;
 mod link;
 mod queue;
 mod said;
@@ -89,6 +90,12 @@ pub enum Input {
     Message(Bytes),
     /// The server said something that is longer than the limit.
     Overlong,
+    /// The question with this id gets no answer, for a reason of its own.
+    Failed(u64, Unanswered),
+    /// The server knows the link no longer. The question that it said so to, if it was one, it has not taken.
+    Forgotten(Option<u64>),
+    /// What [`Output::Write`] gave reaches nobody; in place of [`Input::Written`].
+    Unwritten(Unanswered),
     /// A sign of life that is no message.
     Sign,
     /// The link is gone, or could not be opened.
@@ -148,6 +155,8 @@ pub enum Unanswered {
     Late,
     /// The answer is longer than the limit.
     TooLarge,
+    /// The server said something else than an answer, with this status of HTTP; 0 where it was no HTTP.
+    Unusable(u16),
 }
 
 /// Why a link is given up.
@@ -161,6 +170,8 @@ pub enum Fault {
     Stalled,
     /// It showed no sign of life.
     Silent,
+    /// The server does not know it any more.
+    Forgotten,
 }
 
 #[cfg(test)]

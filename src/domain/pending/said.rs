@@ -49,7 +49,10 @@ impl Pending {
     }
 
     fn is_open(&self) -> bool {
-        matches!(self.state, State::Greeting { .. } | State::Ready(_))
+        matches!(
+            self.state,
+            State::Greeting { .. } | State::Ready(_) | State::Leaving(_)
+        )
     }
 
     fn answer(&mut self, now: Duration, id: u64, message: Bytes) {

@@ -17,6 +17,8 @@ pub(super) enum State {
     Greeting { id: u64, by: Duration },
     /// Calls go out, since then.
     Ready(Duration),
+    /// The server knows it no longer: what was asked may be answered until then, and nothing more is.
+    Leaving(Duration),
     /// It is given up, and not gone yet.
     Closing,
 }

@@ -233,7 +233,11 @@ impl Conversation {
                     Event::Sign => silence.heard(),
                     // The end follows.
                     Event::Overlong => {}
-                    Event::Lost(_) => break,
+                    // A socket of a client has only the first of these.
+                    Event::Lost(_)
+                    | Event::Failed(..)
+                    | Event::Forgotten(_)
+                    | Event::Unwritten(_) => break,
                 },
                 Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
                     underway.replies.extend(reply);

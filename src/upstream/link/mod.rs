@@ -17,6 +17,8 @@ pub use standing::Standing;
 
 use bytes::Bytes;
 
+use crate::domain::pending::Unanswered;
+
 /// Something that links can be opened to.
 pub trait Transport: Clone + 'static {
     /// One of its links.
@@ -48,8 +50,14 @@ pub enum Event {
     Message(Bytes),
     /// It said something that is longer than the limit.
     Overlong,
+    /// The question with this id gets no answer, for a reason of its own.
+    Failed(u64, Unanswered),
+    /// The server knows the link no longer, and has not taken this question.
+    Forgotten(Option<u64>),
     /// What was to be written is written whole.
     Written,
+    /// What was to be written reaches nobody.
+    Unwritten(Unanswered),
     /// A sign of life that is no message.
     Sign,
     /// Nothing more will come, for this reason.

@@ -190,6 +190,9 @@ impl<T: Transport> Owner<'_, T> {
             }
             Told::Event(Event::Message(message)) => self.take(Input::Message(message)),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
+            Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
+            Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
+            Told::Event(Event::Unwritten(why)) => self.take(Input::Unwritten(why)),
             Told::Event(Event::Written) => self.take(Input::Written),
             Told::Event(Event::Sign) => self.take(Input::Sign),
             Told::Event(Event::Lost(why)) => {
@@ -283,6 +286,7 @@ const fn described(fault: Fault) -> &'static str {
         Fault::Refused => "it did not take the handshake",
         Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
         Fault::Silent => "it showed no sign of life",
+        Fault::Forgotten => "the server does not know it any more",
     }
 }
 

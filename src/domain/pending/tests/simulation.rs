@@ -189,7 +189,10 @@ impl World {
                 let writes = self.callers[&ticket.0].written.len();
                 let agrees = match why {
                     Unanswered::Busy | Unanswered::Unreachable => writes == 0,
-                    Unanswered::Cut | Unanswered::Late | Unanswered::TooLarge => writes > 0,
+                    Unanswered::Cut
+                    | Unanswered::Late
+                    | Unanswered::TooLarge
+                    | Unanswered::Unusable(_) => writes > 0,
                 };
                 check!(self, agrees, format!("{why:?} after {writes} writes"));
                 self.settle(ticket);

@@ -369,3 +369,82 @@ fn nothing_comes_right_behind_what_is_not_answered() {
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
     assert_eq!(link.at(1), [next]);
 }
+
+/// Two calls on a link that begins with a greeting, and what the server has said of the first.
+fn two_on_a_session() -> Driven {
+    let mut driven = Driven::open(Settings {
+        greeting: greeting(),
+        ..settings(Order::Pipelined(4))
+    });
+    driven.take(Input::Opened);
+    driven.take(Input::Written);
+    driven.says(r#"{"id":1,"result":{}}"#);
+    driven.take(Input::Written);
+    driven.asks(1);
+    driven.asks(2);
+    driven
+}
+
+#[test]
+fn what_a_server_that_forgot_the_link_has_refused_is_asked_on_the_next() {
+    let mut driven = two_on_a_session();
+    assert_eq!(driven.take(Input::Forgotten(Some(3))), []);
+    // The other may have been taken, and is waited for.
+    let late = r#"{"id":4,"result":2}"#;
+    let told = driven.says(late);
+    assert_eq!(told, [answer(2, 4, late), Output::Close(Fault::Forgotten)]);
+    assert_eq!(driven.take(Input::Lost { luck: 0 }), []);
+    assert_eq!(driven.at(1), [Output::Open]);
+    driven.take(Input::Opened);
+    driven.take(Input::Written);
+    let ready = driven.says(r#"{"id":6,"result":{}}"#);
+    assert!(ready.contains(&Output::Ready), "{ready:?}");
+    let again = driven.take(Input::Written);
+    assert!(matches!(&again[..], [Output::Write(_)]), "{again:?}");
+    driven.take(Input::Written);
+    // Once is enough.
+    let refused = driven.take(Input::Forgotten(Some(8)));
+    assert_eq!(
+        refused,
+        [
+            Output::Failed(Ticket(1), Unanswered::Cut),
+            Output::Close(Fault::Forgotten)
+        ]
+    );
+}
+
+#[test]
+fn a_link_that_the_server_forgot_ends_though_an_answer_is_missing() {
+    let mut driven = two_on_a_session();
+    driven.take(Input::Forgotten(None));
+    let closed = driven.at(1);
+    assert_eq!(closed.last(), Some(&Output::Close(Fault::Forgotten)));
+    let cut = |ticket| Output::Failed(Ticket(ticket), Unanswered::Cut);
+    assert!(
+        closed.contains(&cut(1)) && closed.contains(&cut(2)),
+        "{closed:?}"
+    );
+}
+
+#[test]
+fn a_call_fails_alone() {
+    let mut driven = two_on_a_session();
+    let failed = driven.take(Input::Failed(3, Unanswered::Unusable(500)));
+    assert_eq!(
+        failed,
+        [Output::Failed(Ticket(1), Unanswered::Unusable(500))]
+    );
+    assert_eq!(driven.take(Input::Failed(3, Unanswered::Cut)), []);
+    let good = r#"{"id":4,"result":2}"#;
+    assert_eq!(driven.says(good), [answer(2, 4, good)]);
+}
+
+#[test]
+fn a_notice_that_reaches_nobody_is_told_as_that() {
+    let mut driven = Driven::ready(Order::Serial);
+    let notice = Say::Notice(Bytes::from_static(b"{}"));
+    driven.take(Input::Ask(ask(1, notice)));
+    let told = driven.take(Input::Unwritten(Unanswered::Unreachable));
+    assert_eq!(told, [Output::Failed(Ticket(1), Unanswered::Unreachable)]);
+    driven.asks(2);
+}

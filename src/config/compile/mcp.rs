@@ -1,0 +1,47 @@
+//! An MCP server at an address, and its link.
+
+use std::time::Duration;
+
+use crate::config::problem::Problem;
+use crate::config::raw::{RawConfig, RawMcp};
+use crate::domain::pending::{Backoff, Order, Settings};
+use crate::domain::plan::{LinkPlan, McpPlan};
+use crate::domain::side::Side;
+
+/// The waits before a session is begun again. A session that the server has forgotten is no fault, so the first is short.
+const BACKOFF: Backoff = Backoff {
+    least: Duration::from_millis(20),
+    most: Duration::from_secs(30),
+    steady: Duration::from_secs(10),
+};
+
+/// What the raw half leaves to check beside the address.
+pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
+    if side == Side::Rest {
+        let message = "MCP is JSON-RPC, and this upstream is of the `rest` side";
+        let problem = server.url.problem(message);
+        problems.push(problem.hint("write `side = \"rpc\"`"));
+    }
+}
+
+pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
+    let settings = Settings {
+        order: Order::Pipelined(server.in_flight.value),
+        pause: Duration::ZERO,
+        queue: server.queue.value,
+        greeting: Some(server.revision.value.initialize()),
+        start_timeout: server.start_timeout.value,
+        backoff: BACKOFF,
+        unanswered: 0,
+        heartbeat: None,
+        depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
+    };
+    McpPlan {
+        revision: server.revision.value,
+        message_limit: server.message_limit.value,
+        link: LinkPlan {
+            settings,
+            withhold: Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,50 @@
+//! The keys of an upstream that is an MCP server at an address.
+
+use std::time::Duration;
+
+use http::Uri;
+
+use super::MOST;
+use crate::config::kind::{Found, Wrong, size, string, timeout, whole};
+use crate::config::problem::Located;
+use crate::config::raw::RawMcp;
+use crate::config::reader::Table;
+use crate::domain::local::{HANDSHAKES, STATELESS};
+use crate::domain::mcp::Revision;
+
+/// What only such a server has.
+pub(super) const OWN: &[&str] = &["revision"];
+/// What it has in common with other links.
+pub(super) const OF_LINK: &[&str] = &["in_flight", "queue", "start_timeout", "message_limit"];
+/// What it has not, as a server at an address.
+pub(super) const NOT: &[&str] = &["idle_timeout", "connections", "forward"];
+
+const IN_FLIGHT: usize = 64;
+const QUEUE: usize = 256;
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
+
+pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
+    let revision = table.get_or("revision", revision, Revision::Auto);
+    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
+    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
+    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
+    Some(RawMcp {
+        url,
+        revision: revision?,
+        in_flight: in_flight?,
+        queue: queue?,
+        start_timeout: start_timeout?,
+        message_limit: message_limit?,
+    })
+}
+
+fn revision(found: Found<'_>) -> Result<Revision, Wrong> {
+    let name = string(found)?;
+    Revision::named(&name).ok_or_else(|| {
+        let known: Vec<_> = HANDSHAKES.iter().chain(&STATELESS).copied().collect();
+        let wrong = Wrong::new("this is no revision of MCP that is known here");
+        wrong.hint(format!("write `auto`, or one of {}", known.join(", ")))
+    })
+}

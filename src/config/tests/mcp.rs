@@ -1,0 +1,82 @@
+//! The keys of an upstream that is an MCP server at an address.
+
+use std::time::Duration;
+
+use super::Fixture;
+use crate::config::compile::compile;
+use crate::domain::mcp::Revision;
+use crate::domain::pending::Order;
+use crate::domain::plan::{McpPlan, Transport, UpstreamPlan};
+use crate::domain::side::Side;
+
+fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
+    let text =
+        format!("[upstream.m]\nside = 'rpc'\nurl = 'http://h:81/mcp'\nprotocol = 'mcp'\n{keys}");
+    let plan = compile(&Fixture::new(&text).config(), &[]).unwrap();
+    let upstream = plan.upstream(Side::Rpc).unwrap().clone();
+    match upstream.transport.clone() {
+        Transport::Mcp(server) => (upstream, *server),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_server_needs_an_address_and_no_more() {
+    let (upstream, server) = server("");
+    assert_eq!((&*upstream.authority, &*upstream.path), ("h:81", "/mcp"));
+    assert_eq!(
+        (server.revision, server.message_limit),
+        (Revision::Auto, 16 << 20)
+    );
+    let settings = server.link.settings;
+    assert_eq!(
+        (settings.order, settings.queue),
+        (Order::Pipelined(64), 256)
+    );
+    let greeting = settings.greeting.unwrap().into_bytes();
+    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
+}
+
+#[test]
+fn a_server_is_what_its_keys_say() {
+    let (_, server) = server(
+        "revision = '2025-03-26'\nin_flight = 3\nqueue = 4\nstart_timeout = '1s'\nmessage_limit = '2KiB'\n",
+    );
+    assert_eq!(server.revision, Revision::Sessions("2025-03-26"));
+    assert_eq!(server.message_limit, 2048);
+    let settings = server.link.settings;
+    assert_eq!((settings.order, settings.queue), (Order::Pipelined(3), 4));
+    assert_eq!(settings.start_timeout, Duration::from_secs(1));
+    let greeting = settings.greeting.unwrap().into_bytes();
+    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
+}
+
+#[test]
+fn what_does_not_fit_together_is_told() {
+    let text = "[upstream.a]\nside = 'rpc'\nurl = 'http://h/mcp'\nprotocol = 'mcp'\nconnections = 3\nmode = 'serial'\n\
+        revision = '2025'\n[upstream.b]\nside = 'rpc'\nurl = 'http://h'\nrevision = 'auto'\n\
+        [upstream.c]\nside = 'rpc'\ncommand = ['x']\nprotocol = 'mcp'\n\
+        [upstream.d]\nside = 'rpc'\nurl = 'http://h'\nprotocol = 'soap'\n";
+    let problems = Fixture::new(text).problems();
+    for wanted in [
+        "toml:5: upstream.a.connections: `connections` does not fit `protocol = \"mcp\"`; remove it",
+        "toml:6: upstream.a.mode: `mode` belongs to an upstream with `command`; remove it",
+        "toml:7: upstream.a.revision: this is no revision of MCP that is known here",
+        "write `auto`, or one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28",
+        "toml:11: upstream.b.revision: `revision` belongs to an upstream with `protocol = \"mcp\"`; remove it",
+        "toml:15: upstream.c.protocol: `protocol` belongs to an upstream with `url`; remove it",
+        "toml:19: upstream.d.protocol:",
+    ] {
+        assert!(problems.contains(wanted), "{wanted}\n{problems}");
+    }
+}
+
+#[test]
+fn a_rest_upstream_speaks_no_mcp() {
+    let text = "[upstream.m]\nside = 'rest'\nurl = 'http://h/'\nprotocol = 'mcp'\n";
+    let problems = compile(&Fixture::new(text).config(), &[]).unwrap_err();
+    assert!(
+        problems.to_string().contains("MCP is JSON-RPC"),
+        "{problems}"
+    );
+}

@@ -1,0 +1,145 @@
+//! What the answer to a POST is, by its status, its type and, where it is no stream, its body.
+
+use bytes::Bytes;
+
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
+
+/// What an answer looks like before its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looks {
+    /// One message.
+    Json,
+    /// A stream of events, each a message.
+    Events,
+    /// Something else.
+    Other,
+}
+
+/// What an answer is by its `Content-Type`. A stream with a status of failure is none.
+#[must_use]
+pub fn looks(status: u16, content_type: Option<&str>) -> Looks {
+    let essence = content_type.unwrap_or_default().split(';').next();
+    let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => Looks::Json,
+        "text/event-stream" if (200..300).contains(&status) => Looks::Events,
+        _ => Looks::Other,
+    }
+}
+
+/// What a body is that was read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// The answer to the request.
+    Answer(Bytes),
+    /// The server does not know the session, and has not taken the message.
+    Forgotten,
+    /// No answer.
+    Nothing,
+}
+
+/// Reads the body of an answer to the request with this id, if it was one.
+///
+/// An error with another id is this request's all the same, since nothing else was asked here; servers that could not
+/// tell the id say null, or a word of their own. Only within a session can it have been forgotten: by 404, or by 400
+/// in words, as servers do that route by the session (MCP 2025-11-25, "Session Management").
+#[must_use]
+pub fn read_body(
+    (status, body): (u16, &Bytes),
+    id: Option<u64>,
+    session: Option<&str>,
+    depth: u16,
+) -> Body {
+    let response = parse_response(body, depth).ok();
+    let wanted = id.map(|id| id.to_string());
+    let is_own = |id: &Option<Json>| {
+        let id = id.as_ref().map(Json::as_bytes);
+        id.is_some() && id == wanted.as_deref().map(str::as_bytes)
+    };
+    let own = response
+        .as_ref()
+        .is_some_and(|response| is_own(&response.id));
+    if own {
+        return Body::Answer(body.clone());
+    }
+    if session.is_some() && (status == 404 || (status == 400 && speaks_of_session(body))) {
+        return Body::Forgotten;
+    }
+    let own = wanted.and_then(|id| RequestId::new(Json::written(id)));
+    match (response.map(|response| response.reply), own) {
+        (Some(Reply::Error(error)), Some(id)) => {
+            Body::Answer(jsonrpc::error(&id, &error).into_bytes())
+        }
+        _ => Body::Nothing,
+    }
+}
+
+fn speaks_of_session(body: &[u8]) -> bool {
+    const WORD: &[u8] = b"session";
+    body.windows(WORD.len())
+        .any(|part| part.eq_ignore_ascii_case(WORD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_and_streams_are_read_as_messages() {
+        assert_eq!(
+            looks(200, Some("Application/JSON; charset=utf-8")),
+            Looks::Json
+        );
+        assert_eq!(looks(404, Some("application/json")), Looks::Json);
+        assert_eq!(
+            looks(200, Some("text/event-stream;charset=utf-8")),
+            Looks::Events
+        );
+        for (status, other) in [
+            (500, Some("text/event-stream")),
+            (200, Some("text/html")),
+            (202, None),
+        ] {
+            assert_eq!(looks(status, other), Looks::Other, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_the_one_that_was_asked_for() {
+        let read = |status, body: &'static str, session| {
+            read_body((status, &body.into()), Some(3), session, 8)
+        };
+        let own = r#"{"id":3,"result":{}}"#;
+        assert_eq!(read(200, own, None), Body::Answer(own.into()));
+        let unknown = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}}"#;
+        assert_eq!(read(404, unknown, Some("s")), Body::Answer(unknown.into()));
+        for id in ["null", "\"server-error\"", "4"] {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"m"}}}}"#);
+            let wanted = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"m"}}"#;
+            let got = read_body((400, &body.into()), Some(3), Some("s"), 8);
+            assert_eq!(got, Body::Answer(wanted.into()));
+        }
+        assert_eq!(read(200, r#"{"id":4,"result":{}}"#, None), Body::Nothing);
+        assert_eq!(read(200, "<html>", None), Body::Nothing);
+    }
+
+    #[test]
+    fn a_session_is_forgotten_by_a_server_that_had_one() {
+        let lost =
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+        for (status, body) in [
+            (404, lost),
+            (400, lost),
+            (404, ""),
+            (400, "No valid session ID"),
+        ] {
+            let read = |session| read_body((status, &body.into()), Some(3), session, 8);
+            assert_eq!(read(Some("s")), Body::Forgotten, "{status} {body}");
+            assert_ne!(read(None), Body::Forgotten, "{status} {body}");
+        }
+        let gone = read_body((404, &Bytes::new()), None, Some("s"), 8);
+        assert_eq!(gone, Body::Forgotten);
+    }
+}

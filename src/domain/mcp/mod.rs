@@ -1,0 +1,15 @@
+//! MCP over Streamable HTTP, as a client speaks it: which revision a server knows, and how a message and its answer
+//! look there.
+//!
+//! Revisions 2024-11-05 to 2025-11-25 begin with `initialize` and have sessions; 2026-07-28 has neither, and each
+//! request says by itself who asks. No I/O is done here.
+
+mod answer;
+mod envelope;
+mod outgoing;
+mod revision;
+
+pub use answer::{Body, Looks, looks, read_body};
+pub use envelope::{Dressed, dressed, header_value};
+pub use outgoing::Outgoing;
+pub use revision::{Revision, Verdict, agreed, discover, greeting, verdict};

@@ -1,0 +1,239 @@
+//! Which revision is spoken with a server.
+
+use serde_json::{Value, json};
+
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+use crate::domain::local::{HANDSHAKES, STATELESS};
+
+/// Who the proxy is.
+pub(super) const CLIENT_INFO: &str = concat!(
+    r#"{"name":"dualgauge","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}"#
+);
+/// Where a revision without sessions says who answers.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// "Unsupported protocol version" (MCP 2026-07-28).
+const UNSUPPORTED: i64 = -32022;
+
+/// Which revision is to be spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revision {
+    /// The one without sessions where the server knows it, else one with sessions.
+    Auto,
+    /// One that begins with `initialize`: this one is asked for, and an older one is taken.
+    Sessions(&'static str),
+    /// This one, without sessions.
+    Stateless(&'static str),
+}
+
+impl Revision {
+    /// The revision of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Revision> {
+        let known = |all: &[&'static str]| all.iter().find(|known| **known == name).copied();
+        match name {
+            "auto" => Some(Revision::Auto),
+            _ => known(&HANDSHAKES)
+                .map(Revision::Sessions)
+                .or(known(&STATELESS).map(Revision::Stateless)),
+        }
+    }
+
+    /// The params of `initialize`.
+    #[must_use]
+    pub fn initialize(self) -> Json {
+        let [.., newest] = HANDSHAKES;
+        let version = match self {
+            Revision::Sessions(version) => version,
+            Revision::Auto | Revision::Stateless(_) => newest,
+        };
+        Json::written(format!(
+            r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{CLIENT_INFO}}}"#
+        ))
+    }
+}
+
+/// What a server says to `server/discover`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It speaks this revision without sessions, and presents itself by this result of `initialize`.
+    Stateless(&'static str, Json),
+    /// It does not say that it speaks one.
+    Sessions,
+    /// It speaks none that is known here.
+    Unknown(String),
+}
+
+/// The question that finds out, with its id.
+#[must_use]
+pub fn discover(id: u64) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"server/discover","params":{{}}}}"#)
+}
+
+/// Reads the answer to [`discover`]. Whatever is no sign of a revision without sessions is one of the others.
+#[must_use]
+pub fn verdict(answer: &Reply) -> Verdict {
+    match answer {
+        Reply::Result(result) => match spoken(result.member("supportedVersions")) {
+            Spoken::Stateless(version) => Verdict::Stateless(version, presented(result)),
+            Spoken::Sessions | Spoken::Nothing | Spoken::Others(_) => Verdict::Sessions,
+        },
+        Reply::Error(error) if error.code == UNSUPPORTED => {
+            let supported = error
+                .data
+                .as_ref()
+                .and_then(|data| data.member("supported"));
+            match spoken(supported) {
+                Spoken::Others(versions) => Verdict::Unknown(versions),
+                Spoken::Stateless(_) | Spoken::Sessions | Spoken::Nothing => Verdict::Sessions,
+            }
+        }
+        Reply::Error(_) => Verdict::Sessions,
+    }
+}
+
+enum Spoken {
+    Stateless(&'static str),
+    Sessions,
+    Others(String),
+    Nothing,
+}
+
+fn spoken(versions: Option<Json>) -> Spoken {
+    let Some(versions) = versions else {
+        return Spoken::Nothing;
+    };
+    let said: Vec<String> = serde_json::from_slice(versions.as_bytes()).unwrap_or_default();
+    let known = |all: &[&'static str]| {
+        let mut newest = all.iter().rev();
+        newest
+            .find(|known| said.iter().any(|said| said == *known))
+            .copied()
+    };
+    match (known(&STATELESS), known(&HANDSHAKES)) {
+        (Some(version), _) => Spoken::Stateless(version),
+        (None, Some(_)) => Spoken::Sessions,
+        (None, None) if said.is_empty() => Spoken::Nothing,
+        (None, None) => Spoken::Others(said.join(", ")),
+    }
+}
+
+/// What the server says of itself, as an `initialize` is answered: clients that begin with one get this.
+fn presented(result: &Json) -> Json {
+    let [.., newest] = HANDSHAKES;
+    let said: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
+    let member = |value: &Value, other: Value| {
+        if value.is_object() {
+            value.clone()
+        } else {
+            other
+        }
+    };
+    let unnamed = json!({ "name": "", "version": "" });
+    let mut greeting = json!({
+        "protocolVersion": newest,
+        "capabilities": member(&said["capabilities"], json!({})),
+        "serverInfo": member(&said["_meta"][SERVER_INFO], unnamed),
+    });
+    if said["instructions"].is_string() {
+        greeting["instructions"] = said["instructions"].clone();
+    }
+    Json::written(greeting.to_string())
+}
+
+/// The answer to an `initialize` with this id.
+#[must_use]
+pub fn greeting(id: u64, presented: &Json) -> String {
+    let result = String::from_utf8_lossy(presented.as_bytes());
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+/// The revision that the answer to `initialize` names, if it is known here.
+///
+/// # Errors
+/// What the server says instead.
+pub fn agreed(answer: &Reply) -> Result<&'static str, String> {
+    let result = match answer {
+        Reply::Result(result) => result,
+        Reply::Error(error) => {
+            let code = error.code;
+            return Err(format!("it answered `initialize` with the error {code}"));
+        }
+    };
+    let version = result.member("protocolVersion");
+    let version = version
+        .and_then(|version| version.text()?.ok())
+        .unwrap_or_default();
+    let known = HANDSHAKES.iter().find(|known| **known == version);
+    known.copied().ok_or_else(|| {
+        format!(
+            "it speaks the revision `{}`, which is not known here",
+            version.escape_debug()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::jsonrpc::parse_response;
+
+    fn reply(text: &'static str) -> Reply {
+        parse_response(&text.into(), 16).unwrap().reply
+    }
+
+    #[test]
+    fn a_server_without_sessions_says_so_and_all_else_has_them() {
+        let modern = reply(
+            r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{"tools":{}},
+                "instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
+        );
+        let Verdict::Stateless("2026-07-28", presented) = verdict(&modern) else {
+            panic!("{:?}", verdict(&modern));
+        };
+        let said: Value = serde_json::from_str(&greeting(3, &presented)).unwrap();
+        let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
+            "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
+        assert_eq!(said, wanted);
+        for text in [
+            r#"{"id":0,"result":{"supportedVersions":["2025-11-25"]}}"#,
+            r#"{"id":0,"result":{}}"#,
+            r#"{"id":0,"error":{"code":-32601,"message":"no"}}"#,
+            r#"{"id":0,"error":{"code":-32022,"message":"no"}}"#,
+            r#"{"id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"]}}}"#,
+        ] {
+            assert_eq!(verdict(&reply(text)), Verdict::Sessions, "{text}");
+        }
+        let newer = reply(
+            r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
+        );
+        assert_eq!(verdict(&newer), Verdict::Unknown("2099-01-01".to_owned()));
+    }
+
+    #[test]
+    fn a_revision_that_is_not_known_is_no_agreement() {
+        let agreed = |text| agreed(&reply(text));
+        assert_eq!(
+            agreed(r#"{"id":1,"result":{"protocolVersion":"2024-11-05"}}"#),
+            Ok("2024-11-05")
+        );
+        for text in [
+            r#"{"id":1,"result":{"protocolVersion":"2026-07-28"}}"#,
+            r#"{"id":1,"result":{}}"#,
+            r#"{"id":1,"error":{"code":-32602,"message":""}}"#,
+        ] {
+            assert!(agreed(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            Revision::named("2025-06-18"),
+            Some(Revision::Sessions("2025-06-18"))
+        );
+        assert_eq!(
+            Revision::named("2026-07-28"),
+            Some(Revision::Stateless("2026-07-28"))
+        );
+        assert_eq!(Revision::named("2026"), None);
+    }
+}

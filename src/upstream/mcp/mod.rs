@@ -1,0 +1,148 @@
+//! An MCP server over Streamable HTTP, as a link: each message is a POST of its own, and what the server says on the
+//! ways back is heard as if it came on one line.
+//!
+//! A [`Session`] is such a link, with a session of the server or, where the server speaks a revision without, with none.
+//! Several POSTs run at a time, all of them within the one task that owns the link.
+
+mod post;
+mod session;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use tokio::time::timeout;
+
+pub use session::Session;
+
+use self::post::{Came, Door, Letter, Outcome};
+use super::link::Transport;
+use super::{HttpUpstream, Tasks};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::parse_response;
+use crate::domain::local::STATELESS;
+use crate::domain::mcp::{Revision, Verdict, discover, dressed, verdict};
+use crate::domain::pending::Unanswered;
+use crate::domain::plan::{McpPlan, UpstreamPlan};
+
+/// How many connections the messages of a link itself may have beside those of calls.
+const OWN_CONNECTIONS: usize = 16;
+/// How long the question for the revision may take. Some servers never answer what they do not know.
+const PROBE: Duration = Duration::from_secs(10);
+
+/// A server that sessions can be opened with.
+#[derive(Debug, Clone)]
+pub struct Mcp {
+    plan: Rc<McpPlan>,
+    door: Door,
+    /// What was found out about the server; each of its links begins with it.
+    era: Rc<Cell<Era>>,
+    /// Bounds what the link says by itself.
+    limit: Duration,
+}
+
+/// What is known of a server's revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Era {
+    Unknown,
+    Sessions,
+    Stateless,
+}
+
+/// How a link is spoken.
+#[derive(Debug, Clone)]
+enum Mode {
+    /// With `initialize`, and a session if the server gives one.
+    Sessions,
+    /// By this revision, with what the server says of itself.
+    Stateless(&'static str, Json),
+}
+
+impl Mcp {
+    /// The server of a plan. Connections are served by `tasks`.
+    #[must_use]
+    pub fn new(upstream: &UpstreamPlan, plan: McpPlan, tasks: Tasks) -> Mcp {
+        let calls = plan.link.settings.order.in_flight();
+        let http = UpstreamPlan {
+            connections: calls + OWN_CONNECTIONS,
+            ..upstream.clone()
+        };
+        let door = Door::new(HttpUpstream::new(http, tasks.clone()), tasks, &plan);
+        Mcp {
+            plan: Rc::new(plan),
+            door,
+            era: Rc::new(Cell::new(Era::Unknown)),
+            limit: upstream.timeout,
+        }
+    }
+
+    /// Asks the server for its revisions, in the newest one. Whatever it says that is no sign of it means another, but a
+    /// server that cannot be reached says nothing.
+    async fn discover(&self) -> Result<Mode, String> {
+        let [.., newest] = STATELESS;
+        let (id, method) = (0, "server/discover");
+        let asked = Bytes::from(discover(id));
+        let dressed = dressed(&asked, method, newest, self.plan.link.settings.depth);
+        let letter = Letter {
+            id: Some(id),
+            body: dressed.body,
+            headers: stateless_headers(newest, method, None),
+        };
+        let start = self.plan.link.settings.start_timeout;
+        let came = timeout(PROBE.min(start / 2), self.door.post(letter)).await;
+        let outcome = came.map_or(Outcome::Accepted, |Came { outcome, .. }| outcome);
+        let found = match outcome {
+            Outcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
+                .map_or(Verdict::Sessions, |answer| verdict(&answer.reply)),
+            Outcome::Failed(Unanswered::Unreachable | Unanswered::Busy) => {
+                return Err("it cannot be reached".to_owned());
+            }
+            Outcome::Failed(_) | Outcome::Accepted | Outcome::Forgotten => Verdict::Sessions,
+        };
+        match (found, self.plan.revision) {
+            (Verdict::Stateless(version, greeting), _) => {
+                self.era.set(Era::Stateless);
+                Ok(Mode::Stateless(version, greeting))
+            }
+            (Verdict::Unknown(versions), _) => Err(format!(
+                "it speaks the revisions {}, and none that is known here",
+                versions.escape_debug()
+            )),
+            (Verdict::Sessions, Revision::Stateless(wanted)) => Err(format!(
+                "it does not say that it speaks the revision {wanted}"
+            )),
+            (Verdict::Sessions, Revision::Auto | Revision::Sessions(_)) => Ok(Mode::Sessions),
+        }
+    }
+}
+
+impl Transport for Mcp {
+    type Link = Session;
+
+    async fn open(&self) -> Result<Session, String> {
+        let mode = match (self.plan.revision, self.era.get()) {
+            (Revision::Sessions(_), _) | (Revision::Auto, Era::Sessions) => Mode::Sessions,
+            (Revision::Auto, Era::Unknown | Era::Stateless) | (Revision::Stateless(_), _) => {
+                self.discover().await?
+            }
+        };
+        Ok(Session::new(self.clone(), mode))
+    }
+}
+
+/// The headers that each request of a revision without sessions bears (MCP 2026-07-28, "Standard Request Headers").
+fn stateless_headers(version: &'static str, method: &str, name: Option<&str>) -> HeaderMap {
+    use crate::domain::mcp::header_value;
+    let mut headers = HeaderMap::new();
+    headers.insert(post::VERSION, HeaderValue::from_static(version));
+    let said = [("mcp-method", Some(method)), ("mcp-name", name)];
+    for (header, value) in said {
+        let value = value.map(|value| HeaderValue::from_str(&header_value(value)));
+        if let Some(Ok(value)) = value {
+            headers.insert(header, value);
+        }
+    }
+    headers
+}

@@ -1,0 +1,419 @@
+//! One POST and what comes back: a message, a stream of messages, or neither.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::domain::jsonrpc::Heard;
+use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
+use crate::domain::pending::Unanswered;
+use crate::domain::pieces::Pieces;
+use crate::domain::plan::McpPlan;
+use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
+use crate::upstream::link::Event;
+use crate::upstream::{
+    Body, Exchange, HttpUpstream, Lease, ReadFault, Repeat, Tasks, UpstreamError, read_whole,
+};
+
+/// The session, as the server has named it.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The revision that is spoken.
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How much is read of an answer that is no message, so that its connection can serve again.
+const OTHER: usize = 64 * 1024;
+/// How long the end of a stream is waited for behind the answer.
+const TAIL: Duration = Duration::from_secs(1);
+/// How long a stream that broke off rests unless the server says otherwise, and how long at most.
+const REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(30);
+/// How often in a row a stream is taken up again that brings nothing new.
+const RESUMES: u32 = 2;
+/// How many messages may wait to be heard.
+const HEARD: usize = 16;
+
+/// A message on its way.
+#[derive(Debug)]
+pub(super) struct Letter {
+    /// The id of a request.
+    pub(super) id: Option<u64>,
+    pub(super) body: Bytes,
+    /// Those beside the usual ones.
+    pub(super) headers: HeaderMap,
+}
+
+/// What comes of a POST.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) outcome: Outcome,
+    /// The session that the server has named.
+    pub(super) session: Option<HeaderValue>,
+}
+
+/// What comes of a message.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The answer, with the id of the request.
+    Answered(Bytes),
+    /// It was taken, and nothing was said.
+    Accepted,
+    /// The server does not know the session, and has not taken the message.
+    Forgotten,
+    /// No answer.
+    Failed(Unanswered),
+}
+
+/// Where POSTs go.
+#[derive(Debug, Clone)]
+pub(super) struct Door {
+    http: Rc<HttpUpstream>,
+    tasks: Tasks,
+    target: Uri,
+    host: HeaderValue,
+    /// The most bytes of a message.
+    limit: usize,
+    depth: u16,
+    /// Where messages go that answer nothing.
+    heard: Option<mpsc::Sender<Event>>,
+}
+
+/// Where a stream stands, for the case that it breaks off.
+#[derive(Debug)]
+struct Place {
+    last: Option<HeaderValue>,
+    rest: Duration,
+    reader: Reader,
+}
+
+impl Door {
+    pub(super) fn new(http: HttpUpstream, tasks: Tasks, plan: &McpPlan) -> Door {
+        let (target, host) = (&http.plan().path, &http.plan().authority);
+        Door {
+            // Both are parts of a URI that was read whole.
+            target: target.parse().unwrap_or_default(),
+            host: HeaderValue::from_str(host).unwrap_or(HeaderValue::from_static("")),
+            http: Rc::new(http),
+            tasks,
+            limit: plan.message_limit,
+            depth: plan.link.settings.depth,
+            heard: None,
+        }
+    }
+
+    /// The same, for a link that hears what the server says beside answers.
+    pub(super) fn with_ear(&self) -> (Door, mpsc::Receiver<Event>) {
+        let (heard, ear) = mpsc::channel(HEARD);
+        let heard = Some(heard);
+        (
+            Door {
+                heard,
+                ..self.clone()
+            },
+            ear,
+        )
+    }
+
+    pub(super) fn forget_idle(&self) {
+        self.http.forget_idle();
+    }
+
+    /// Sends a message, and waits for what comes of it. Dropped, it closes the connection.
+    pub(super) async fn post(&self, letter: Letter) -> Came {
+        let Letter { id, body, headers } = letter;
+        let session = headers.get(SESSION).cloned();
+        let mut request = self.request(
+            Method::POST,
+            headers.clone(),
+            Body::from(Pieces::from(body)),
+        );
+        request
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let answered = match self.send(request).await {
+            Ok(answered) => answered,
+            Err(why) => {
+                return Came {
+                    outcome: Outcome::Failed(why),
+                    session: None,
+                };
+            }
+        };
+        let named = answered.response.headers().get(SESSION).cloned();
+        let outcome = self.outcome(answered, id, (headers, session)).await;
+        Came {
+            outcome,
+            session: named,
+        }
+    }
+
+    /// Ends a session; a server that does not want to be told (405) is as good.
+    pub(super) async fn delete(&self, headers: HeaderMap) {
+        if let Ok(answered) = self
+            .send(self.request(Method::DELETE, headers, Body::Empty))
+            .await
+        {
+            let (_, body, lease) = parts(answered);
+            if read_whole(body, OTHER).await.is_ok() {
+                lease.release();
+            }
+        }
+    }
+
+    fn request(&self, method: Method, headers: HeaderMap, body: Body) -> Request<Body> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.target.clone();
+        *request.headers_mut() = headers;
+        let accept = HeaderValue::from_static("application/json, text/event-stream");
+        request.headers_mut().insert(ACCEPT, accept);
+        request.headers_mut().insert(HOST, self.host.clone());
+        request
+    }
+
+    async fn send(&self, request: Request<Body>) -> Result<Exchange, Unanswered> {
+        let limit = self.http.plan().connect_timeout;
+        let sent = async {
+            let permit = self.http.reserve(limit).await?;
+            self.http.send(permit, request, Repeat::Unsent).await
+        };
+        sent.await.map_err(|error| {
+            tracing::debug!(upstream = self.http.plan().name, %error, "a message reached nobody");
+            match error {
+                UpstreamError::Unreachable { .. } => Unanswered::Unreachable,
+                UpstreamError::Busy { .. } => Unanswered::Busy,
+                UpstreamError::Broken(_) => Unanswered::Cut,
+                UpstreamError::Malformed(_) => Unanswered::Unusable(0),
+            }
+        })
+    }
+
+    async fn outcome(
+        &self,
+        answered: Exchange,
+        id: Option<u64>,
+        (headers, session): (HeaderMap, Option<HeaderValue>),
+    ) -> Outcome {
+        let (head, body, lease) = parts(answered);
+        let (status, success) = (head.status.as_u16(), head.status.is_success());
+        let content_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let looks = looks(status, content_type);
+        match (looks, id) {
+            (Looks::Events, Some(id)) => return self.stream(body, lease, (id, headers)).await,
+            (Looks::Json | Looks::Other, _) | (Looks::Events, None) => {}
+        }
+        let most = match looks {
+            Looks::Json => self.limit,
+            Looks::Other | Looks::Events => OTHER,
+        };
+        let body = match read_whole(body, most).await {
+            Ok(body) => {
+                lease.release();
+                body
+            }
+            Err(ReadFault::TooLarge(_)) if looks == Looks::Json => {
+                return Outcome::Failed(Unanswered::TooLarge);
+            }
+            // What it is not is known from its head.
+            Err(_) if looks != Looks::Json => Bytes::new(),
+            Err(_) => return Outcome::Failed(Unanswered::Cut),
+        };
+        let session = session
+            .as_ref()
+            .map(|session| session.to_str().unwrap_or_default());
+        match (read_body((status, &body), id, session, self.depth), id) {
+            (Read::Answer(body), _) if looks == Looks::Json => Outcome::Answered(body),
+            (Read::Forgotten, _) => Outcome::Forgotten,
+            (_, None) if success => Outcome::Accepted,
+            (_, _) => Outcome::Failed(Unanswered::Unusable(status)),
+        }
+    }
+
+    /// Reads a stream up to the answer, and takes it up again where it breaks off and can be.
+    async fn stream(
+        &self,
+        mut body: Incoming,
+        mut lease: Lease,
+        (id, headers): (u64, HeaderMap),
+    ) -> Outcome {
+        let mut place = Place {
+            last: None,
+            rest: REST,
+            reader: Reader::new(self.limit),
+        };
+        let mut fruitless = 0;
+        loop {
+            let before = place.last.clone();
+            if let Some(outcome) = self.listen(&mut body, &mut place, id).await {
+                self.tail(body, lease);
+                return outcome;
+            }
+            lease.spoil();
+            drop((body, lease));
+            fruitless = if place.last == before {
+                fruitless + 1
+            } else {
+                0
+            };
+            loop {
+                let last = place.last.clone().filter(|_| fruitless < RESUMES);
+                let Some(last) = last else {
+                    return Outcome::Failed(Unanswered::Cut);
+                };
+                match self.resume(headers.clone(), last, place.rest).await {
+                    Some(again) => {
+                        (body, lease) = again;
+                        place.reader = Reader::new(self.limit);
+                        break;
+                    }
+                    None => fruitless += 1,
+                }
+            }
+        }
+    }
+
+    /// Asks for what a stream that broke off would have brought (MCP 2025-11-25, "Resumability and Redelivery").
+    async fn resume(
+        &self,
+        mut headers: HeaderMap,
+        last: HeaderValue,
+        rest: Duration,
+    ) -> Option<(Incoming, Lease)> {
+        sleep(rest).await;
+        headers.insert(LAST_EVENT, last);
+        let request = self.request(Method::GET, headers, Body::Empty);
+        let (head, body, lease) = parts(self.send(request).await.ok()?);
+        let content_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let is_stream = looks(head.status.as_u16(), content_type) == Looks::Events;
+        is_stream.then_some((body, lease))
+    }
+
+    /// Hears a stream up to the answer; nothing where it ends before.
+    async fn listen(&self, body: &mut Incoming, place: &mut Place, id: u64) -> Option<Outcome> {
+        loop {
+            while let Some(piece) = place.reader.next() {
+                let event = match piece {
+                    Piece::Event(event) => event,
+                    Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge)),
+                    Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => continue,
+                };
+                if let Some(answer) = self.event(&event, place, id).await {
+                    return Some(Outcome::Answered(answer));
+                }
+            }
+            let data = body.frame().await?.ok()?.into_data();
+            if let Ok(data) = data {
+                place.reader.feed(&data);
+            }
+        }
+    }
+
+    /// Hears an event; gives the answer if it is that.
+    async fn event(&self, event: &Bytes, place: &mut Place, id: u64) -> Option<Bytes> {
+        let block = Block::read(event)?;
+        if let Some(last) = block.id() {
+            place.last = HeaderValue::from_str(last)
+                .ok()
+                .filter(|last| !last.is_empty());
+        }
+        if let Some(rest) = retry(event) {
+            place.rest = rest.min(LONGEST_REST);
+        }
+        // An event without data only says where the stream stands.
+        let data = block
+            .data()
+            .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
+        let message = Bytes::copy_from_slice(data.as_bytes());
+        match Heard::of(&message, self.depth) {
+            Heard::Answer(own) if own == id => return Some(message),
+            Heard::Unaddressed => {
+                if let Read::Answer(answer) = read_body((200, &message), Some(id), None, self.depth)
+                {
+                    return Some(answer);
+                }
+            }
+            Heard::Answer(_)
+            | Heard::Foreign
+            | Heard::Request { .. }
+            | Heard::Notification { .. }
+            | Heard::Noise => {}
+        }
+        if let Some(heard) = &self.heard {
+            // A link that is gone hears nothing.
+            let _ = heard.send(Event::Message(message)).await;
+        }
+        None
+    }
+
+    /// Waits a moment for the end of a stream behind its answer, so that its connection can serve again.
+    fn tail(&self, mut body: Incoming, lease: Lease) {
+        self.tasks.start(async move {
+            let ended = timeout(TAIL, async {
+                let mut read = 0;
+                while let Some(frame) = body.frame().await {
+                    read += frame.ok()?.into_data().map_or(0, |data| data.len());
+                    if read > OTHER {
+                        return None;
+                    }
+                }
+                Some(())
+            });
+            if let Ok(Some(())) = ended.await {
+                lease.release();
+            }
+        });
+    }
+}
+
+fn parts(answered: Exchange) -> (http::response::Parts, Incoming, Lease) {
+    let Exchange { response, lease } = answered;
+    let (head, body) = response.into_parts();
+    (head, body, lease)
+}
+
+/// How long the server wants a stream to rest that broke off (WHATWG HTML §9.2.6).
+fn retry(event: &[u8]) -> Option<Duration> {
+    let lines = event.split(|byte| matches!(byte, b'\r' | b'\n'));
+    let said = lines
+        .filter_map(|line| line.strip_prefix(b"retry:"))
+        .next_back()?;
+    let said = std::str::from_utf8(said).ok()?;
+    let said = said.strip_prefix(' ').unwrap_or(said);
+    let digits = !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = digits.then(|| said.parse().unwrap_or(u64::MAX))?;
+    Some(Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_may_say_how_long_a_stream_rests() {
+        assert_eq!(
+            retry(b"id: 1\r\nretry: 250\r\ndata:\r\n\r\n"),
+            Some(Duration::from_millis(250))
+        );
+        for text in [
+            "data: retry: 1\n\n",
+            "retry: x\n\n",
+            "retry:\n\n",
+            "retry: -1\n\n",
+        ] {
+            assert_eq!(retry(text.as_bytes()), None, "{text}");
+        }
+    }
+}

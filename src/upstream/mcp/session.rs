@@ -1,0 +1,303 @@
+//! One link to an MCP server.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable, Aborted};
+use futures_util::stream::FuturesUnordered;
+use http::{HeaderMap, HeaderValue};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::post::{Came, Door, Letter, Outcome, SESSION, VERSION};
+use super::{Era, Mcp, Mode, stateless_headers};
+use crate::domain::jsonrpc::parse_response;
+use crate::domain::mcp::{Outgoing, agreed, dressed, greeting};
+use crate::domain::pending::Unanswered;
+use crate::upstream::link::{Event, Link};
+
+/// How long a server may take to hear that a session is over.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A POST that runs.
+type Posting = Abortable<Pin<Box<dyn Future<Output = (Errand, Came)>>>>;
+
+/// What a POST is for.
+#[derive(Debug, Clone, Copy)]
+enum Errand {
+    Initialize,
+    Initialized,
+    Call(u64),
+    /// A notification of a caller, who waits until it has arrived.
+    Notice,
+    /// What the link says by itself, and nobody waits for.
+    Own,
+}
+
+/// A session with a server, or the like of it where the server's revision has none.
+#[derive(Debug)]
+pub struct Session {
+    mcp: Mcp,
+    mode: Mode,
+    door: Door,
+    ear: mpsc::Receiver<Event>,
+    posts: FuturesUnordered<Posting>,
+    /// How the POSTs of calls are dropped, by the ids of the calls.
+    aborts: BTreeMap<u64, AbortHandle>,
+    /// What has happened and was not told yet.
+    told: VecDeque<Event>,
+    /// What each message but the first bears: the revision, and the session if the server has named one.
+    headers: HeaderMap,
+}
+
+impl Link for Session {
+    async fn event(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.told.pop_front() {
+                return event;
+            }
+            // Cancel-safe, both of them. What was said before an answer is heard before it.
+            tokio::select! {
+                biased;
+                Some(event) = self.ear.recv() => return event,
+                Some(posted) = self.posts.next(), if !self.posts.is_empty() => self.posted(posted),
+            }
+        }
+    }
+
+    fn write(&mut self, message: Bytes) {
+        self.door.forget_idle();
+        let outgoing = Outgoing::of(&message, self.mcp.plan.link.settings.depth);
+        match &self.mode {
+            Mode::Sessions => self.write_in_session(message, outgoing),
+            Mode::Stateless(version, _) => self.write_alone(message, outgoing, version),
+        }
+    }
+
+    /// Each call shows by itself whether the server is there.
+    fn ping(&mut self) {}
+
+    async fn close(self) {
+        let Session {
+            door,
+            headers,
+            posts,
+            ..
+        } = self;
+        drop(posts);
+        if headers.contains_key(SESSION) {
+            // One that does not answer forgets the session in its own time.
+            let _ = timeout(FAREWELL, door.delete(headers)).await;
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn new(mcp: Mcp, mode: Mode) -> Session {
+        let (door, ear) = mcp.door.with_ear();
+        Session {
+            mcp,
+            mode,
+            door,
+            ear,
+            posts: FuturesUnordered::new(),
+            aborts: BTreeMap::new(),
+            told: VecDeque::new(),
+            headers: HeaderMap::new(),
+        }
+    }
+
+    fn write_in_session(&mut self, message: Bytes, outgoing: Outgoing) {
+        let (id, errand) = match outgoing {
+            Outgoing::Initialize(id) => (Some(id), Errand::Initialize),
+            Outgoing::Initialized => (None, Errand::Initialized),
+            Outgoing::Call { id, .. } => (Some(id), Errand::Call(id)),
+            Outgoing::Cancelled(id) => {
+                // The server is told, and may then leave the answer's way open for good.
+                self.abort(id);
+                (None, Errand::Own)
+            }
+            Outgoing::Notice => (None, Errand::Notice),
+            Outgoing::Response => (None, Errand::Own),
+        };
+        let headers = self.headers.clone();
+        self.post(
+            errand,
+            Letter {
+                id,
+                body: message,
+                headers,
+            },
+        );
+    }
+
+    /// Without a session nothing is said but calls and what callers tell: the link greets itself, a call is cancelled
+    /// by closing its connection (MCP 2026-07-28, "Cancellation"), and the server asks for nothing.
+    fn write_alone(&mut self, message: Bytes, outgoing: Outgoing, version: &'static str) {
+        let (id, method) = match outgoing {
+            Outgoing::Initialize(id) => {
+                self.told.push_back(Event::Written);
+                if let Mode::Stateless(_, presented) = &self.mode {
+                    let greeting = greeting(id, presented).into();
+                    self.told.push_back(Event::Message(greeting));
+                }
+                return;
+            }
+            Outgoing::Cancelled(id) => {
+                self.abort(id);
+                return self.told.push_back(Event::Written);
+            }
+            Outgoing::Initialized | Outgoing::Response => {
+                return self.told.push_back(Event::Written);
+            }
+            Outgoing::Notice => {
+                let mut headers = HeaderMap::new();
+                headers.insert(VERSION, HeaderValue::from_static(version));
+                let letter = Letter {
+                    id: None,
+                    body: message,
+                    headers,
+                };
+                return self.post(Errand::Notice, letter);
+            }
+            Outgoing::Call { id, method } => (id, method),
+        };
+        let depth = self.mcp.plan.link.settings.depth;
+        let dressed = dressed(&message, &method, version, depth);
+        let letter = Letter {
+            id: Some(id),
+            body: dressed.body,
+            headers: stateless_headers(version, &method, dressed.name.as_deref()),
+        };
+        self.post(Errand::Call(id), letter);
+    }
+
+    fn abort(&mut self, id: u64) {
+        if let Some(post) = self.aborts.remove(&id) {
+            post.abort();
+        }
+    }
+
+    fn post(&mut self, errand: Errand, letter: Letter) {
+        let (door, limit) = (self.door.clone(), self.mcp.limit);
+        let post = async move {
+            let came = match errand {
+                // The owner of the link says when these are over.
+                Errand::Initialize | Errand::Call(_) => door.post(letter).await,
+                Errand::Initialized | Errand::Notice | Errand::Own => {
+                    let late = Came {
+                        outcome: Outcome::Failed(Unanswered::Late),
+                        session: None,
+                    };
+                    timeout(limit, door.post(letter)).await.unwrap_or(late)
+                }
+            };
+            (errand, came)
+        };
+        let (handle, registration) = AbortHandle::new_pair();
+        match errand {
+            Errand::Call(id) => {
+                self.aborts.insert(id, handle);
+                self.told.push_back(Event::Written);
+            }
+            Errand::Initialize | Errand::Own => self.told.push_back(Event::Written),
+            // What comes behind them may need that they have arrived.
+            Errand::Initialized | Errand::Notice => {}
+        }
+        self.posts
+            .push(Abortable::new(Box::pin(post), registration));
+    }
+
+    fn posted(&mut self, posted: Result<(Errand, Came), Aborted>) {
+        let Ok((errand, Came { outcome, session })) = posted else {
+            return;
+        };
+        match errand {
+            Errand::Initialize => self.initialized(outcome, session),
+            Errand::Initialized => match outcome {
+                Outcome::Accepted | Outcome::Answered(_) => self.told.push_back(Event::Written),
+                Outcome::Forgotten | Outcome::Failed(_) => {
+                    self.lost("it did not take the end of the handshake");
+                }
+            },
+            Errand::Call(id) => {
+                self.aborts.remove(&id);
+                self.called(id, outcome);
+            }
+            Errand::Notice => match outcome {
+                Outcome::Accepted | Outcome::Answered(_) => self.told.push_back(Event::Written),
+                Outcome::Failed(why) => self.told.push_back(Event::Unwritten(why)),
+                Outcome::Forgotten => {
+                    self.told.push_back(Event::Unwritten(Unanswered::Cut));
+                    self.forgotten(None);
+                }
+            },
+            Errand::Own => match outcome {
+                Outcome::Forgotten => self.forgotten(None),
+                Outcome::Answered(_) | Outcome::Accepted | Outcome::Failed(_) => {}
+            },
+        }
+    }
+
+    fn initialized(&mut self, outcome: Outcome, session: Option<HeaderValue>) {
+        let message = match outcome {
+            Outcome::Answered(message) => message,
+            Outcome::Failed(Unanswered::Unusable(status)) => {
+                return self.lost(&format!(
+                    "it answered `initialize` with the status {status}"
+                ));
+            }
+            Outcome::Failed(Unanswered::Unreachable | Unanswered::Busy) => {
+                return self.lost("it cannot be reached");
+            }
+            Outcome::Failed(_) | Outcome::Accepted | Outcome::Forgotten => {
+                return self.lost("it did not answer `initialize`");
+            }
+        };
+        let answer = parse_response(&message, self.mcp.plan.link.settings.depth);
+        let agreed = match answer {
+            Ok(answer) => agreed(&answer.reply),
+            Err(fault) => Err(fault.to_string()),
+        };
+        match agreed {
+            Ok(version) => {
+                self.headers
+                    .insert(VERSION, HeaderValue::from_static(version));
+                if let Some(mut session) = session {
+                    session.set_sensitive(true);
+                    self.headers.insert(SESSION, session);
+                }
+                self.mcp.era.set(Era::Sessions);
+                self.told.push_back(Event::Message(message));
+            }
+            Err(why) => self.lost(&why),
+        }
+    }
+
+    fn called(&mut self, id: u64, outcome: Outcome) {
+        match outcome {
+            Outcome::Answered(message) => self.told.push_back(Event::Message(message)),
+            Outcome::Failed(why) => self.told.push_back(Event::Failed(id, why)),
+            Outcome::Accepted => {
+                let nothing = Unanswered::Unusable(202);
+                self.told.push_back(Event::Failed(id, nothing));
+            }
+            Outcome::Forgotten => self.forgotten(Some(id)),
+        }
+    }
+
+    /// The session is over for the server, so that it need not be told.
+    fn forgotten(&mut self, id: Option<u64>) {
+        self.headers.remove(SESSION);
+        self.told.push_back(Event::Forgotten(id));
+    }
+
+    /// What was found out about the server may have changed.
+    fn lost(&mut self, why: &str) {
+        self.mcp.era.set(Era::Unknown);
+        self.told.push_back(Event::Lost(why.to_owned()));
+    }
+}

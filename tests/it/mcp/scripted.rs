@@ -1,0 +1,131 @@
+//! MCP servers that a test scripts.
+
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use crate::scene::{Called, answer, json, json_with};
+use crate::support::{Message, Upstream, chunked};
+
+/// A server with sessions, which gives its calls these answers. Sessions are `s1`, `s2` and so on.
+pub(crate) fn with_sessions(
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> Upstream {
+    let sessions = Mutex::new(0);
+    Upstream::serving(move |request| {
+        if request.head.start.starts_with("DELETE") {
+            return answer("405 Method Not Allowed", &[], "");
+        }
+        if request.head.start.starts_with("GET") {
+            return calls(
+                request,
+                &Called {
+                    id: None,
+                    method: serde_json::value::RawValue::NULL,
+                    params: None,
+                },
+            );
+        }
+        let body: serde_json::Value = request.json();
+        if body.get("method").is_none() || body.get("id").is_none() {
+            return answer("202 Accepted", &[], "");
+        }
+        let called = Called::of(request);
+        match called.method() {
+            "server/discover" => answer(
+                "400 Bad Request",
+                &[("Content-Type", "text/plain")],
+                "Bad Request: Missing session ID",
+            ),
+            "initialize" => {
+                let mut sessions = sessions.lock().unwrap();
+                *sessions += 1;
+                let id = called.id();
+                let session = format!("s{sessions}");
+                let fields = [
+                    ("Content-Type", "application/json"),
+                    ("Mcp-Session-Id", &*session),
+                ];
+                let greeting = format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"scripted","version":"1"}}}}}}"#
+                );
+                answer("200 OK", &fields, greeting)
+            }
+            _ => calls(request, &called),
+        }
+    })
+}
+
+/// A server of the revision without sessions.
+pub(crate) fn stateless(
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> Upstream {
+    Upstream::serving(move |request| {
+        let called = Called::of(request);
+        match called.method() {
+            "server/discover" => result(
+                &called,
+                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},
+                    "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern","version":"2"}}}"#,
+            ),
+            "initialize" => {
+                let id = called.id();
+                let error = format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no"}}}}"#
+                );
+                json_with("404 Not Found", error)
+            }
+            _ => calls(request, &called),
+        }
+    })
+}
+
+/// The response to a call.
+pub(crate) fn response(called: &Called<'_>, result: &str) -> String {
+    let id = called.id();
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+/// The response to a call, as JSON.
+pub(crate) fn result(called: &Called<'_>, result: &str) -> Vec<u8> {
+    json(response(called, result))
+}
+
+/// A stream of these bytes, with its end.
+pub(crate) fn stream(body: &str) -> Vec<u8> {
+    let mut whole = begun(body);
+    whole.extend_from_slice(b"0\r\n\r\n");
+    whole
+}
+
+/// A stream that goes on after these bytes.
+pub(crate) fn begun(body: &str) -> Vec<u8> {
+    let mut whole =
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            .to_vec();
+    let chunks = chunked(&[body.as_bytes()]);
+    whole.extend_from_slice(&chunks[..chunks.len() - b"0\r\n\r\n".len()]);
+    whole
+}
+
+/// What the server was asked, as `POST initialize` and the like.
+pub(crate) fn asked(server: &Upstream) -> Vec<String> {
+    let requests = server.requests();
+    let shown = requests.iter().map(|request| {
+        let verb = request.head.start.split(' ').next().unwrap();
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let method = body["method"].as_str().unwrap_or("");
+        format!("{verb} {method}")
+    });
+    shown.collect()
+}
+
+/// The last request of a method.
+pub(crate) fn last(server: &Upstream, method: &str) -> Message {
+    let requests = server.requests().into_iter().rev();
+    let mut of_method = requests.filter(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        body["method"] == method
+    });
+    of_method.next().unwrap()
+}
