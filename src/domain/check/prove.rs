@@ -83,7 +83,10 @@ fn directions(
             });
         }
     }
-    found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
+    // A frame that no row fits is no answer, so there is nothing that could be lost.
+    if !route.is_frame() {
+        found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
+    }
     found
 }
 
