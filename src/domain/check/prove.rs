@@ -188,12 +188,20 @@ fn execute(subject: &Subject<'_>, suspicion: Suspicion) -> Option<(Weight, Findi
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
             rule: suspicion.rule,
-            at: suspicion.at,
+            at: spoken(subject, suspicion.at),
             witness: witness(sent, trip),
         };
         return Some((weight, finding));
     }
     None
+}
+
+/// The place in the words of the table: a frame has no body, it is one.
+fn spoken(subject: &Subject<'_>, at: String) -> String {
+    match at.strip_prefix("body") {
+        Some(inside) if subject.route.is_frame() => format!("frame{inside}"),
+        Some(_) | None => at,
+    }
 }
 
 fn witness(sent: Message, trip: Trip) -> Witness {

@@ -4,7 +4,6 @@ use bytes::Bytes;
 
 use super::*;
 use crate::domain::check::{Kind, Verdict, check};
-use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::outcome::{RestReplySource, RowSource, RpcAnswer, RpcReplySource};
@@ -75,7 +74,11 @@ fn source((name, frame): (&str, &str), (rpc, params): (&str, &str), rows: &[&str
 const ERROR: &str = r#"{
     "frame": {"event": "error", "timestamp": "{>now}", "request_id": "{>id}",
         "payload": {"code": "{_=FAILED}", "message": "{message}", "request_id": "{>id}"}},
-    "error": {"code": -32603, "message": "{message}"}}"#;
+    "error": {"code": [-32603, -32602], "message": "{message}"}}"#;
+
+const PLAIN: &str = r#"{"frame": {"event": "done"}, "result": {}}"#;
+
+const SILENT: &str = r#"{"result": {}}"#;
 
 const FILE: &str = r#"{
     "frame": {"event": "file", "request_id": "{>id}", "payload": {"path": "{path}", "content": "{content}"}},
@@ -215,12 +218,11 @@ fn a_command_that_does_not_fit_is_told_so_by_its_id() {
     let route = table.route(table.select_frame(&frame).unwrap());
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
     assert_eq!(misfit.place, "frame/payload/path");
-    let failure = Failure::new(Reason::UpstreamTimeout, "no answer in time");
+    let failure = crate::domain::refusal::bind(misfit);
     let said = failure_to_frame(route, (&failure, &route.unread(&frame)), TERMS).answer;
-    assert!(
-        matches!(&said, Said::Frame(_) | Said::Unsaid),
-        "{said:?}"
-    );
+    let Said::Frame(said) = said else { panic!("{said:?}") };
+    let said = json(&text(said));
+    assert_eq!(said.member("request_id"), Some(json("\"r-2\"")));
     assert!(table.select_frame(&json(r#"{"command":"other"}"#)).is_none());
     assert!(table.select_frame(&json("{}")).is_none());
 }
@@ -282,13 +284,13 @@ fn what_is_wrong_with_a_frame_is_said_with_its_key() {
     assert!(row[0].starts_with("route[0].outcome[0].frame: the hole `y`"), "{row:?}");
     let silence = errors(RouteSource {
         silence: Some(Duration::from_secs(1)),
-        ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[ERROR])
+        ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[PLAIN])
     });
     assert!(silence[0].starts_with("route[0].silence: no outcome"), "{silence:?}");
     let http = errors(RouteSource {
         frame: None,
         rest: "POST /a".to_owned(),
-        ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[ERROR, STARTED])
+        ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[PLAIN, SILENT])
     });
     assert!(http[0].starts_with("route[0].outcome[0]: the route has `rest`"), "{http:?}");
     assert_eq!(http[1], "route[0].outcome[1]: `rest` is missing");

@@ -7,9 +7,9 @@ use crate::domain::outcome::Answered;
 use crate::domain::pending::Ticket;
 
 /// How many worlds there are.
-const WORLDS: u64 = 1200;
+const WORLDS: u64 = 2000;
 /// How many things happen in each.
-const STEPS: usize = 120;
+const STEPS: usize = 40;
 /// How many may wait.
 const MOST: usize = 6;
 
