@@ -59,7 +59,11 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
     });
     let frames = table.shape("frame") != Shape::Absent;
     let reply = table.table("reply", |both| {
-        if frames { frame_reply(both) } else { reply(both) }
+        if frames {
+            frame_reply(both)
+        } else {
+            reply(both)
+        }
     });
     let (rest, (method, params)) = (rest?, rpc?);
     Some(Example {

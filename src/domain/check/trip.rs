@@ -152,7 +152,8 @@ impl Subject<'_> {
         };
         let by = match way {
             Some(by) => by,
-            None => select_rest((self.table, self.route.speech), message).ok_or("no route has this path")?,
+            None => select_rest((self.table, self.route.speech), message)
+                .ok_or("no route has this path")?,
         };
         let route = self.table.route(by);
         let (path, query) = cut(target);

@@ -9,7 +9,9 @@ mod translate;
 mod waiting;
 
 pub use heard::{Heard, Noise};
-pub use translate::{Framed, Said, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command};
+pub use translate::{
+    Framed, Said, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command,
+};
 pub use waiting::{Command, Counts, Output, Unanswered, Waiting};
 
 #[cfg(test)]

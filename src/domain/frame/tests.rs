@@ -97,11 +97,16 @@ const STARTED: &str = r#"{"result": {"status": "started", "mode": "{>mode}"}}"#;
 /// A file by its id, a watch by its session, an end of watching by nothing, a run that is answered by silence.
 fn sources() -> Vec<RouteSource> {
     let file = r#"{"command": "get_file", "request_id": "{id?}", "payload": {"path": "{path}"}}"#;
-    let watch = r#"{"command": "watch", "request_id": "{id?}", "payload": {"session_id": "{session_id}"}}"#;
+    let watch =
+        r#"{"command": "watch", "request_id": "{id?}", "payload": {"session_id": "{session_id}"}}"#;
     let unwatch = r#"{"command": "unwatch", "request_id": "{id?}"}"#;
     let run = r#"{"command": "run", "request_id": "{id?}", "payload": {"prompt": "{prompt}", "mode": "{mode=new}"}}"#;
     vec![
-        source(("file", file), ("file/get", r#"{"path": "{path}"}"#), &[FILE, ERROR]),
+        source(
+            ("file", file),
+            ("file/get", r#"{"path": "{path}"}"#),
+            &[FILE, ERROR],
+        ),
         source(
             ("watch", watch),
             ("watch", r#"{"session_id": "{session_id}"}"#),
@@ -120,13 +125,17 @@ fn sources() -> Vec<RouteSource> {
 }
 
 fn table() -> RouteTable {
-    let routes = sources().into_iter().map(|source| parse_route(source).unwrap());
+    let routes = sources()
+        .into_iter()
+        .map(|source| parse_route(source).unwrap());
     RouteTable::build(routes.collect()).unwrap()
 }
 
 fn errors(source: RouteSource) -> Vec<String> {
     let errors = parse_route(source).unwrap_err();
-    let said = errors.iter().map(|error| format!("{}: {}", error.key, error.what));
+    let said = errors
+        .iter()
+        .map(|error| format!("{}: {}", error.key, error.what));
     said.collect()
 }
 
@@ -150,12 +159,21 @@ fn a_message_is_json_rpc_by_its_version_and_a_frame_by_being_an_object() {
     ] {
         assert_eq!(heard(rpc), "rpc", "{rpc}");
     }
-    assert_eq!(heard(r#"{"command":"a","payload":{"jsonrpc":"2.0"}}"#), "frame");
+    assert_eq!(
+        heard(r#"{"command":"a","payload":{"jsonrpc":"2.0"}}"#),
+        "frame"
+    );
     assert_eq!(heard("{}"), "frame");
     for noise in ["[]", "[1]", "7", "null", "\"jsonrpc\""] {
         assert_eq!(heard(noise), "no object", "{noise}");
     }
-    for noise in ["", "{", "{\"jsonrpc\":\"2.0\"", "[[[[[[[[[[]]]]]]]]]]", "hello"] {
+    for noise in [
+        "",
+        "{",
+        "{\"jsonrpc\":\"2.0\"",
+        "[[[[[[[[[[]]]]]]]]]]",
+        "hello",
+    ] {
         assert_eq!(heard(noise), "no json", "{noise}");
     }
 }
@@ -163,7 +181,8 @@ fn a_message_is_json_rpc_by_its_version_and_a_frame_by_being_an_object() {
 #[test]
 fn a_command_becomes_a_call_and_its_answer_bears_its_id() {
     let table = table();
-    let frame = json(r#"{"command":"get_file","request_id":"r-1","payload":{"path":"a.go"},"x":1}"#);
+    let frame =
+        json(r#"{"command":"get_file","request_id":"r-1","payload":{"path":"a.go"},"x":1}"#);
     let route = table.select_frame(&frame).unwrap();
     let route = table.route(route);
     assert_eq!(route.name, "file");
@@ -172,7 +191,9 @@ fn a_command_becomes_a_call_and_its_answer_bears_its_id() {
     assert_eq!(text(called.params), r#"{"path":"a.go"}"#);
     let result = Reply::Result(json(r#"{"path":"a.go","content":"<b>"}"#));
     let said = answer_to_frame(route, (result, &called.call), TERMS).answer;
-    let Said::Frame(said) = said else { panic!("{said:?}") };
+    let Said::Frame(said) = said else {
+        panic!("{said:?}")
+    };
     assert_eq!(
         text(said),
         r#"{"event":"file","request_id":"r-1","payload":{"path":"a.go","content":"<b>"}}"#
@@ -191,7 +212,9 @@ fn a_command_without_an_id_is_answered_without_one() {
         data: None,
     });
     let said = answer_to_frame(route, (error, &called.call), TERMS).answer;
-    let Said::Frame(said) = said else { panic!("{said:?}") };
+    let Said::Frame(said) = said else {
+        panic!("{said:?}")
+    };
     assert_eq!(
         text(said),
         r#"{"event":"error","timestamp":"2026-01-01T12:00:00Z","payload":{"code":"FAILED","message":"no"}}"#
@@ -220,10 +243,16 @@ fn a_command_that_does_not_fit_is_told_so_by_its_id() {
     assert_eq!(misfit.place, "frame/payload/path");
     let failure = crate::domain::refusal::bind(misfit);
     let said = failure_to_frame(route, (&failure, &route.unread(&frame)), TERMS).answer;
-    let Said::Frame(said) = said else { panic!("{said:?}") };
+    let Said::Frame(said) = said else {
+        panic!("{said:?}")
+    };
     let said = json(&text(said));
     assert_eq!(said.member("request_id"), Some(json("\"r-2\"")));
-    assert!(table.select_frame(&json(r#"{"command":"other"}"#)).is_none());
+    assert!(
+        table
+            .select_frame(&json(r#"{"command":"other"}"#))
+            .is_none()
+    );
     assert!(table.select_frame(&json("{}")).is_none());
 }
 
@@ -244,7 +273,9 @@ fn frames_are_no_http_calls_and_have_methods_of_their_own() {
     assert!(!table.knows_rpc("watch"));
     let speech = crate::domain::route::Speech::Frame;
     let call = json(r#"{"path":"a"}"#);
-    let found = table.select_rpc_to(speech, ("file/get", Some(&call))).unwrap();
+    let found = table
+        .select_rpc_to(speech, ("file/get", Some(&call)))
+        .unwrap();
     assert_eq!(table.route(found).name, "file");
 }
 
@@ -256,12 +287,23 @@ fn frames_that_cannot_be_told_apart_are_refused_and_a_literal_beats_a_hole() {
         });
         RouteTable::build(routes.into())
     };
-    let shared = two(r#"{"command": "a", "x": "{x}"}"#, r#"{"command": "{x}", "x": "a"}"#);
+    let shared = two(
+        r#"{"command": "a", "x": "{x}"}"#,
+        r#"{"command": "{x}", "x": "a"}"#,
+    );
     let TableError { route, key, .. } = &shared.unwrap_err()[0];
     assert_eq!((*route, *key), (1, "rest"));
-    let table = two(r#"{"command": "{_=c}", "x": "{x}"}"#, r#"{"command": "a", "x": "{x}"}"#);
+    let table = two(
+        r#"{"command": "{_=c}", "x": "{x}"}"#,
+        r#"{"command": "a", "x": "{x}"}"#,
+    );
     let table = table.unwrap();
-    let name = |text: &str| table.route(table.select_frame(&json(text)).unwrap()).name.clone();
+    let name = |text: &str| {
+        table
+            .route(table.select_frame(&json(text)).unwrap())
+            .name
+            .clone()
+    };
     assert_eq!(name(r#"{"command":"a","x":1}"#), "b");
     assert_eq!(name(r#"{"command":"c","x":1}"#), "a");
 }
@@ -270,29 +312,53 @@ fn frames_that_cannot_be_told_apart_are_refused_and_a_literal_beats_a_hole() {
 fn what_is_wrong_with_a_frame_is_said_with_its_key() {
     let one = |frame: &str, rows: &[&str]| errors(source(("a", frame), ("a", "{}"), rows));
     let lone = one(r#"{"command": "a", "payload": {"x": "{x}"}}"#, &[]);
-    assert!(lone[0].starts_with("route[0].frame: the hole `x` stands on the rest side only"), "{lone:?}");
+    assert!(
+        lone[0].starts_with("route[0].frame: the hole `x` stands on the rest side only"),
+        "{lone:?}"
+    );
     let text = one(r#"{"command": "a", "payload": {"x": "{x"}}"#, &[]);
-    assert!(text[0].starts_with("route[0].frame.payload.x: "), "{text:?}");
+    assert!(
+        text[0].starts_with("route[0].frame.payload.x: "),
+        "{text:?}"
+    );
     let empty = one("{}", &[]);
-    assert!(empty[0].starts_with("route[0].frame: a frame is an object"), "{empty:?}");
+    assert!(
+        empty[0].starts_with("route[0].frame: a frame is an object"),
+        "{empty:?}"
+    );
     let row = one(
         r#"{"command": "a"}"#,
         &[r#"{"frame": {"event": "{y", "z": 1}, "result": {}}"#],
     );
-    assert!(row[0].starts_with("route[0].outcome[0].frame.event: "), "{row:?}");
-    let row = one(r#"{"command": "a"}"#, &[r#"{"frame": {"event": "{y}"}, "result": {}}"#]);
-    assert!(row[0].starts_with("route[0].outcome[0].frame: the hole `y`"), "{row:?}");
+    assert!(
+        row[0].starts_with("route[0].outcome[0].frame.event: "),
+        "{row:?}"
+    );
+    let row = one(
+        r#"{"command": "a"}"#,
+        &[r#"{"frame": {"event": "{y}"}, "result": {}}"#],
+    );
+    assert!(
+        row[0].starts_with("route[0].outcome[0].frame: the hole `y`"),
+        "{row:?}"
+    );
     let silence = errors(RouteSource {
         silence: Some(Duration::from_secs(1)),
         ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[PLAIN])
     });
-    assert!(silence[0].starts_with("route[0].silence: no outcome"), "{silence:?}");
+    assert!(
+        silence[0].starts_with("route[0].silence: no outcome"),
+        "{silence:?}"
+    );
     let http = errors(RouteSource {
         frame: None,
         rest: "POST /a".to_owned(),
         ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[PLAIN, SILENT])
     });
-    assert!(http[0].starts_with("route[0].outcome[0]: the route has `rest`"), "{http:?}");
+    assert!(
+        http[0].starts_with("route[0].outcome[0]: the route has `rest`"),
+        "{http:?}"
+    );
     assert_eq!(http[1], "route[0].outcome[1]: `rest` is missing");
 }
 
@@ -307,8 +373,11 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
                 Kind::Outcome(row) => format!("row {row}"),
                 Kind::BuiltIn => "built in".to_owned(),
             };
-            let losses: Vec<String> =
-                direction.losses.iter().map(|finding| finding.rule.says(&finding.at)).collect();
+            let losses: Vec<String> = direction
+                .losses
+                .iter()
+                .map(|finding| finding.rule.says(&finding.at))
+                .collect();
             (kind, direction.from, direction.verdict(), losses)
         });
         said.collect::<Vec<_>>()
@@ -320,12 +389,31 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
         found.map(|(_, _, verdict, _)| *verdict)
     };
     // The id goes along beside the params, so nothing of a command is lost.
-    assert_eq!(verdict("call", Side::Rest), Some(Verdict::Lossless), "{file:?}");
-    assert_eq!(verdict("call", Side::Rpc), Some(Verdict::Lossless), "{file:?}");
-    assert_eq!(verdict("row 0", Side::Rpc), Some(Verdict::Lossless), "{file:?}");
-    assert_eq!(verdict("row 1", Side::Rest), Some(Verdict::Lossy), "{file:?}");
+    assert_eq!(
+        verdict("call", Side::Rest),
+        Some(Verdict::Lossless),
+        "{file:?}"
+    );
+    assert_eq!(
+        verdict("call", Side::Rpc),
+        Some(Verdict::Lossless),
+        "{file:?}"
+    );
+    assert_eq!(
+        verdict("row 0", Side::Rpc),
+        Some(Verdict::Lossless),
+        "{file:?}"
+    );
+    assert_eq!(
+        verdict("row 1", Side::Rest),
+        Some(Verdict::Lossy),
+        "{file:?}"
+    );
     assert_eq!(verdict("built in", Side::Rest), None);
     let run = verdicts(3);
-    assert!(run.iter().all(|(_, _, verdict, _)| *verdict != Verdict::Never), "{run:?}");
+    assert!(
+        run.iter()
+            .all(|(_, _, verdict, _)| *verdict != Verdict::Never),
+        "{run:?}"
+    );
 }
-

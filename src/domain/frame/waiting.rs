@@ -131,7 +131,12 @@ impl Waiting {
     }
 
     /// Somebody asks. What answers nothing is not waited for.
-    pub fn ask(&mut self, table: &RouteTable, (now, command): (Duration, Command<'_>), terms: Terms) {
+    pub fn ask(
+        &mut self,
+        table: &RouteTable,
+        (now, command): (Duration, Command<'_>),
+        terms: Terms,
+    ) {
         self.tick(table, now, terms);
         let ticket = command.ticket;
         let waits = table.route(command.route).waits == Waits::Yes;

@@ -62,7 +62,11 @@ impl RestReplySource {
             Speech::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
         };
         let inside = inside.strip_prefix('.').unwrap_or(inside).to_owned();
-        PatternError { key: inside, ..error }.under("frame")
+        PatternError {
+            key: inside,
+            ..error
+        }
+        .under("frame")
     }
 }
 

@@ -22,8 +22,8 @@ use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
 
 pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
-pub use frames::Addressed;
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
+pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};

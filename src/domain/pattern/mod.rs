@@ -327,7 +327,6 @@ impl Pattern {
             Pattern::Each(each) => Some(format!("/*{}", each.item.place_of(hole)?)),
         }
     }
-
 }
 
 impl<H> Pattern<H> {

@@ -65,7 +65,11 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let mut errors = Vec::new();
     let speech = source.speech();
     let rest = match &source.frame {
-        Some(tree) => keep(frame::check(tree).map(|()| frame::spelling()), "", &mut errors),
+        Some(tree) => keep(
+            frame::check(tree).map(|()| frame::spelling()),
+            "",
+            &mut errors,
+        ),
         None => keep(parse_rest(&source.rest), "rest", &mut errors),
     };
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
@@ -363,9 +367,16 @@ impl Draft {
 
     /// The hole that is the id of the call: the RPC side has it beside its params.
     fn id(&self, facts: &Facts) -> Option<usize> {
-        let own = facts.find(frame::ID).filter(|_| self.speech == Speech::Frame)?;
-        let mut named = self.method.mentions().iter().any(|mention| mention.name == frame::ID);
-        self.params.slots(&mut |mention| named |= mention.name == frame::ID);
+        let own = facts
+            .find(frame::ID)
+            .filter(|_| self.speech == Speech::Frame)?;
+        let mut named = self
+            .method
+            .mentions()
+            .iter()
+            .any(|mention| mention.name == frame::ID);
+        self.params
+            .slots(&mut |mention| named |= mention.name == frame::ID);
         (!named).then_some(own)
     }
 

@@ -98,7 +98,10 @@ pub(super) fn check(frame: &Tree) -> Result<(), PatternError> {
 }
 
 /// Frames are answered by frames, requests by answers.
-pub(super) fn refuse_other_speech(rows: &[RowSource], speech: Speech) -> Result<(), Vec<PatternError>> {
+pub(super) fn refuse_other_speech(
+    rows: &[RowSource],
+    speech: Speech,
+) -> Result<(), Vec<PatternError>> {
     let strange = rows.iter().filter(|row| row.rest.speech != speech);
     let errors = strange.map(|row| {
         let what = match speech {
@@ -109,7 +112,11 @@ pub(super) fn refuse_other_speech(rows: &[RowSource], speech: Speech) -> Result<
         PatternError::new(what).under(&row.key)
     });
     let errors: Vec<PatternError> = errors.collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
 /// A silence is read as a row, so there must be one.
@@ -118,7 +125,8 @@ pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
     if route.silence.is_none() || rows.any(|row| matches!(row.rest.body, BodyPattern::Nothing)) {
         return Ok(());
     }
-    let what = "no outcome says what a silence means; write one without `frame`, or leave `silence` out";
+    let what =
+        "no outcome says what a silence means; write one without `frame`, or leave `silence` out";
     Err(PatternError::new(what).under("silence"))
 }
 
@@ -136,9 +144,7 @@ impl Route {
             return Bound::Absent;
         };
         let fact = self.facts.holes.get(hole);
-        let counts = |shape: &Shape| {
-            matches!(shape, Shape::One(Scalar::Integer | Scalar::Number))
-        };
+        let counts = |shape: &Shape| matches!(shape, Shape::One(Scalar::Integer | Scalar::Number));
         Bound::Value(if fact.is_some_and(|fact| counts(&fact.shape)) {
             Json::written(number.to_string())
         } else {
@@ -182,4 +188,3 @@ impl RouteTable {
         self.select_by_body(group, head, Some(frame))
     }
 }
-

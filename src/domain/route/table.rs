@@ -274,7 +274,8 @@ impl RouteTable {
     #[must_use]
     pub fn knows_rpc(&self, method: &str) -> bool {
         let mut patterns = self.http.by_rpc_pattern.routes().iter();
-        self.http.by_rpc.get(method).is_some() || patterns.any(|route| self.has_method(*route, method))
+        self.http.by_rpc.get(method).is_some()
+            || patterns.any(|route| self.has_method(*route, method))
     }
 
     /// Whether a method fits the pattern of a route.
@@ -370,7 +371,10 @@ impl RouteTable {
     }
 
     /// All routes that frames enter.
-    pub(super) fn entered_by(&self, (segments, method): (&Segments<'_>, &Method)) -> Option<&Group> {
+    pub(super) fn entered_by(
+        &self,
+        (segments, method): (&Segments<'_>, &Method),
+    ) -> Option<&Group> {
         match self.frames.tree.find(segments, method) {
             Found::Routes(group) => Some(group),
             Found::OtherMethods(_) | Found::Nothing => None,
