@@ -7,6 +7,7 @@ mod compare;
 mod cors;
 mod event;
 mod example;
+mod frame;
 pub(super) mod guard;
 pub(super) mod identity;
 mod lifecycle;

@@ -279,8 +279,12 @@ pub struct RawRoute {
     pub key: String,
     /// `name`
     pub name: Located<String>,
-    /// `rest`: an HTTP method and a URL pattern, not parsed yet.
+    /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that stands for `frame`.
     pub rest: Located<String>,
+    /// `frame`: a pattern, not parsed yet.
+    pub frame: Option<Tree>,
+    /// `silence`: not zero.
+    pub silence: Option<Located<Duration>>,
     /// `rpc`: a method pattern, not parsed yet.
     pub rpc: Located<String>,
     /// `params`: a pattern, not parsed yet, like those below.

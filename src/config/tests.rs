@@ -308,9 +308,9 @@ dualgauge.toml:32: client[1].key: `api-key` is not allowed here; write `api_key`
 more/b.toml:7: route[2].name: the name `a` is taken by route[1].name at more/b.toml:3
 routes/a.toml:1: listen: this key has no place in an included file, which may only say routes; write it in the main file
 routes/a.toml:4: route[0]: `rpc` is missing
+routes/a.toml:6: route[0].rest: `rest` has no place beside `frame`; write one of them
 routes/a.toml:7: route[0].rset: unknown key
   hint: did you mean `rest`?
-routes/a.toml:8: route[0].frame: `frame` is not supported in this version
 routes/a.toml:9: route[0].effect: the boolean `true` is not allowed here; write `safe`, `idempotent` or `unsafe`
 DUALGAUGE_LIMITS__DRAIN: limits.drain: `soon` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 DUALGAUGE_LIMIT__DRAIN: limit: unknown key

@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod event;
 pub mod explain;
 pub mod failure;
+pub mod frame;
 pub mod headers;
 pub mod hops;
 pub mod import;

@@ -152,7 +152,7 @@ pub fn read_body(
         | Pattern::Each(_) => body,
     };
     let read = pattern.read(body, reading);
-    read.map_err(|misfit| misfit.within("body"))
+    read.map_err(|misfit| misfit.within(route.speech.content()))
 }
 
 /// A route without a body takes one whose members may be dropped.
@@ -196,7 +196,7 @@ pub fn rest_to_rpc(
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
     let params = call.params.pieces(&writing, room(body.as_ref()));
-    let params = params.map_err(|misfit| misfit.within("body"))?;
+    let params = params.map_err(|misfit| misfit.within(route.speech.content()))?;
     let params = params.unwrap_or_default();
     let method = match &call.method {
         Words::Literal(method) => Cow::Borrowed(method.as_str()),
@@ -350,9 +350,17 @@ pub fn rpc_to_rest(
     call: (&str, Option<&Json>),
     terms: Terms,
 ) -> Result<ToRest, BindError> {
-    let reading = read_rpc(route, call, terms)?;
+    write_rest_call(route, (read_rpc(route, call, terms)?, call.1), terms)
+}
+
+/// Writes the REST call of an RPC call that has been read.
+pub(in crate::domain) fn write_rest_call(
+    route: &Route,
+    (reading, params): (Reading, Option<&Json>),
+    terms: Terms,
+) -> Result<ToRest, BindError> {
     if let Some(schema) = &route.schema.params {
-        fits_schema(schema, call.1.unwrap_or(&Json::literal("{}")), "params")?;
+        fits_schema(schema, params.unwrap_or(&Json::literal("{}")), "params")?;
     }
     let writing = writing(&reading.bindings, terms);
     let in_params = |misfit: BindError| {
@@ -367,7 +375,7 @@ pub fn rpc_to_rest(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing, room(call.1)).map_err(in_params)?,
+        Some(pattern) => write_body(pattern, &writing, room(params)).map_err(in_params)?,
         None => None,
     };
     Ok(ToRest {

@@ -49,6 +49,8 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         key: raw.key.clone(),
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
+        frame: raw.frame.clone(),
+        silence: raw.silence.as_ref().map(|silence| silence.value),
         rpc: raw.rpc.value.clone(),
         params: raw.params.clone(),
         body: raw.body.clone(),
@@ -122,7 +124,7 @@ fn check_rpc_paths(
     paths: &[Located<String>],
     problems: &mut Vec<Problem>,
 ) {
-    if route.method != Method::POST {
+    if route.is_frame() || route.method != Method::POST {
         return;
     }
     let Some(own) = route.rest_call.path.literal() else {

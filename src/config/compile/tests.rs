@@ -16,6 +16,7 @@ mod any_words;
 mod compare;
 mod face;
 mod flags;
+mod frames;
 mod identity;
 mod lifecycle;
 mod routes;

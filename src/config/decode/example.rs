@@ -2,12 +2,13 @@
 //!
 //! What is JSON is spelled as in patterns: `{{` and `}}` are braces, `{_:null}` is null. Lines and headers are plain.
 
+use super::frame;
 use super::outcome::not_exactly_one;
 use crate::config::kind::{Wrong, string, text, whole, word};
-use crate::config::reader::Table;
+use crate::config::reader::{Shape, Table};
 use crate::domain::json::{Json, Kind};
 use crate::domain::pattern::Tree;
-use crate::domain::route::{Example, ExampleReply, ExampleWay};
+use crate::domain::route::{Example, ExampleReply, ExampleWay, FRAME};
 use crate::domain::side::Side;
 
 const WAYS: &[(&str, ExampleWay)] = &[
@@ -23,6 +24,17 @@ struct RestHalf {
     body: Option<Json>,
 }
 
+impl RestHalf {
+    /// A frame is content and nothing else.
+    fn frame(frame: Json) -> RestHalf {
+        RestHalf {
+            call: FRAME.to_owned(),
+            headers: Vec::new(),
+            body: Some(frame),
+        }
+    }
+}
+
 /// The REST half of an answer.
 struct RestReplyHalf {
     status: u16,
@@ -32,16 +44,27 @@ struct RestReplyHalf {
 }
 
 pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
-    table.later(&["frame"]);
     let here = table.here();
     let way = table.get_or("way", word(WAYS, &[]), ExampleWay::Both);
-    let rest = table.require_table("rest", rest_half);
+    let rest = if table.shape("frame") == Shape::Absent {
+        table.require_table("rest", rest_half)
+    } else {
+        frame::not_beside_rest(table, &["frame"]);
+        table.json("frame").map(RestHalf::frame)
+    };
     let rpc = table.require_table("rpc", |rpc| {
         let method = rpc.require("method", text);
         let params = rpc.json("params");
         Some((method?.value, params))
     });
-    let reply = table.table("reply", reply);
+    let frames = table.shape("frame") != Shape::Absent;
+    let reply = table.table("reply", |both| {
+        if frames {
+            frame_reply(both)
+        } else {
+            reply(both)
+        }
+    });
     let (rest, (method, params)) = (rest?, rpc?);
     Some(Example {
         key: here.key,
@@ -80,6 +103,20 @@ fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
         }
     }
     Some(headers)
+}
+
+/// An answer of a frame: another one, or silence.
+fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
+    frame::not_beside_rest(table, &["rest"]);
+    let frame = table.json("frame");
+    let rpc = table.require_table("rpc", rpc_reply);
+    Some(ExampleReply {
+        status: if frame.is_some() { 200 } else { 204 },
+        headers: Vec::new(),
+        body: frame,
+        text: None,
+        rpc: rpc?,
+    })
 }
 
 fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {

@@ -1,14 +1,20 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows.
 
+use super::frame;
 use crate::config::kind::{string, text};
 use crate::config::problem::Problem;
 use crate::config::reader::{Shape, Table};
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
-    table.later(&["frame"]);
     let here = table.here();
-    let rest = table.require_table("rest", rest_reply);
+    let rest = if table.shape("rest") == Shape::Absent {
+        // A row without `frame` is a silence. Whether its route has frames is known later.
+        Some(RestReplySource::frame(frame::reply(table)))
+    } else {
+        frame::not_beside_rest(table, &["frame"]);
+        table.require_table("rest", rest_reply)
+    };
     let rpc = table.require_table("rpc", rpc_reply);
     let lossy = table.get("lossy", text);
     Some(RowSource {
@@ -26,6 +32,7 @@ fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
     let body = table.tree("body");
     let text = table.get("text", string);
     Some(RestReplySource {
+        speech: Default::default(),
         status: status?,
         headers: headers?,
         body,

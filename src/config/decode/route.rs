@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{SIDES, compare, example, lifecycle, outcome};
+use super::{compare, example, frame, lifecycle, outcome};
 use crate::config::kind::{Wrong, boolean, name, text, timeout, word};
 use crate::config::problem::Located;
 use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
@@ -25,17 +25,18 @@ const EXTRAS: &[(&str, Extra)] = &[
 ];
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
-    table.later(&["frame", "silence"]);
     let here = table.here();
     let name = table.require("name", name);
-    let rest = table.require("rest", text);
+    let frame = frame::frame(table);
+    let rest = frame::line(table, frame.as_ref());
+    let silence = frame::silence(table);
     let rpc = table.require("rpc", text);
     let params = table.tree("params");
     let body = table.tree("body");
     let query = table.trees("query");
     let headers = table.trees("headers");
     let extra = table.get("extra", word(EXTRAS, &[]));
-    let from = table.get("from", word(SIDES, &["frame"]));
+    let from = frame::from(table);
     let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
     let effect = table.get("effect", word(EFFECTS, &[]));
     let timeout = table.get("timeout", timeout);
@@ -59,6 +60,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         key: here.key,
         name: name?,
         rest: rest?,
+        frame,
+        silence,
         rpc: rpc?,
         params,
         body,

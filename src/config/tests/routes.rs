@@ -283,13 +283,15 @@ three = ["row"]
 [[outcomes.four]]
 "#;
 
-const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON value; write it as a string
+const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` has no place beside `frame`; write one of them
+6: route[0].params.at: a date or a time is no JSON value; write it as a string
 6: route[0].params.far[1]: JSON has no infinite number and no `nan`; write a finite one
 6: route[0].params.no.x: JSON has no infinite number and no `nan`; write a finite one
+7: route[0].query: `query` has no place beside `frame`; write one of them
 7: route[0].query: a list is no table
+8: route[0].headers: `headers` has no place beside `frame`; write one of them
 8: route[0].headers: the number `3` is no table
 9: route[0].extra: `kary` is not allowed here; write `drop`, `reject` or `carry`
-10: route[0].from: `frame` is not supported in this version; write `rest` or `rpc`
 11: route[0].notify: the string `yes` is no boolean; write `true` or `false`
 12: route[0].lossy: the boolean `true` is no string
 13: route[0].outcomes: the list is empty; write at least one
@@ -297,8 +299,6 @@ const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON 
 14: route[0].schema.reslt: unknown key
   hint: did you mean `result`?
 15: route[0].example: a table is no list of tables; write `[[route.example]]`
-16: route[0].frame: `frame` is not supported in this version
-17: route[0].silence: `silence` is not supported in this version
 18: route[0].event: unknown key
 19: route[0].affinity: the number `1` is no string
 20: route[0].deprecated: `since` is missing
@@ -312,11 +312,11 @@ const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON 
 26: route[0].outcome[1].rest: the string `200` is no table
 27: route[0].outcome[1].rpc.error: `code` is missing
 27: route[0].outcome[1].rpc.error.message: a date or a time is no JSON value; write it as a string
-28: route[0].outcome[1].frame: `frame` is not supported in this version
+28: route[0].outcome[1].frame: `frame` has no place beside `rest`; write one of them
 29: route[0].outcome[1].lossi: unknown key
   hint: did you mean `lossy`?
 32: route[0].outcome[2].rpc: `result` or `error` is missing
-38: route[1].from: `rst` is not allowed here; write `rest` or `rpc`
+38: route[1].from: `rst` is not allowed here; write `rest`, `rpc` or `frame`
   hint: did you mean `rest`?
 39: route[1].outcomes: the number `3` is no string
 41: route[1].example[0].way: `all` is not allowed here; write `both`, `rest` or `rpc`
@@ -338,7 +338,6 @@ const EVERY_WRONG: &str = r#"6: route[0].params.at: a date or a time is no JSON 
 55: outcomes.one: the number `1` is no list of tables; write `[[outcomes.one]]`
 56: outcomes.two: a table is no list of tables; write `[[outcomes.two]]`
 57: outcomes.three[0]: the string `row` is no table
-58: outcomes.four[0]: `rest` is missing
 58: outcomes.four[0]: `rpc` is missing"#;
 
 #[test]

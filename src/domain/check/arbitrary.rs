@@ -382,6 +382,7 @@ impl Dice {
             // Rows of different origins may overlap.
             origin: index,
             rest: RestReplySource {
+                speech: Default::default(),
                 status,
                 headers,
                 body,

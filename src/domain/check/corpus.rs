@@ -168,6 +168,7 @@ fn row(index: usize, table: &Table) -> RowSource {
             usize::try_from(origin.as_integer().unwrap()).unwrap()
         }),
         rest: RestReplySource {
+            speech: Default::default(),
             status: tree(&rest["status"]),
             headers: pairs(rest, "headers"),
             body: rest.get("body").map(tree),

@@ -84,9 +84,12 @@ fn goes(way: ExampleWay, from: Side) -> bool {
 /// That the table gives the call to this route.
 fn selected(subject: &Subject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
-        Message::RpcCall { method, params } => subject.table.select_rpc(method, params.as_ref()),
+        Message::RpcCall { method, params } => {
+            let call = (method.as_str(), params.as_ref());
+            subject.table.select_rpc_to(subject.route.speech, call)
+        }
         Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
-            select_rest(subject.table, sent)
+            select_rest((subject.table, subject.route.speech), sent)
         }
     };
     match found {

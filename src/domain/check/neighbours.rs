@@ -82,7 +82,8 @@ impl Neighbours {
         };
         let near = others
             .into_iter()
-            .filter(|other| *other != place && !apart(other));
+            .filter(|other| *other != place && !apart(other))
+            .filter(|other| table.route(*other).speech == route.speech);
         let both = near.take(MOST).flat_map(|other| {
             let call = calls.get(other).cloned().flatten();
             let met = call.as_ref().and_then(|call| {

@@ -83,7 +83,10 @@ fn directions(
             });
         }
     }
-    found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
+    // A frame that no row fits is no answer, so there is nothing that could be lost.
+    if !route.is_frame() {
+        found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
+    }
     found
 }
 
@@ -185,12 +188,20 @@ fn execute(subject: &Subject<'_>, suspicion: Suspicion) -> Option<(Weight, Findi
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
             rule: suspicion.rule,
-            at: suspicion.at,
+            at: spoken(subject, suspicion.at),
             witness: witness(sent, trip),
         };
         return Some((weight, finding));
     }
     None
+}
+
+/// The place in the words of the table: a frame has no body, it is one.
+fn spoken(subject: &Subject<'_>, at: String) -> String {
+    match at.strip_prefix("body") {
+        Some(inside) if subject.route.is_frame() => format!("frame{inside}"),
+        Some(_) | None => at,
+    }
 }
 
 fn witness(sent: Message, trip: Trip) -> Witness {

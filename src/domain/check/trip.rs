@@ -2,8 +2,8 @@
 
 use super::message::{Message, header_map};
 use super::subject::{LIMITS, Subject, TERMS, json};
-use crate::domain::pattern::{Bindings, Words};
-use crate::domain::route::{RestSelection, Route, RouteTable, Segments};
+use crate::domain::pattern::{Bindings, Bound, Words};
+use crate::domain::route::{RestSelection, Route, RouteTable, Segments, Speech};
 use crate::domain::translate::{RestHead, read_rest, rest_to_rpc};
 
 /// What became of a message.
@@ -40,13 +40,15 @@ impl Subject<'_> {
     pub(super) fn trip(&self, sent: &Message) -> Option<Trip> {
         let enters = self.route.enters_from(self.from.other());
         let own = self.own();
-        let there = self.leg(sent, None).ok()?;
+        let there = self.leg(sent, (None, None)).ok()?;
         if there.by != Some(own) {
             return None;
         }
         // The other side of a one-way route is entered by others, so the way back is its own.
         let way = (self.row.is_none() && !enters).then_some(self.place);
-        let back = self.leg(&there.message, way);
+        // The id of a call goes along beside what the patterns of the RPC side say.
+        let id = self.route.id.map(|hole| there.call.get(hole).clone());
+        let back = self.leg(&there.message, (way, id));
         Some(Trip::of(there.message, back))
     }
 
@@ -57,16 +59,16 @@ impl Subject<'_> {
 
     /// What the other side gets, whichever route reads it.
     pub(super) fn there(&self, sent: &Message) -> Option<Message> {
-        Some(self.leg(sent, None).ok()?.message)
+        Some(self.leg(sent, (None, None)).ok()?.message)
     }
 
     /// Sends an answer there and back that no row fits; with the key of the row that took what was written.
     pub(super) fn built_in_trip(&self, sent: &Message) -> Option<(Trip, Option<String>)> {
-        let there = self.leg(sent, None).ok()?;
+        let there = self.leg(sent, (None, None)).ok()?;
         if there.by.is_some() {
             return None;
         }
-        let back = self.leg(&there.message, None);
+        let back = self.leg(&there.message, (None, None));
         let rows = self.route.outcomes.rows();
         let trip = Trip::of(there.message, back);
         let taken = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
@@ -74,14 +76,20 @@ impl Subject<'_> {
     }
 
     /// Translates one message, by the table unless the route is told.
-    fn leg(&self, message: &Message, way: Option<usize>) -> Result<Leg, String> {
+    fn leg(
+        &self,
+        message: &Message,
+        (way, id): (Option<usize>, Option<Bound>),
+    ) -> Result<Leg, String> {
         match message {
             Message::RestCall { .. } => self.rest_leg(message, way),
             Message::RpcCall { method, params } => {
-                let selected = || self.table.select_rpc(method, params.as_ref());
+                let call = (method.as_str(), params.as_ref());
+                let selected = || self.table.select_rpc_to(self.route.speech, call);
                 let by = way.or_else(selected).ok_or("no route has this method")?;
                 let route = self.table.route(by);
-                let call = self.table.write_rest(by, (method, params.as_ref()), TERMS);
+                let id = id.unwrap_or_else(|| route.id_for(1));
+                let call = self.table.write_rest_of(by, (call, id), TERMS);
                 let call = call.map_err(|misfit| misfit.to_string())?;
                 Ok(Leg {
                     message: Message::RestCall {
@@ -123,7 +131,7 @@ impl Subject<'_> {
 
     /// What the route makes of a call, and what its holes are.
     pub(super) fn call_of(&self, sent: &Message) -> Result<(Message, Bindings), String> {
-        let leg = self.leg(sent, Some(self.place))?;
+        let leg = self.leg(sent, (Some(self.place), None))?;
         Ok((leg.message, leg.call))
     }
 
@@ -144,7 +152,8 @@ impl Subject<'_> {
         };
         let by = match way {
             Some(by) => by,
-            None => select_rest(self.table, message).ok_or("no route has this path")?,
+            None => select_rest((self.table, self.route.speech), message)
+                .ok_or("no route has this path")?,
         };
         let route = self.table.route(by);
         let (path, query) = cut(target);
@@ -180,7 +189,7 @@ impl Subject<'_> {
                 {
                     return None;
                 }
-                Some(self.leg(there, Some(self.place)).ok()?.message)
+                Some(self.leg(there, (Some(self.place), None)).ok()?.message)
             }
             (Some(row), Message::RestReply(reply)) => {
                 let reading = row.read_rest_whole(reply, TERMS.depth).ok()?;
@@ -204,7 +213,10 @@ impl Subject<'_> {
 }
 
 /// The route that the table selects for a REST call.
-pub(super) fn select_rest(table: &RouteTable, message: &Message) -> Option<usize> {
+pub(super) fn select_rest(
+    (table, speech): (&RouteTable, Speech),
+    message: &Message,
+) -> Option<usize> {
     let Message::RestCall {
         method,
         target,
@@ -214,6 +226,9 @@ pub(super) fn select_rest(table: &RouteTable, message: &Message) -> Option<usize
     else {
         return None;
     };
+    if speech == Speech::Frame {
+        return table.select_frame(body.as_ref()?);
+    }
     let (path, query) = cut(target);
     let segments = Segments::split(path);
     let head = RestHead {

@@ -24,7 +24,7 @@ pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
     let mut paths = Map::new();
     let entered = routes
         .into_iter()
-        .filter(|route| route.enters_from(Side::Rest));
+        .filter(|route| route.enters_from(Side::Rest) && !route.is_frame());
     for route in entered {
         let path = path_text(&route.rest_call.path);
         let item = items.entry(path.shape()).or_insert_with(|| Item {

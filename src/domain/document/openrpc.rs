@@ -18,7 +18,7 @@ use crate::domain::side::Side;
 pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
     let mut methods: BTreeMap<String, Vec<&'r Route>> = BTreeMap::new();
     for route in routes {
-        if route.enters_from(Side::Rpc) {
+        if route.enters_from(Side::Rpc) && !route.is_frame() {
             for method in method_names(&route.rpc_call.method) {
                 methods.entry(method).or_default().push(route);
             }

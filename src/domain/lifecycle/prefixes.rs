@@ -12,7 +12,7 @@ pub struct Prefixes {
     all: Vec<String>,
     places: HashMap<String, usize>,
     /// Of each route, by its place in the table.
-    of_routes: Vec<usize>,
+    of_routes: Vec<Option<usize>>,
     longest: usize,
 }
 
@@ -22,7 +22,8 @@ impl Prefixes {
     pub fn of(routes: &[Route]) -> Prefixes {
         let mut prefixes = Prefixes::default();
         for route in routes {
-            let place = prefixes.add(prefix(route));
+            // A frame has no path that a call could be like.
+            let place = (!route.is_frame()).then(|| prefixes.add(prefix(route)));
             prefixes.of_routes.push(place);
         }
         prefixes
@@ -47,8 +48,8 @@ impl Prefixes {
     /// The prefix of a route.
     #[must_use]
     pub fn of_route(&self, route: usize) -> &str {
-        let place = self.of_routes.get(route);
-        place.map_or("/", |place| &self.all[*place])
+        let place = self.of_routes.get(route).copied().flatten();
+        place.map_or("/", |place| &self.all[place])
     }
 
     /// The longest prefix that a path lies under, by its place among all of them.

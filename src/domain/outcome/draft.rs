@@ -4,11 +4,11 @@ use super::number::NumberPattern;
 use super::row::{
     BodyPattern, IS_ERROR, RestReplyPattern, Row, RpcReplyPattern, ToolResult, without_content,
 };
-use crate::domain::json::Kind;
+use crate::domain::json::{Json, Kind};
 use crate::domain::pattern::{
     Codec, Facts, Mention, Pattern, PatternError, Place, Resolver, Role, Scalar, Shape, Tree, Words,
 };
-use crate::domain::route::{parse_headers, resolve_headers};
+use crate::domain::route::{Speech, parse_headers, resolve_headers};
 use crate::domain::side::Side;
 
 /// What a route table says of one outcome.
@@ -29,6 +29,8 @@ pub struct RowSource {
 /// `rest` of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
+    /// Whether it is an answer of HTTP, or a frame.
+    pub speech: Speech,
     /// `status`
     pub status: Tree,
     /// `headers`
@@ -37,6 +39,35 @@ pub struct RestReplySource {
     pub body: Option<Tree>,
     /// `text`
     pub text: Option<String>,
+}
+
+impl RestReplySource {
+    /// `frame` in place of `rest`: a frame is content and nothing else, a silence no content.
+    #[must_use]
+    pub fn frame(frame: Option<Tree>) -> RestReplySource {
+        let status = if frame.is_some() { "200" } else { "204" };
+        RestReplySource {
+            speech: Speech::Frame,
+            status: Tree::Literal(Json::literal(status)),
+            headers: Vec::new(),
+            body: frame,
+            text: None,
+        }
+    }
+
+    /// The same error in the words of the table.
+    fn said(&self, error: PatternError) -> PatternError {
+        let inside = match self.speech {
+            Speech::Http => return error.under("rest"),
+            Speech::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
+        };
+        let inside = inside.strip_prefix('.').unwrap_or(inside).to_owned();
+        PatternError {
+            key: inside,
+            ..error
+        }
+        .under("frame")
+    }
 }
 
 /// `rpc` of an outcome.
@@ -67,13 +98,14 @@ impl Row {
     }
 
     fn compile(source: RowSource, call: &Facts, tool: ToolResult) -> Result<Row, PatternError> {
-        let rest = parse_rest(&source.rest).map_err(|error| error.under("rest"))?;
+        let rest = parse_rest(&source.rest).map_err(|error| source.rest.said(error))?;
         let rpc = parse_rpc(&source.rpc).map_err(|error| error.under("rpc"))?;
         let mut resolver = Resolver::default();
-        note_rest(&rest, resolver.at("rest")).map_err(|error| error.under("rest"))?;
+        let noted = note_rest(&rest, resolver.at(source.rest.speech.as_str()));
+        noted.map_err(|error| source.rest.said(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
         let facts = resolver.finish(call)?;
-        let rest = resolve_rest(&rest, &facts).map_err(|error| error.under("rest"))?;
+        let rest = resolve_rest(&rest, &facts).map_err(|error| source.rest.said(error))?;
         let rpc = resolve_rpc(&rpc, &facts).map_err(|error| error.under("rpc"))?;
         let names_it = |pattern: &Pattern| {
             matches!(pattern, Pattern::Object(object)

@@ -8,6 +8,7 @@
 mod builtin;
 mod compare;
 mod draft;
+mod frames;
 mod number;
 mod problem;
 mod row;
@@ -22,6 +23,7 @@ use super::pieces::Pieces;
 
 pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
+pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};

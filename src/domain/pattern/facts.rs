@@ -18,6 +18,12 @@ impl Facts {
         self.holes.iter().position(|hole| hole.name == name)
     }
 
+    /// The number of a hole of the call.
+    #[must_use]
+    pub fn of_call(&self, name: &str) -> Option<usize> {
+        self.call.iter().position(|hole| hole.name == name)
+    }
+
     /// What `{>name}` writes.
     pub(super) fn source(&self, name: &str, depth: usize) -> Result<(Source, Shape), PatternError> {
         if name == "now" {
@@ -26,7 +32,7 @@ impl Facts {
         let found = match self.find(name) {
             Some(hole) => Some((Source::Hole(hole), &self.holes[hole])),
             None => {
-                let hole = self.call.iter().position(|hole| hole.name == name);
+                let hole = self.of_call(name);
                 hole.map(|hole| (Source::Call(hole), &self.call[hole]))
             }
         };

@@ -327,9 +327,11 @@ impl Pattern {
             Pattern::Each(each) => Some(format!("/*{}", each.item.place_of(hole)?)),
         }
     }
+}
 
-    /// Visits every slot.
-    pub fn slots<'p>(&'p self, visit: &mut impl FnMut(&'p Slot)) {
+impl<H> Pattern<H> {
+    /// Visits every hole.
+    pub fn slots<'p>(&'p self, visit: &mut impl FnMut(&'p H)) {
         match self {
             Pattern::Literal(_) => {}
             Pattern::Hole(slot) => visit(slot),
@@ -351,6 +353,16 @@ impl Pattern {
     }
 }
 
+impl<H> TextPattern<H> {
+    /// The holes in order.
+    pub fn slots(&self) -> impl Iterator<Item = &H> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Hole(slot) => Some(slot),
+        })
+    }
+}
+
 impl TextPattern {
     /// The same as a URL: values are percent-encoded beside its text.
     pub(in crate::domain) fn percent_encoded(&mut self) {
@@ -361,14 +373,6 @@ impl TextPattern {
                 slot.codec = Codec::Percent;
             }
         }
-    }
-
-    /// The slots in order.
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Hole(slot) => Some(slot),
-        })
     }
 
     /// Whether the text as a whole may be absent: it has holes, and each may be.

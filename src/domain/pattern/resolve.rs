@@ -227,6 +227,16 @@ impl Resolver {
         }
     }
 
+    /// A hole that only the REST side has is on the RPC side beside all patterns: what is around them carries it.
+    pub fn carried(&mut self, name: &str) {
+        let alone = |talk: &&mut Talk| {
+            talk.name == name && talk.depth == 0 && talk.on == [Said::Yes, Said::No]
+        };
+        for talk in self.talks.iter_mut().filter(alone) {
+            talk.on = [Said::Yes; 2];
+        }
+    }
+
     /// Draws the conclusion. `call` are the holes of the call that the pair answers.
     ///
     /// # Errors

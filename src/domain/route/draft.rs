@@ -2,6 +2,7 @@
 
 use http::HeaderName;
 
+use super::frame::{self, Speech};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::Notify;
 use super::{
@@ -23,6 +24,7 @@ const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as they are spelled.
 struct Draft {
+    speech: Speech,
     rest: RestSpelling,
     headers: Vec<HeaderItem<Mention>>,
     body: Option<Pattern<Mention>>,
@@ -42,7 +44,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
         ]);
     }
     let rows = std::mem::take(&mut source.rows);
-    let key = source.key.clone();
+    let (key, speech) = (source.key.clone(), source.speech());
     let route = compile(source);
     let mut route = route.map_err(|errors| {
         let errors = errors.into_iter().map(|error| error.under(&key));
@@ -53,18 +55,30 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     } else {
         ToolResult::Any
     };
+    frame::refuse_other_speech(&rows, speech)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
     Ok(route)
 }
 
 fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let mut errors = Vec::new();
-    let rest = keep(parse_rest(&source.rest), "rest", &mut errors);
+    let speech = source.speech();
+    let rest = match &source.frame {
+        Some(tree) => keep(
+            frame::check(tree).map(|()| frame::spelling()),
+            "",
+            &mut errors,
+        ),
+        None => keep(parse_rest(&source.rest), "rest", &mut errors),
+    };
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
     let query = parse_query(&source.query, &mut errors);
     let headers = parse_headers(&source.headers, &mut errors);
-    let [params, body] = [("params", &source.params), ("body", &source.body)].map(|(key, tree)| {
-        let pattern = tree.as_ref().map(Tree::pattern).transpose();
+    let body = source.frame.as_ref().or(source.body.as_ref());
+    let parts = [("params", source.params.as_ref()), (speech.content(), body)];
+    let [params, body] = parts.map(|(key, tree)| {
+        let pattern = tree.map(Tree::pattern).transpose();
         keep(pattern, key, &mut errors).flatten()
     });
     let (Some(mut rest), Some(method)) = (rest, method) else {
@@ -76,7 +90,8 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     rest.query.extend(query);
     let effect = source.effect.unwrap_or(Effect::of(&rest.method));
     let form = match (&source.params, &source.body) {
-        (None, None) => Form::Short,
+        (None, None) if speech == Speech::Http => Form::Short,
+        (None, None) => Form::Full,
         (None, Some(_)) => {
             let what = "a route that names `body` names `params` as well; write `params = { … }`";
             return Err(vec![PatternError::new(what).under("body")]);
@@ -85,6 +100,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     };
     let extra = source.extra.unwrap_or(default_extra(form, &rest, effect));
     let mut draft = Draft {
+        speech,
         body,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
@@ -292,10 +308,11 @@ impl Draft {
                 .map_err(at("headers"))?;
         }
         if let Some(body) = &self.body {
+            let key = self.speech.content();
             resolver
-                .at("body")
+                .at(key)
                 .pattern(Side::Rest, body)
-                .map_err(at("body"))?;
+                .map_err(at(key))?;
         }
         resolver
             .at("rpc")
@@ -305,6 +322,9 @@ impl Draft {
             .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
+        if self.speech == Speech::Frame {
+            resolver.carried(frame::ID);
+        }
         resolver.finish(&Facts::default())
     }
 
@@ -320,9 +340,12 @@ impl Draft {
             name: source.name,
             rest: source.rest,
             rpc: source.rpc,
+            speech: self.speech,
             method,
             rest_call: self.rest_call(&facts).map_err(one)?,
             rpc_call: self.rpc_call(&facts).map_err(one)?,
+            id: self.id(&facts),
+            silence: source.silence,
             facts,
             extra,
             form,
@@ -340,6 +363,21 @@ impl Draft {
             examples: source.examples,
             schema: source.schema,
         })
+    }
+
+    /// The hole that is the id of the call: the RPC side has it beside its params.
+    fn id(&self, facts: &Facts) -> Option<usize> {
+        let own = facts
+            .find(frame::ID)
+            .filter(|_| self.speech == Speech::Frame)?;
+        let mut named = self
+            .method
+            .mentions()
+            .iter()
+            .any(|mention| mention.name == frame::ID);
+        self.params
+            .slots(&mut |mention| named |= mention.name == frame::ID);
+        (!named).then_some(own)
     }
 
     /// The hole that tells sessions apart. A REST call that passes through is decided before its body is there, so its
@@ -401,7 +439,7 @@ impl Draft {
             path,
             query,
             headers: resolve_headers(&self.headers, facts)?,
-            body: body.map_err(at("body"))?,
+            body: body.map_err(at(self.speech.content()))?,
             foreign: Vec::new(),
             foreign_members: Vec::new(),
         })

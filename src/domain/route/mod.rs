@@ -6,6 +6,7 @@
 //! share a call without either being more specific cannot be loaded.
 
 mod draft;
+mod frame;
 mod names;
 mod parse;
 mod path;
@@ -27,6 +28,7 @@ use super::side::Side;
 
 pub use draft::parse_route;
 pub(in crate::domain) use draft::{parse_headers, resolve_headers};
+pub use frame::{FRAME, Speech, frame_line};
 pub use path::Found;
 pub use segments::{PathError, Segments};
 pub use siblings::Group;
@@ -46,6 +48,8 @@ pub struct Route {
     pub rest: String,
     /// The RPC method as it was written.
     pub rpc: String,
+    /// How its REST side is spoken.
+    pub speech: Speech,
     /// The HTTP method.
     pub method: Method,
     /// The holes that both sides share.
@@ -64,6 +68,10 @@ pub struct Route {
     pub waits: Waits,
     /// What a second call would do.
     pub effect: Effect,
+    /// The hole of a frame that is the id of the call.
+    pub id: Option<usize>,
+    /// After what time without an answer the silence is one.
+    pub silence: Option<Duration>,
     /// Bounds the upstream's answer in place of the upstream's own timeout.
     pub timeout: Option<Duration>,
     /// The hole whose value tells the sessions of its callers apart.

@@ -9,7 +9,7 @@ use crate::domain::pattern::Tree;
 use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
-use super::{Effect, Extra};
+use super::{Effect, Extra, Speech};
 
 /// What the route table says of one route.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,10 @@ pub struct RouteSource {
     pub name: String,
     /// `rest = "METHOD /path?query"`
     pub rest: String,
+    /// `frame`, in place of `rest`; that is a line for people then.
+    pub frame: Option<Tree>,
+    /// `silence`
+    pub silence: Option<Duration>,
     /// `rpc = "method"`
     pub rpc: String,
     /// `params`
@@ -52,6 +56,17 @@ pub struct RouteSource {
     pub examples: Vec<Example>,
     /// `schema`
     pub schema: Schemas,
+}
+
+impl RouteSource {
+    /// How its REST side is spoken.
+    #[must_use]
+    pub fn speech(&self) -> Speech {
+        match self.frame {
+            Some(_) => Speech::Frame,
+            None => Speech::Http,
+        }
+    }
 }
 
 /// `schema`: what params and results must be like, beside what the patterns say.

@@ -6,12 +6,12 @@ use super::names::ByName;
 use super::path::{Found, Tree};
 use super::siblings::{Group, arrange, duplicate_names};
 use super::url::Query;
-use super::{BindError, PathError, Route, Segments};
+use super::{BindError, PathError, Route, Segments, Speech};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Pattern, Reading, Strangers, Words};
+use crate::domain::pattern::{Bound, Pattern, Reading, Strangers, Words};
 use crate::domain::side::Side;
 use crate::domain::translate::{
-    RestHead, Terms, ToRest, read_body, read_rest, read_rpc, rpc_to_rest,
+    RestHead, Terms, ToRest, read_body, read_rest, read_rpc, write_rest_call,
 };
 
 /// Why routes cannot stand in one table.
@@ -30,12 +30,19 @@ pub struct TableError {
 #[derive(Debug, Default)]
 pub struct RouteTable {
     routes: Vec<Route>,
+    http: Index,
+    frames: Index,
+    /// Whether what a route writes may be the URL of another one.
+    contested: Vec<Contested>,
+}
+
+/// Where the calls of one speech find their routes.
+#[derive(Debug, Default)]
+struct Index {
     tree: Tree,
     by_rpc: ByName<Group>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
     by_rpc_pattern: Group,
-    /// Whether what a route writes may be the URL of another one.
-    contested: Vec<Contested>,
 }
 
 /// Whether what a route writes may be the URL of another one.
@@ -90,6 +97,35 @@ const TERMS: Terms = Terms {
     now: String::new,
 };
 
+impl Index {
+    fn of(routes: &[Route], speech: Speech) -> Index {
+        let mut index = Index::default();
+        let all = routes.iter().enumerate();
+        for (place, route) in all.filter(|(_, route)| route.speech == speech) {
+            if route.enters_from(Side::Rest) {
+                index.tree.insert(route, place);
+            }
+            if route.enters_from(Side::Rpc) {
+                match &route.rpc_call.method {
+                    Words::Literal(method) => index.by_rpc.under(method).add(place),
+                    Words::Hole(_) | Words::Mixed(_) => index.by_rpc_pattern.add(place),
+                }
+            }
+        }
+        index
+    }
+
+    fn arrange(&mut self, routes: &mut [Route], errors: &mut Vec<TableError>) {
+        for group in self.tree.groups_mut() {
+            arrange(group, routes, Side::Rest, errors);
+        }
+        let patterns = [&mut self.by_rpc_pattern];
+        for group in self.by_rpc.values_mut().chain(patterns) {
+            arrange(group, routes, Side::Rpc, errors);
+        }
+    }
+}
+
 impl RouteTable {
     /// Compiles the table.
     ///
@@ -97,30 +133,19 @@ impl RouteTable {
     /// Every pair of routes that cannot be told apart, and every name given twice.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
-        let mut tree = Tree::default();
-        let mut by_rpc: ByName<Group> = ByName::default();
-        let mut by_rpc_pattern = Group::default();
-        for (index, route) in routes.iter().enumerate() {
-            if route.enters_from(Side::Rest) {
-                tree.insert(route, index);
-            }
-            if route.enters_from(Side::Rpc) {
-                match &route.rpc_call.method {
-                    Words::Literal(method) => by_rpc.under(method).add(index),
-                    Words::Hole(_) | Words::Mixed(_) => by_rpc_pattern.add(index),
-                }
-            }
-        }
-        for group in tree.groups_mut() {
-            arrange(group, &mut routes, Side::Rest, &mut errors);
-        }
-        for group in by_rpc.values_mut().chain([&mut by_rpc_pattern]) {
-            arrange(group, &mut routes, Side::Rpc, &mut errors);
-        }
+        let [http, frames] = [Speech::Http, Speech::Frame].map(|speech| {
+            let mut index = Index::of(&routes, speech);
+            index.arrange(&mut routes, &mut errors);
+            index
+        });
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
-                if tree.contests(route, index) {
+                let own = match route.speech {
+                    Speech::Http => &http,
+                    Speech::Frame => &frames,
+                };
+                if own.tree.contests(route, index) {
                     Contested::Yes
                 } else {
                     Contested::No
@@ -129,9 +154,8 @@ impl RouteTable {
             Ok(RouteTable {
                 contested: contested.collect(),
                 routes,
-                tree,
-                by_rpc,
-                by_rpc_pattern,
+                http,
+                frames,
             })
         } else {
             Err(errors)
@@ -161,7 +185,7 @@ impl RouteTable {
     ) -> RestSelection<'t> {
         if let Some(why) = segments.irregular() {
             let tidied = segments.tidied();
-            return match self.tree.find(&Segments::split(&tidied), method) {
+            return match self.http.tree.find(&Segments::split(&tidied), method) {
                 Found::Routes(group) => match group.routes() {
                     [route, ..] => RestSelection::Unsafe(Unsafe { route: *route, why }),
                     [] => RestSelection::Unrouted,
@@ -169,7 +193,7 @@ impl RouteTable {
                 Found::OtherMethods(_) | Found::Nothing => RestSelection::Unrouted,
             };
         }
-        match self.tree.find(segments, method) {
+        match self.http.tree.find(segments, method) {
             Found::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
             Found::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
             Found::Routes(group) => {
@@ -190,7 +214,7 @@ impl RouteTable {
     #[must_use]
     pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
         // No route has CONNECT, so that all others are told.
-        match self.tree.find(segments, &Method::CONNECT) {
+        match self.http.tree.find(segments, &Method::CONNECT) {
             Found::OtherMethods(methods) => methods,
             Found::Routes(_) | Found::Nothing => Vec::new(),
         }
@@ -222,12 +246,19 @@ impl RouteTable {
     /// Finds the route of an RPC call; the nearest one where none fits that has the literals of the call.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
-        let call = (method, params);
-        match self.by_rpc.get(method) {
+        self.select_rpc_to(Speech::Http, (method, params))
+    }
+
+    /// The same for an upstream that is spoken to in this way.
+    #[must_use]
+    pub fn select_rpc_to(&self, speech: Speech, call: (&str, Option<&Json>)) -> Option<usize> {
+        let (method, params) = call;
+        let index = self.index(speech);
+        match index.by_rpc.get(method) {
             Some(group) => self.first_rpc(group.told_by(params), call),
             None => {
                 let named = |route: &&usize| self.has_method(**route, method);
-                let named: Vec<usize> = self
+                let named: Vec<usize> = index
                     .by_rpc_pattern
                     .routes()
                     .iter()
@@ -242,8 +273,9 @@ impl RouteTable {
     /// Whether some route has this RPC method, whatever its params.
     #[must_use]
     pub fn knows_rpc(&self, method: &str) -> bool {
-        let mut patterns = self.by_rpc_pattern.routes().iter();
-        self.by_rpc.get(method).is_some() || patterns.any(|route| self.has_method(*route, method))
+        let mut patterns = self.http.by_rpc_pattern.routes().iter();
+        self.http.by_rpc.get(method).is_some()
+            || patterns.any(|route| self.has_method(*route, method))
     }
 
     /// Whether a method fits the pattern of a route.
@@ -264,10 +296,48 @@ impl RouteTable {
         call: (&str, Option<&Json>),
         terms: Terms,
     ) -> Result<ToRest, BindError> {
+        self.write_rest_of(index, (call, Bound::Absent), terms)
+    }
+
+    /// The same for a call whose frame is to have this id.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn write_rest_of(
+        &self,
+        index: usize,
+        (call, id): ((&str, Option<&Json>), Bound),
+        terms: Terms,
+    ) -> Result<ToRest, BindError> {
         let route = self.route(index);
-        let written = rpc_to_rest(route, call, terms)?;
+        let mut reading = read_rpc(route, call, terms)?;
+        if let Some(hole) = route.id {
+            reading.bindings.set(hole, id);
+        }
+        let written = write_rest_call(route, (reading, call.1), terms)?;
         if self.contested[index] == Contested::No {
             return Ok(written);
+        }
+        if let Some(taken) = self.taken(route, &written).filter(|taken| *taken != index)
+            // An alias that is entered from the other side only has a twin in its place.
+            && !self.is_alias(index, taken)
+        {
+            return Err(BindError::new(
+                "params",
+                format!(
+                    "these values would make it a call of the route `{}`",
+                    self.route(taken).name
+                ),
+            ));
+        }
+        Ok(written)
+    }
+
+    /// The route that REST callers enter by what is written.
+    fn taken(&self, route: &Route, written: &ToRest) -> Option<usize> {
+        if route.is_frame() {
+            let frame = written.body.clone().map(Json::sent)?;
+            return self.select_frame(&frame);
         }
         let (path, query) = match written.target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -275,7 +345,7 @@ impl RouteTable {
         };
         let segments = Segments::split(path);
         let headers = HeaderMap::from_iter(written.headers.iter().cloned());
-        let taken = match self.select_rest(&route.method, &segments, query, &headers) {
+        match self.select_rest(&route.method, &segments, query, &headers) {
             RestSelection::Route(taken) => Some(taken),
             RestSelection::ByBody(group) => {
                 let body = written.body.clone().map(Json::sent);
@@ -290,17 +360,24 @@ impl RouteTable {
             | RestSelection::OtherLiterals
             | RestSelection::Unrouted
             | RestSelection::Unsafe(_) => None,
-        };
-        match taken.filter(|taken| *taken != index) {
-            // An alias that is entered from the other side only has a twin in its place.
-            Some(taken) if !self.is_alias(index, taken) => Err(BindError::new(
-                "params",
-                format!(
-                    "these values would make it a call of the route `{}`",
-                    self.route(taken).name
-                ),
-            )),
-            Some(_) | None => Ok(written),
+        }
+    }
+
+    fn index(&self, speech: Speech) -> &Index {
+        match speech {
+            Speech::Http => &self.http,
+            Speech::Frame => &self.frames,
+        }
+    }
+
+    /// All routes that frames enter.
+    pub(super) fn entered_by(
+        &self,
+        (segments, method): (&Segments<'_>, &Method),
+    ) -> Option<&Group> {
+        match self.frames.tree.find(segments, method) {
+            Found::Routes(group) => Some(group),
+            Found::OtherMethods(_) | Found::Nothing => None,
         }
     }
 

@@ -62,6 +62,8 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
     let from = prop::option::of(any_side());
     let name = "[ab]{1,2}|\\PC{0,6}";
     (name, any_rest(), rpc, from).prop_map(|(name, rest, rpc, from)| RawRoute {
+        frame: None,
+        silence: None,
         place: Place::Default,
         key: "route[0]".to_owned(),
         name: located(name, "route[0].name"),

@@ -179,7 +179,8 @@ pub(in crate::domain::check) fn text_type(subject: &Subject<'_>, _: Near<'_>) ->
 /// A body of blanks is read as none, so a row for the empty text takes it and writes the empty text.
 /// Complete: blanks are looked at before a text is, and only there.
 pub(in crate::domain::check) fn blank_text(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
-    let row = row_of(subject, Side::Rest);
+    // Frames are JSON, and a silence has no blanks.
+    let row = row_of(subject, Side::Rest).filter(|_| !subject.route.is_frame());
     let Some(BodyPattern::Text(_) | BodyPattern::Nothing) = row.map(|row| &row.rest.body) else {
         return Vec::new();
     };

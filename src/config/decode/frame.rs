@@ -1,0 +1,97 @@
+//! `frame` in place of `rest`: of a route, of a row, of an example.
+
+use std::time::Duration;
+
+use crate::config::kind::{Wrong, text, timeout, word};
+use crate::config::problem::Located;
+use crate::config::reader::{Shape, Table};
+use crate::domain::pattern::Tree;
+use crate::domain::route::frame_line;
+use crate::domain::side::Side;
+
+/// The words of `from`: frames are the REST side, spoken otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FromWord {
+    Rest,
+    Rpc,
+    Frame,
+}
+
+const FROM: &[(&str, FromWord)] = &[
+    ("rest", FromWord::Rest),
+    ("rpc", FromWord::Rpc),
+    ("frame", FromWord::Frame),
+];
+
+/// Keys of a route that say something of a request of HTTP.
+const OF_REQUESTS: &[&str] = &["rest", "query", "headers", "body"];
+
+/// `frame` of a route.
+pub(super) fn frame(table: &mut Table<'_>) -> Option<Tree> {
+    if table.shape("frame") == Shape::Absent {
+        return None;
+    }
+    let frame = table.tree("frame");
+    for key in OF_REQUESTS {
+        if table.shape(key) != Shape::Absent {
+            let message = format!("`{key}` has no place beside `frame`; write one of them");
+            table.report(key, Wrong::new(message));
+        }
+    }
+    // What cannot be read is a problem already, and the route has no other side.
+    frame.or(Some(Tree::Table(Vec::new())))
+}
+
+/// `rest` of a route, or the line that stands for its frame.
+pub(super) fn line(table: &mut Table<'_>, frame: Option<&Tree>) -> Option<Located<String>> {
+    match frame {
+        Some(frame) => Some(table.at("frame").map(|()| frame_line(frame))),
+        None => table.require("rest", text),
+    }
+}
+
+/// `silence` of a route: only frames are answered by none.
+pub(super) fn silence(table: &mut Table<'_>) -> Option<Located<Duration>> {
+    let silence = table.get("silence", timeout);
+    if silence.is_some() && table.shape("frame") == Shape::Absent {
+        let message = "a request of HTTP has an answer; only a route with `frame` reads a silence";
+        table.report("silence", Wrong::new(message));
+    }
+    silence
+}
+
+/// `from` of a route.
+pub(super) fn from(table: &mut Table<'_>) -> Option<Located<Side>> {
+    let from = table.get("from", word(FROM, &[]))?;
+    let frames = table.shape("frame") != Shape::Absent;
+    let wrong = match from.value {
+        FromWord::Rest if frames => Some("the route has no `rest`; write `frame` or `rpc`"),
+        FromWord::Frame if !frames => Some("the route has no `frame`; write `rest` or `rpc`"),
+        FromWord::Rest | FromWord::Rpc | FromWord::Frame => None,
+    };
+    if let Some(wrong) = wrong {
+        table.report("from", Wrong::new(wrong));
+    }
+    Some(from.map(|from| match from {
+        FromWord::Rest | FromWord::Frame => Side::Rest,
+        FromWord::Rpc => Side::Rpc,
+    }))
+}
+
+/// `frame` of a row.
+pub(super) fn reply(table: &mut Table<'_>) -> Option<Tree> {
+    table.tree("frame")
+}
+
+/// What stands beside `rest`, or beside `frame`, and must not.
+pub(super) fn not_beside_rest(table: &mut Table<'_>, keys: &[&'static str]) {
+    for key in keys {
+        let other = if *key == "rest" { "frame" } else { "rest" };
+        let both = table.shape(key) != Shape::Absent
+            && (*key == "rest" || table.shape("rest") != Shape::Absent);
+        if both {
+            let message = format!("`{key}` has no place beside `{other}`; write one of them");
+            table.report(key, Wrong::new(message));
+        }
+    }
+}

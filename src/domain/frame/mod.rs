@@ -1,0 +1,18 @@
+//! Frames of a legacy socket ↔ JSON-RPC: which of the two a message is, what it becomes, and whose answer it is.
+//!
+//! A command is the call of a route that has `frame` in place of `rest`; its answer is a frame by one of the route's
+//! rows, or silence. [`translate`](self::command_to_rpc) needs no state. Before a server that speaks in frames,
+//! [`Waiting`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
+
+mod heard;
+mod translate;
+mod waiting;
+
+pub use heard::{Heard, Noise};
+pub use translate::{
+    Framed, Said, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command,
+};
+pub use waiting::{Command, Counts, Output, Unanswered, Waiting};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! Thousands of worlds: callers and a server that do what a seed says, and the laws that hold in all of them.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::domain::outcome::Answered;
+use crate::domain::pending::Ticket;
+
+/// How many worlds there are.
+const WORLDS: u64 = 2000;
+/// How many things happen in each.
+const STEPS: usize = 40;
+/// How many may wait.
+const MOST: usize = 6;
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
+
+/// What one caller has asked.
+#[derive(Debug, Clone)]
+struct Caller {
+    kind: u64,
+    /// The path or the session.
+    subject: u64,
+    deadline: Duration,
+    /// The id that its frame bore.
+    id: Option<String>,
+}
+
+struct World {
+    seed: u64,
+    dice: Dice,
+    now: Duration,
+    waiting: Waiting,
+    next: u64,
+    /// Those who wait, and those who went away or were told.
+    open: BTreeMap<u64, Caller>,
+    past: Vec<Caller>,
+    to_send: Vec<u64>,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        World {
+            seed,
+            dice: Dice(seed),
+            now: Duration::ZERO,
+            waiting: Waiting::new(MOST),
+            next: 1,
+            open: BTreeMap::new(),
+            past: Vec::new(),
+            to_send: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, table: &RouteTable) {
+        match self.dice.below(12) {
+            0..=3 => self.ask(table),
+            4..=6 => self.answer(table),
+            7 => self.cancel(),
+            8 => self.foreign(table),
+            9 => {
+                for ticket in std::mem::take(&mut self.to_send) {
+                    self.waiting.sent(table, (self.now, Ticket(ticket)));
+                }
+            }
+            10 if self.dice.below(10) == 0 => self.waiting.lost(),
+            _ => {
+                self.now += Duration::from_millis(self.dice.below(400));
+                self.waiting.tick(table, self.now, TERMS);
+            }
+        }
+        self.settle(table);
+    }
+
+    fn ask(&mut self, table: &RouteTable) {
+        let (kind, subject) = (self.dice.below(4), self.dice.below(3));
+        let (method, params) = match kind {
+            0 => ("file/get", format!(r#"{{"path":"s{subject}"}}"#)),
+            1 => ("watch", format!(r#"{{"session_id":"s{subject}"}}"#)),
+            2 => ("unwatch", "{}".to_owned()),
+            _ => (
+                "run",
+                format!(r#"{{"prompt":"s{subject}","mode":"m{subject}"}}"#),
+            ),
+        };
+        let params = json(&params);
+        let deadline = self.now + Duration::from_millis(self.dice.below(1500));
+        let ticket = self.next;
+        self.next += 1;
+        let caller = Caller {
+            kind,
+            subject,
+            deadline,
+            id: None,
+        };
+        self.open.insert(ticket, caller);
+        let command = Command {
+            ticket: Ticket(ticket),
+            route: usize::try_from(kind).unwrap(),
+            call: (method, Some(&params)),
+            deadline,
+        };
+        self.waiting.ask(table, (self.now, command), TERMS);
+    }
+
+    /// The server answers a caller of now or of before, or fails it.
+    fn answer(&mut self, table: &RouteTable) {
+        let all: Vec<Caller> = self.open.values().chain(&self.past).cloned().collect();
+        let written: Vec<Caller> = all
+            .into_iter()
+            .filter(|caller| caller.id.is_some())
+            .collect();
+        if written.is_empty() {
+            return;
+        }
+        let place = self.dice.below(written.len() as u64);
+        let caller = written[usize::try_from(place).unwrap()].clone();
+        let id = caller.id.clone().unwrap();
+        let frame = if self.dice.below(4) == 0 {
+            error(&id)
+        } else {
+            match caller.kind {
+                0 => file(&id, caller.subject),
+                1 => watched(caller.subject),
+                2 => unwatched(),
+                _ => return,
+            }
+        };
+        self.waiting.hear(table, (self.now, json(&frame)), TERMS);
+    }
+
+    fn foreign(&mut self, table: &RouteTable) {
+        let subject = self.dice.below(4);
+        let frame = match self.dice.below(5) {
+            0 => error("nobody's"),
+            1 => file("nobody's", subject),
+            2 => watched(subject + 3),
+            3 => r#"{"event":"log","payload":{"request_id":"1"}}"#.to_owned(),
+            _ => r#"{"event":"error","payload":{"message":"m"}}"#.to_owned(),
+        };
+        self.waiting.hear(table, (self.now, json(&frame)), TERMS);
+    }
+
+    fn cancel(&mut self) {
+        let tickets: Vec<u64> = self.open.keys().copied().collect();
+        if tickets.is_empty() {
+            return;
+        }
+        let place = self.dice.below(tickets.len() as u64);
+        let ticket = tickets[usize::try_from(place).unwrap()];
+        self.waiting.cancel(Ticket(ticket));
+        self.past.extend(self.open.remove(&ticket));
+    }
+
+    fn settle(&mut self, table: &RouteTable) {
+        while let Some(output) = self.waiting.output() {
+            match output {
+                Output::Write(Ticket(ticket), frame) => {
+                    let frame = json(&text(frame));
+                    let id = frame.member("request_id").unwrap().text().unwrap().unwrap();
+                    self.open.get_mut(&ticket).unwrap().id = Some(id);
+                    self.to_send.push(ticket);
+                }
+                Output::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                Output::Failed(Ticket(ticket), why) => {
+                    let caller = self.end(ticket);
+                    let in_time = !matches!(why, Unanswered::Late) || caller.deadline <= self.now;
+                    assert!(in_time, "seed {}: given up too early", self.seed);
+                }
+                Output::News(frame) => {
+                    let bears = frame.has("request_id");
+                    assert!(!bears, "seed {}: an answer became news", self.seed);
+                }
+            }
+        }
+        let over = |caller: &Caller| caller.deadline < self.now;
+        // Those who are over are told with the next thing that happens.
+        self.waiting.tick(table, self.now, TERMS);
+        assert!(self.waiting.len() <= MOST, "seed {}: unbounded", self.seed);
+        let late = self.open.values().filter(|caller| over(caller)).count();
+        let mut told = 0;
+        let mut outputs = Vec::new();
+        while let Some(output) = self.waiting.output() {
+            told += 1;
+            outputs.push(output);
+        }
+        assert!(
+            late <= told,
+            "seed {}: somebody waits past his deadline",
+            self.seed
+        );
+        for output in outputs {
+            match output {
+                Output::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                Output::Failed(Ticket(ticket), _) => {
+                    self.end(ticket);
+                }
+                Output::Write(..) | Output::News(_) => panic!("time alone says nothing"),
+            }
+        }
+        assert_eq!(self.waiting.len(), self.open.len(), "seed {}", self.seed);
+    }
+
+    fn end(&mut self, ticket: u64) -> Caller {
+        let caller = self.open.remove(&ticket);
+        let caller = caller.unwrap_or_else(|| panic!("seed {}: {ticket} is told twice", self.seed));
+        self.past.push(caller.clone());
+        caller
+    }
+
+    /// The answer must be one that the caller's own command can have.
+    fn answered(&mut self, ticket: u64, answered: Answered<RpcAnswer>) {
+        let caller = self.end(ticket);
+        let seed = self.seed;
+        match answered.answer {
+            RpcAnswer::Error(error) => {
+                let own = caller.id.map(|id| format!("\"of {id}\"")).unwrap();
+                assert_eq!(error.message.as_bytes(), own.as_bytes(), "seed {seed}");
+            }
+            RpcAnswer::Result(result) => {
+                let subject = caller.subject;
+                let expected = match caller.kind {
+                    0 => {
+                        let id = caller.id.unwrap();
+                        format!(r#"{{"path":"s{subject}","content":"of {id}"}}"#)
+                    }
+                    1 => r#"{"status":"watching"}"#.to_owned(),
+                    2 => r#"{"session":"s"}"#.to_owned(),
+                    _ => format!(r#"{{"status":"started","mode":"m{subject}"}}"#),
+                };
+                assert_eq!(text(result), expected, "seed {seed}");
+            }
+        }
+    }
+}
+
+fn error(id: &str) -> String {
+    format!(
+        r#"{{"event":"error","request_id":"{id}","payload":{{"code":"X","message":"of {id}","request_id":"{id}"}}}}"#
+    )
+}
+
+fn file(id: &str, subject: u64) -> String {
+    format!(
+        r#"{{"event":"file","request_id":"{id}","payload":{{"path":"s{subject}","content":"of {id}"}}}}"#
+    )
+}
+
+fn watched(subject: u64) -> String {
+    format!(r#"{{"event":"watched","payload":{{"session_id":"s{subject}","watching":true}}}}"#)
+}
+
+fn unwatched() -> String {
+    r#"{"event":"unwatched","payload":{"session_id":"s"}}"#.to_owned()
+}
+
+#[test]
+fn in_every_world_each_caller_is_told_one_thing_that_is_his_and_nothing_is_left_over() {
+    let table = table();
+    let mut answered = 0;
+    for seed in 0..WORLDS {
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.step(&table);
+        }
+        world.now += Duration::from_secs(60);
+        world.waiting.tick(&table, world.now, TERMS);
+        world.settle(&table);
+        assert!(
+            world.waiting.is_empty() && world.open.is_empty(),
+            "seed {seed}"
+        );
+        assert_eq!(world.waiting.alarm(), None, "seed {seed}");
+        let counts = world.waiting.counts();
+        answered += counts.answered + counts.silent;
+    }
+    assert!(answered > WORLDS * 3, "{answered}");
+}

@@ -1,0 +1,163 @@
+//! Who is told what, story by story.
+
+use super::*;
+use crate::domain::pending::Ticket;
+
+const fn at(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// One socket before a server that speaks in frames.
+struct Socket {
+    table: RouteTable,
+    waiting: Waiting,
+}
+
+impl Socket {
+    fn new(most: usize) -> Socket {
+        Socket {
+            table: table(),
+            waiting: Waiting::new(most),
+        }
+    }
+
+    fn ask(&mut self, (now, ticket): (u64, u64), method: &str, params: &str) -> Vec<String> {
+        let params = json(params);
+        let call = (method, Some(&params));
+        let speech = crate::domain::route::Speech::Frame;
+        let command = Command {
+            ticket: Ticket(ticket),
+            route: self.table.select_rpc_to(speech, call).unwrap(),
+            call,
+            deadline: at(now + 10_000),
+        };
+        self.waiting.ask(&self.table, (at(now), command), TERMS);
+        let said = self.told();
+        self.waiting.sent(&self.table, (at(now), Ticket(ticket)));
+        said
+    }
+
+    fn hear(&mut self, now: u64, frame: &str) -> Vec<String> {
+        self.waiting
+            .hear(&self.table, (at(now), json(frame)), TERMS);
+        self.told()
+    }
+
+    fn tick(&mut self, now: u64) -> Vec<String> {
+        self.waiting.tick(&self.table, at(now), TERMS);
+        self.told()
+    }
+
+    fn told(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        while let Some(output) = self.waiting.output() {
+            told.push(match output {
+                Output::Write(Ticket(ticket), frame) => format!("{ticket} writes {}", text(frame)),
+                Output::Answer(Ticket(ticket), answer) => match answer.answer {
+                    RpcAnswer::Result(result) => format!("{ticket} has {}", text(result)),
+                    RpcAnswer::Error(error) => {
+                        format!(
+                            "{ticket} fails with {}",
+                            error.message.text().unwrap().unwrap()
+                        )
+                    }
+                },
+                Output::Failed(Ticket(ticket), why) => format!("{ticket} has none: {why:?}"),
+                Output::News(_) => "news".to_owned(),
+            });
+        }
+        told
+    }
+}
+
+#[test]
+fn an_answer_with_an_id_goes_to_the_call_that_has_it() {
+    let mut socket = Socket::new(8);
+    assert_eq!(
+        socket.ask((0, 1), "file/get", r#"{"path":"a"}"#),
+        [r#"1 writes {"command":"get_file","request_id":"1","payload":{"path":"a"}}"#]
+    );
+    socket.ask((0, 2), "file/get", r#"{"path":"a"}"#);
+    let answer = r#"{"event":"file","request_id":"2","payload":{"path":"a","content":"c"}}"#;
+    assert_eq!(
+        socket.hear(1, answer),
+        [r#"2 has {"path":"a","content":"c"}"#]
+    );
+    // Once more, and of nobody's: neither an answer nor news.
+    assert_eq!(socket.hear(2, answer), [""; 0]);
+    assert_eq!(socket.hear(2, &answer.replace("\"2\"", "\"9\"")), [""; 0]);
+    // With an id and another path it is nobody's either, for the hole has the name of the call's.
+    assert_eq!(
+        socket.hear(
+            2,
+            &answer.replace("\"2\"", "\"1\"").replace("\"a\"", "\"b\"")
+        ),
+        [""; 0]
+    );
+    assert_eq!(socket.waiting.counts().stray, 3);
+    let error = r#"{"event":"error","request_id":"1","payload":{"code":"X","message":"no","request_id":"1"}}"#;
+    assert_eq!(socket.hear(3, error), ["1 fails with no"]);
+    assert!(socket.waiting.is_empty());
+}
+
+#[test]
+fn an_answer_without_an_id_goes_by_what_it_shares_and_among_equals_to_the_oldest() {
+    let mut socket = Socket::new(8);
+    socket.ask((0, 1), "watch", r#"{"session_id":"s"}"#);
+    socket.ask((0, 2), "watch", r#"{"session_id":"t"}"#);
+    socket.ask((0, 3), "watch", r#"{"session_id":"s"}"#);
+    let watched = |session: &str| {
+        format!(r#"{{"event":"watched","payload":{{"session_id":"{session}","watching":true}}}}"#)
+    };
+    assert_eq!(
+        socket.hear(1, &watched("t")),
+        [r#"2 has {"status":"watching"}"#, "news"]
+    );
+    assert_eq!(
+        socket.hear(2, &watched("s")),
+        [r#"1 has {"status":"watching"}"#, "news"]
+    );
+    assert_eq!(socket.hear(3, &watched("u")), ["news"]);
+    assert_eq!(
+        socket.hear(4, &watched("s")),
+        [r#"3 has {"status":"watching"}"#, "news"]
+    );
+    assert_eq!(socket.hear(5, &watched("s")), ["news"]);
+}
+
+#[test]
+fn a_silence_is_an_answer_once_the_frame_is_written() {
+    let mut socket = Socket::new(8);
+    socket.ask((0, 1), "run", r#"{"prompt":"p","mode":"new"}"#);
+    assert_eq!(socket.waiting.alarm(), Some(at(500)));
+    assert_eq!(socket.tick(499), [""; 0]);
+    assert_eq!(
+        socket.tick(500),
+        [r#"1 has {"status":"started","mode":"new"}"#]
+    );
+    assert_eq!(socket.waiting.alarm(), None);
+    socket.ask((600, 2), "run", r#"{"prompt":"p","mode":"new"}"#);
+    let error = r#"{"event":"error","request_id":"2","payload":{"code":"X","message":"busy","request_id":"2"}}"#;
+    assert_eq!(socket.hear(700, error), ["2 fails with busy"]);
+    assert_eq!(socket.tick(2_000), [""; 0]);
+}
+
+#[test]
+fn nobody_waits_past_his_deadline_nor_beyond_the_limit_nor_on_a_lost_socket() {
+    let mut socket = Socket::new(2);
+    socket.ask((0, 1), "unwatch", "{}");
+    socket.ask((5, 2), "unwatch", "{}");
+    assert_eq!(socket.ask((6, 3), "unwatch", "{}"), ["3 has none: Busy"]);
+    assert_eq!(socket.tick(10_000), ["1 has none: Late"]);
+    let late = r#"{"event":"unwatched","payload":{"session_id":"s"}}"#;
+    assert_eq!(
+        socket.hear(10_001, late),
+        [r#"2 has {"session":"s"}"#, "news"]
+    );
+    socket.ask((11_000, 4), "unwatch", "{}");
+    socket.ask((11_000, 5), "unwatch", "{}");
+    socket.waiting.cancel(Ticket(4));
+    socket.waiting.lost();
+    assert_eq!(socket.told(), ["5 has none: Cut"]);
+    assert!(socket.waiting.is_empty());
+}

@@ -1,0 +1,92 @@
+//! Commands and their answers, between frames and JSON-RPC.
+
+use crate::domain::failure::Failure;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Reply;
+use crate::domain::outcome::{Answered, error_object};
+use crate::domain::pattern::{Bindings, Reading};
+use crate::domain::pieces::Pieces;
+use crate::domain::route::{BindError, Route, RouteTable};
+use crate::domain::translate::{Terms, ToRpc, rest_to_rpc};
+
+/// What a client that speaks in frames is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// This frame.
+    Frame(Pieces),
+    /// Nothing: so the old protocol answers here.
+    Silence,
+    /// No row says how this is told in frames, so nothing can be said.
+    Unsaid,
+}
+
+/// An RPC call as a command.
+#[derive(Debug)]
+pub struct Framed {
+    /// The frame.
+    pub frame: Pieces,
+    /// What the holes are, for the answer.
+    pub call: Bindings,
+    /// Members that the route has no place for.
+    pub dropped: usize,
+}
+
+/// Writes the RPC call of a command that belongs to a route.
+///
+/// # Errors
+/// [`BindError`] names the member that does not fit.
+pub fn command_to_rpc(route: &Route, frame: Json, terms: Terms) -> Result<ToRpc<'_>, BindError> {
+    let holes = route.facts.holes.len();
+    let reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    rest_to_rpc(route, reading, Some(frame), terms)
+}
+
+/// Writes the command of an RPC call that belongs to a route. `number` becomes its id where the frame has one.
+///
+/// # Errors
+/// [`BindError`] names the member that does not fit.
+pub fn rpc_to_command(
+    table: &RouteTable,
+    route: usize,
+    (call, number): ((&str, Option<&Json>), u64),
+    terms: Terms,
+) -> Result<Framed, BindError> {
+    let id = table.route(route).id_for(number);
+    let written = table.write_rest_of(route, (call, id), terms)?;
+    Ok(Framed {
+        frame: written.body.unwrap_or_default(),
+        call: written.call,
+        dropped: written.dropped,
+    })
+}
+
+/// What the client of a command is told of its answer.
+#[must_use]
+pub fn answer_to_frame(
+    route: &Route,
+    (reply, call): (Reply, &Bindings),
+    terms: Terms,
+) -> Answered<Said> {
+    let answered = route.outcomes.rpc_to_rest(reply, call, terms);
+    let body = answered.answer.body;
+    let said = match answered.row {
+        None => Said::Unsaid,
+        Some(_) if body.is_empty() => Said::Silence,
+        Some(_) => Said::Frame(body),
+    };
+    Answered {
+        answer: said,
+        dropped: answered.dropped,
+        row: answered.row,
+    }
+}
+
+/// The same where the proxy has no answer: `call` may be what [`Route::unread`] knows.
+#[must_use]
+pub fn failure_to_frame(
+    route: &Route,
+    (failure, call): (&Failure, &Bindings),
+    terms: Terms,
+) -> Answered<Said> {
+    answer_to_frame(route, (Reply::Error(error_object(failure)), call), terms)
+}

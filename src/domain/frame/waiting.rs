@@ -1,0 +1,255 @@
+//! Who waits for which frame, on a socket whose server speaks in frames.
+//!
+//! It does no I/O: what happens comes in with the time, [`Output`]s say what to do. Laws (held by a seeded simulation):
+//! a caller is told exactly one thing, by his deadline, unless he went away; a frame answers a call only where every
+//! hole that they share has one value, among equals the one that waits for longest; a frame that bears an id reaches
+//! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::domain::json::Json;
+use crate::domain::outcome::{Addressed, Answered, RpcAnswer};
+use crate::domain::pattern::Bindings;
+use crate::domain::pending::Ticket;
+use crate::domain::pieces::Pieces;
+use crate::domain::route::{BindError, RouteTable, Waits};
+use crate::domain::translate::Terms;
+
+use super::translate::rpc_to_command;
+
+/// An RPC call that is to be said in a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Command<'c> {
+    /// Who asks.
+    pub ticket: Ticket,
+    /// The route, by its place in the table.
+    pub route: usize,
+    /// The method and the params.
+    pub call: (&'c str, Option<&'c Json>),
+    /// When it is given up.
+    pub deadline: Duration,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Output {
+    /// Write a frame; [`Waiting::sent`] is expected for the ticket.
+    Write(Ticket, Pieces),
+    /// A caller has his answer.
+    Answer(Ticket, Answered<RpcAnswer>),
+    /// A caller gets none.
+    Failed(Ticket, Unanswered),
+    /// A frame that is news, for `[[event]]`.
+    News(Json),
+}
+
+/// Why a caller gets no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Too many wait; nothing was written.
+    Busy,
+    /// The call does not fit its route; nothing was written.
+    Misfit(BindError),
+    /// No answer came in time.
+    Late,
+    /// The socket is gone.
+    Cut,
+}
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames that answered a call.
+    pub answered: u64,
+    /// Silences that did.
+    pub silent: u64,
+    /// Frames that bear an id for which nobody waits: late, given twice, or of another one's call.
+    pub stray: u64,
+}
+
+/// Who waits, in the order of asking.
+#[derive(Debug)]
+pub struct Waiting {
+    calls: VecDeque<Call>,
+    most: usize,
+    next: u64,
+    counts: Counts,
+    out: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+struct Call {
+    ticket: Ticket,
+    route: usize,
+    call: Bindings,
+    deadline: Duration,
+    /// From when on the silence is an answer; unknown until the frame is written.
+    silent: Option<Duration>,
+}
+
+impl Waiting {
+    /// Nobody waits, and so many may.
+    #[must_use]
+    pub fn new(most: usize) -> Waiting {
+        Waiting {
+            calls: VecDeque::new(),
+            most,
+            next: 1,
+            counts: Counts::default(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When the time has to be told again, at the latest.
+    #[must_use]
+    pub fn alarm(&self) -> Option<Duration> {
+        self.calls.iter().map(Call::ends).min()
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether nobody waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Somebody asks. What answers nothing is not waited for.
+    pub fn ask(
+        &mut self,
+        table: &RouteTable,
+        (now, command): (Duration, Command<'_>),
+        terms: Terms,
+    ) {
+        self.tick(table, now, terms);
+        let ticket = command.ticket;
+        let waits = table.route(command.route).waits == Waits::Yes;
+        if waits && self.calls.len() >= self.most {
+            return self.fail(ticket, Unanswered::Busy);
+        }
+        if command.deadline <= now {
+            return self.fail(ticket, Unanswered::Late);
+        }
+        let number = self.next;
+        self.next += 1;
+        match rpc_to_command(table, command.route, (command.call, number), terms) {
+            Err(why) => self.fail(ticket, Unanswered::Misfit(why)),
+            Ok(framed) => {
+                self.out.push_back(Output::Write(ticket, framed.frame));
+                if waits {
+                    self.calls.push_back(Call {
+                        ticket,
+                        route: command.route,
+                        call: framed.call,
+                        deadline: command.deadline,
+                        silent: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The frame of a caller is written whole: from now on a silence is one.
+    pub fn sent(&mut self, table: &RouteTable, (now, ticket): (Duration, Ticket)) {
+        let mut calls = self.calls.iter_mut();
+        if let Some(call) = calls.find(|call| call.ticket == ticket) {
+            let silence = table.route(call.route).silence;
+            call.silent = silence.map(|silence| now + silence);
+        }
+    }
+
+    /// A caller has gone away.
+    pub fn cancel(&mut self, ticket: Ticket) {
+        self.calls.retain(|call| call.ticket != ticket);
+    }
+
+    /// The socket is gone, and with it all answers.
+    pub fn lost(&mut self) {
+        for call in std::mem::take(&mut self.calls) {
+            self.fail(call.ticket, Unanswered::Cut);
+        }
+    }
+
+    /// The server has said something.
+    pub fn hear(&mut self, table: &RouteTable, (now, frame): (Duration, Json), terms: Terms) {
+        // First, so that nobody is told anything but that after his deadline.
+        self.tick(table, now, terms);
+        let mut calls = self.calls.iter().enumerate();
+        let found = calls.find_map(|(place, call)| {
+            let route = table.route(call.route);
+            let heard = route.outcomes.hear(&frame, (&call.call, route.id), terms)?;
+            Some((place, heard))
+        });
+        let Some((place, (answer, addressed))) = found else {
+            if self.is_stray(table, &frame, terms.depth) {
+                self.counts.stray += 1;
+            } else {
+                self.out.push_back(Output::News(frame));
+            }
+            return;
+        };
+        if let Some(call) = self.calls.remove(place) {
+            self.counts.answered += 1;
+            self.out.push_back(Output::Answer(call.ticket, answer));
+        }
+        if addressed == Addressed::ToAll {
+            self.out.push_back(Output::News(frame));
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, table: &RouteTable, now: Duration, terms: Terms) {
+        while let Some(place) = self.calls.iter().position(|call| call.ends() <= now) {
+            let Some(call) = self.calls.remove(place) else {
+                return;
+            };
+            // Of a silence and a deadline the earlier one counts, however late the time is told.
+            let silent = call.silent.filter(|silent| *silent < call.deadline);
+            let outcomes = &table.route(call.route).outcomes;
+            match silent.and_then(|_| outcomes.hear_nothing(&call.call, terms)) {
+                Some(answer) => {
+                    self.counts.silent += 1;
+                    self.out.push_back(Output::Answer(call.ticket, answer));
+                }
+                None => self.fail(call.ticket, Unanswered::Late),
+            }
+        }
+    }
+
+    fn fail(&mut self, ticket: Ticket, why: Unanswered) {
+        self.out.push_back(Output::Failed(ticket, why));
+    }
+
+    /// Whether a frame is the answer of somebody's call, though of none that waits.
+    fn is_stray(&self, table: &RouteTable, frame: &Json, depth: u16) -> bool {
+        let mut routes = table.routes().iter();
+        routes.any(|route| {
+            route
+                .id
+                .is_some_and(|id| route.outcomes.is_answer(frame, id, depth))
+        })
+    }
+}
+
+impl Call {
+    fn ends(&self) -> Duration {
+        let silent = self.silent.unwrap_or(self.deadline);
+        silent.min(self.deadline)
+    }
+}

@@ -1,0 +1,154 @@
+//! Frames as answers: whose call a frame answers, and what it says there.
+//!
+//! A socket that speaks in frames does not say which of them answer a call. A frame is the answer of a call when a row
+//! reads it, and every hole that it shares with the call has the same value in both: those that the row borrows by
+//! `{>x}`, and those that have the name of one of the call's.
+
+use http::HeaderMap;
+
+use super::row::{BodyPattern, Content, Row, Seen};
+use super::table::{Answered, Outcomes};
+use super::{RestReply, RpcAnswer};
+use crate::domain::json::Json;
+use crate::domain::pattern::{Bindings, Bound, Pattern, Reading, Role, Slot, Source};
+use crate::domain::side::Side;
+use crate::domain::translate::Terms;
+
+/// Whether a frame says whom it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressed {
+    /// It bears the id of the call, so it is for nobody else.
+    ToCaller,
+    /// It may be news for others as well.
+    ToAll,
+}
+
+impl Outcomes {
+    /// What a frame says to a call; none where it is no answer of it. `id` is the hole of the call that is its id.
+    #[must_use]
+    pub fn hear(
+        &self,
+        frame: &Json,
+        (call, id): (&Bindings, Option<usize>),
+        terms: Terms,
+    ) -> Option<(Answered<RpcAnswer>, Addressed)> {
+        let places = self.order(Side::Rest).iter();
+        places.copied().find_map(|place| {
+            let row = &self.rows()[place];
+            let (pattern, reading) = row.read_frame(frame, terms.depth)?;
+            let agrees = row.shares(&reading, call) && echoes(pattern, Some(frame), call);
+            let written = row.write_rpc(&reading, call, terms).ok();
+            let written = written.filter(|_| agrees)?;
+            let bears = id.is_some_and(|id| bears(pattern, Some(frame), id));
+            let answered = Answered {
+                answer: written.answer,
+                dropped: written.dropped,
+                row: Some(place),
+            };
+            Some((
+                answered,
+                if bears {
+                    Addressed::ToCaller
+                } else {
+                    Addressed::ToAll
+                },
+            ))
+        })
+    }
+
+    /// What a silence says to a call; none where no row has one.
+    #[must_use]
+    pub fn hear_nothing(&self, call: &Bindings, terms: Terms) -> Option<Answered<RpcAnswer>> {
+        let places = self.order(Side::Rest).iter();
+        places.copied().find_map(|place| {
+            let row = &self.rows()[place];
+            let silent = matches!(row.rest.body, BodyPattern::Nothing);
+            let reading = silent.then(|| Reading::of(row.facts.holes.len(), OPEN, terms.depth))?;
+            let written = row.write_rpc(&reading, call, terms).ok()?;
+            Some(Answered {
+                answer: written.answer,
+                dropped: written.dropped,
+                row: Some(place),
+            })
+        })
+    }
+
+    /// Whether a frame is the answer of some call of this route: it bears an id.
+    #[must_use]
+    pub fn is_answer(&self, frame: &Json, id: usize, depth: u16) -> bool {
+        self.rows().iter().any(|row| {
+            let read = row.read_frame(frame, depth);
+            read.is_some_and(|(pattern, _)| bears(pattern, Some(frame), id))
+        })
+    }
+}
+
+const OPEN: crate::domain::pattern::Strangers = crate::domain::pattern::Strangers::Open;
+
+impl Row {
+    /// Reads a frame; none where the row does not fit it.
+    fn read_frame(&self, frame: &Json, depth: u16) -> Option<(&Pattern, Reading)> {
+        let BodyPattern::Json(pattern) = &self.rest.body else {
+            return None;
+        };
+        let reply = RestReply {
+            status: 200,
+            headers: HeaderMap::new(),
+            ..RestReply::default()
+        };
+        let seen = Seen {
+            reply: &reply,
+            content: Content::Json(frame.clone()),
+        };
+        Some((pattern, self.read_rest(&seen, depth).ok()?))
+    }
+
+    /// Whether the holes that have the names of the call's have their values.
+    fn shares(&self, reading: &Reading, call: &Bindings) -> bool {
+        let mut own = self.facts.holes.iter().enumerate();
+        own.all(|(hole, fact)| {
+            let twin = self.facts.of_call(&fact.name);
+            twin.is_none_or(|twin| agree(reading.bindings.get(hole), call.get(twin)))
+        })
+    }
+}
+
+fn agree(one: &Bound, other: &Bound) -> bool {
+    let nothing = |bound: &Bound| matches!(bound, Bound::Unbound | Bound::Absent);
+    one.same(other) || (nothing(one) && nothing(other))
+}
+
+/// The hole of the call that is written at a place.
+fn borrowed(slot: &Slot) -> Option<usize> {
+    match slot.role {
+        Role::Written(Source::Call(hole)) => Some(hole),
+        Role::Written(Source::Hole(_) | Source::Now) | Role::Shared(_) | Role::Forgotten(_) => None,
+    }
+}
+
+/// Whether a value has what the pattern borrows of the call.
+fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
+    match pattern {
+        Pattern::Hole(slot) => borrowed(slot).is_none_or(|hole| {
+            let said = value.map_or(Bound::Absent, |value| Bound::Value(value.clone()));
+            agree(&said, call.get(hole))
+        }),
+        Pattern::Object(object) => object.members.iter().all(|(name, member)| {
+            let value = value.and_then(|value| value.member(name));
+            echoes(member, value.as_ref(), call)
+        }),
+        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+    }
+}
+
+/// Whether a value has something where the pattern borrows this hole.
+fn bears(pattern: &Pattern, value: Option<&Json>, hole: usize) -> bool {
+    match pattern {
+        Pattern::Hole(slot) => value.is_some() && borrowed(slot) == Some(hole),
+        Pattern::Object(object) => object.members.iter().any(|(name, member)| {
+            let value = value.and_then(|value| value.member(name));
+            bears(member, value.as_ref(), hole)
+        }),
+        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+    }
+}
