@@ -16,7 +16,7 @@ fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
     let upstream = plan.upstream(Side::Rpc).unwrap().clone();
     match upstream.transport.clone() {
         Transport::Mcp(server) => (upstream, *server),
-        other => panic!("{other:?}"),
+        other @ (Transport::Http | Transport::Stdio(_)) => panic!("{other:?}"),
     }
 }
 

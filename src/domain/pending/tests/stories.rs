@@ -397,13 +397,13 @@ fn what_a_server_that_forgot_the_link_has_refused_is_asked_on_the_next() {
     assert_eq!(driven.at(1), [Output::Open]);
     driven.take(Input::Opened);
     driven.take(Input::Written);
-    let ready = driven.says(r#"{"id":6,"result":{}}"#);
+    let ready = driven.says(r#"{"id":5,"result":{}}"#);
     assert!(ready.contains(&Output::Ready), "{ready:?}");
     let again = driven.take(Input::Written);
     assert!(matches!(&again[..], [Output::Write(_)]), "{again:?}");
     driven.take(Input::Written);
     // Once is enough.
-    let refused = driven.take(Input::Forgotten(Some(8)));
+    let refused = driven.take(Input::Forgotten(Some(7)));
     assert_eq!(
         refused,
         [
