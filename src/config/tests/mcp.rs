@@ -16,7 +16,9 @@ fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
     let upstream = plan.upstream(Side::Rpc).unwrap().clone();
     match upstream.transport.clone() {
         Transport::Mcp(server) => (upstream, *server),
-        other @ (Transport::Http | Transport::Stdio(_)) => panic!("{other:?}"),
+        other @ (Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

@@ -100,6 +100,21 @@ fn candidates() -> Candidates {
 }
 
 /// Everything is translated.
+fn rollout() -> Rollout {
+    Rollout {
+        clients: clients(),
+        flags: Vec::new(),
+        defaults: Defaults {
+            rest: Stage::Translate,
+            rpc: Stage::Translate,
+        },
+        kill: Kill::Off,
+        decision_header: None,
+        session_grace: Duration::from_secs(900),
+        brownouts: Brownouts::default(),
+    }
+}
+
 fn plan() -> Plan {
     let params = |members: &[(&str, &str)]| {
         let members = members.iter();
@@ -133,18 +148,7 @@ fn plan() -> Plan {
         cors: Some(cors()),
         hosts: Vec::new(),
         comparing: Vec::new(),
-        rollout: Rollout {
-            clients: clients(),
-            flags: Vec::new(),
-            defaults: Defaults {
-                rest: Stage::Translate,
-                rpc: Stage::Translate,
-            },
-            kill: Kill::Off,
-            decision_header: None,
-            session_grace: Duration::from_secs(900),
-            brownouts: Brownouts::default(),
-        },
+        rollout: rollout(),
         upstreams: Upstreams {
             of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],

@@ -214,10 +214,7 @@ impl Conversation {
             if (door, work) == (Door::Closed, Work::Done) {
                 break;
             }
-            let intake = match door {
-                Door::Open if open < self.sockets.concurrency => Intake::Open,
-                Door::Open | Door::Closed => Intake::Shut,
-            };
+            let intake = self.intake(door, open);
             let alarm = silence.alarm();
             // Cancel-safe, each of them: what is under way stays where it is.
             tokio::select! {
@@ -257,6 +254,14 @@ impl Conversation {
         // Nobody waits for what is still under way.
         drop(underway);
         frames.end().await;
+    }
+
+    /// Whether more is read from the client while so much is open.
+    fn intake(&self, door: Door, open: usize) -> Intake {
+        match door {
+            Door::Open if open < self.sockets.concurrency => Intake::Open,
+            Door::Open | Door::Closed => Intake::Shut,
+        }
     }
 
     /// One message, from its bytes to its answer, if it has one.

@@ -95,11 +95,12 @@ impl End {
     /// The next text, as it came.
     pub(super) fn hear_text(&mut self) -> String {
         loop {
-            match self.next() {
-                Message::Text(text) => return text.to_string(),
-                Message::Ping(_) | Message::Pong(_) => {}
-                other => panic!("no text: {other:?}"),
+            let message = self.next();
+            if let Message::Text(text) = message {
+                return text.to_string();
             }
+            let is_sign = matches!(message, Message::Ping(_) | Message::Pong(_));
+            assert!(is_sign, "no text: {message:?}");
         }
     }
 
