@@ -385,9 +385,13 @@ pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
     let text = string(found)?;
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     if let Some(later @ ("https" | "wss")) = scheme {
-        let plain = if later == "wss" { "ws" } else { "http" };
+        let plain = if later == "wss" {
+            "a `ws://`"
+        } else {
+            "an `http://`"
+        };
         return Err(Wrong::new(format!(
-            "`{later}` is not supported in this version; write a `{plain}://` address"
+            "`{later}` is not supported in this version; write {plain} address"
         )));
     }
     let no_url = || {

@@ -129,11 +129,12 @@ fn address(table: &mut Table<'_>) -> Option<RawServer> {
             foreign(table, &links, "`command`, or with a `ws://` url");
             let sockets: Vec<_> = websocket::OWN.iter().filter(is_foreign).copied().collect();
             foreign(table, &sockets, "a `ws://` url");
-            foreign(
-                table,
-                mcp::NOT,
-                "a server whose calls have connections of their own",
-            );
+            for key in mcp::NOT {
+                if table.shape(key) != Shape::Absent {
+                    let message = format!("`{key}` does not fit `protocol = \"mcp\"`; remove it");
+                    table.report(key, Wrong::new(message));
+                }
+            }
             let server = mcp::mcp(table, url)?;
             Some(RawServer::Mcp(Box::new(server)))
         }
