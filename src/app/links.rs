@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
-    Apart, Bounds, Inbox, Links, Standing, Way, WeakWay, open, opener, own,
+    Apart, Bounds, Inbox, Links, Reach, Standing, WeakReach, open, opener, own,
 };
 use crate::upstream::{Mcp, Stdio, Tasks, WebSocket};
 
@@ -54,7 +54,7 @@ struct Running {
 /// What is known of links; borrowed only between awaits.
 #[derive(Debug, Default)]
 struct Known {
-    links: Vec<(UpstreamPlan, WeakWay)>,
+    links: Vec<(UpstreamPlan, WeakReach)>,
     /// By the names of upstreams, those of former plans among them: counts never go back.
     standings: BTreeMap<String, Arc<Standing>>,
     /// The upstreams of the plan in force.
@@ -147,7 +147,7 @@ impl Known {
         (links, wanted)
     }
 
-    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<Way> {
+    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<Reach> {
         let queue = plan.transport.link()?.settings.queue;
         self.names.push(plan.name.clone());
         let is_apart = plan.transport.sharing() == Sharing::Client;
@@ -162,10 +162,10 @@ impl Known {
                 idle: plan.idle_timeout,
                 queue,
             });
-            (Way::Apart(opener), Work::Each(links))
+            (Reach::Apart(opener), Work::Each(links))
         } else {
             let (link, inbox) = open(queue);
-            (Way::Shared(link), Work::One(inbox))
+            (Reach::Shared(link), Work::One(inbox))
         };
         self.links.push((plan.clone(), link.downgrade()));
         let standing = self.standings.entry(plan.name.clone()).or_default();

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
 use super::caller::identify;
@@ -30,11 +30,21 @@ pub(super) async fn serve(
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = call(&mut record, request, &arrival).await;
+    settled((record, &installed.plan), answer, origin.as_ref())
+}
+
+/// What a client of the REST face gets: the answer, what is announced of its route, and whether the page that asked
+/// may read it.
+pub(super) fn settled(
+    (record, plan): (Record, &Plan),
+    answer: Result<Answer, Failure>,
+    origin: Option<&HeaderValue>,
+) -> Response<AnswerBody> {
     let (ours, marks) = (record.is_ours(), Marks::of(&record));
     let mut response = render::settled(record, answer);
-    marks.write(&installed.plan, response.headers_mut());
-    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
-        cors.mark(origin.as_ref(), response.headers_mut());
+    marks.write(plan, response.headers_mut());
+    if let Some(cors) = plan.cors.as_ref().filter(|_| ours) {
+        cors.mark(origin, response.headers_mut());
     }
     response
 }

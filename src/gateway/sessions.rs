@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use tokio::time::Instant;
 
 use super::Installed;
@@ -30,7 +30,7 @@ const STRIPES: usize = 64;
 const GENERATION: usize = 1_024;
 
 /// The header that names a session of MCP (MCP 2025-11-25, "Session Management").
-const MCP_SESSION: &str = "mcp-session-id";
+static MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// When sessions began.
 #[derive(Debug)]
@@ -125,8 +125,8 @@ pub(super) fn of_rpc<'r>(
 ) -> Option<Session<'r>> {
     let plan = &installed.plan;
     let Some((route, hole)) = affinity(plan, route) else {
-        let id = headers.get(MCP_SESSION)?.as_bytes();
-        let name = ((caller.name, caller.key), MCP_SESSION, id);
+        let id = headers.get(&MCP_SESSION)?.as_bytes();
+        let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
         return session((record, installed), name);
     };
     let said = (call.method.as_str(), call.params.as_ref());

@@ -10,9 +10,9 @@ use super::ask::{self, Wait};
 use super::caller::identify;
 use super::forward::{Forwarded, forward, origin_form, target_uri};
 use super::headers::{self, HasBody, Hop};
-use super::marks::Marks;
 use super::record::Record;
-use super::render::{self, Answer, Stream};
+use super::render::{Answer, Stream};
+use super::rest::settled;
 use super::{AnswerBody, Arrival, Installed, Worker, cors};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::refusal;
@@ -37,13 +37,7 @@ pub(super) async fn serve(
     let mut record = Record::begin(worker, installed, followed.side, &request);
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = follow(&mut record, request, &arrival, followed).await;
-    let (ours, marks) = (record.is_ours(), Marks::of(&record));
-    let mut response = render::settled(record, answer);
-    marks.write(&installed.plan, response.headers_mut());
-    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| ours) {
-        cors.mark(origin.as_ref(), response.headers_mut());
-    }
-    response
+    settled((record, &installed.plan), answer, origin.as_ref())
 }
 
 async fn follow(

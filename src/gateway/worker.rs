@@ -19,7 +19,7 @@ use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
-use crate::upstream::link::{LinkUpstream, Links, Way};
+use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
 /// One worker.
@@ -272,7 +272,7 @@ impl Installed {
     }
 }
 
-fn linked(wanted: &UpstreamPlan, link: &Way, rank: Rank) -> Upstream {
+fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
     Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::own_links::{OwnLinks, Way};
+use super::own_links::{OwnLinks, Reach};
 use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
@@ -124,18 +124,18 @@ pub fn open(queue: usize) -> (LinkHandle, Inbox) {
 
 /// The links of a plan, by the places of their upstreams.
 #[derive(Debug, Clone, Default)]
-pub struct Links(Arc<[Option<Way>]>);
+pub struct Links(Arc<[Option<Reach>]>);
 
 impl Links {
     /// The links of upstreams in the order of the plan.
     #[must_use]
-    pub fn new(all: Vec<Option<Way>>) -> Links {
+    pub fn new(all: Vec<Option<Reach>>) -> Links {
         Links(all.into())
     }
 
-    /// The way to the upstream at a place.
+    /// How the upstream at a place is reached.
     #[must_use]
-    pub fn of(&self, place: usize) -> Option<&Way> {
+    pub fn of(&self, place: usize) -> Option<&Reach> {
         self.0.get(place)?.as_ref()
     }
 }
@@ -144,16 +144,16 @@ impl Links {
 #[derive(Debug)]
 pub struct LinkUpstream {
     plan: UpstreamPlan,
-    way: Way,
+    reach: Reach,
     rank: Rank,
 }
 
 impl LinkUpstream {
     /// The server of a plan, whose calls have a rank.
     #[must_use]
-    pub fn new(plan: UpstreamPlan, way: impl Into<Way>, rank: Rank) -> Rc<LinkUpstream> {
-        let way = way.into();
-        Rc::new(LinkUpstream { plan, way, rank })
+    pub fn new(plan: UpstreamPlan, reach: impl Into<Reach>, rank: Rank) -> Rc<LinkUpstream> {
+        let reach = reach.into();
+        Rc::new(LinkUpstream { plan, reach, rank })
     }
 
     /// What the plan says of it.
@@ -162,7 +162,8 @@ impl LinkUpstream {
         &self.plan
     }
 
-    /// Asks over the link that all share, and waits for the answer. Dropped, it takes the question back, or has the server told that nobody waits.
+    /// Asks over the link that all share, and waits for the answer. Dropped, it takes the question back, or has the
+    /// server told that nobody waits.
     ///
     /// # Errors
     /// [`Unanswered`] within `limit`.
@@ -180,10 +181,10 @@ impl LinkUpstream {
         (say, repeat): (Say, Repeat),
         limit: Duration,
     ) -> Result<Said, Unanswered> {
-        let handle = match (&self.way, own) {
-            (Way::Shared(link), _) => link.clone(),
-            (Way::Apart(opener), Some(own)) => own.of(opener)?,
-            (Way::Apart(_), None) => return Err(Unanswered::Unreachable),
+        let handle = match (&self.reach, own) {
+            (Reach::Shared(link), _) => link.clone(),
+            (Reach::Apart(opener), Some(own)) => own.of(opener)?,
+            (Reach::Apart(_), None) => return Err(Unanswered::Unreachable),
         };
         let now = clock::now();
         let deadline = now + limit;

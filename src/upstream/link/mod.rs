@@ -11,7 +11,7 @@ mod owner;
 mod standing;
 
 pub use ask::{Asked, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
-pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Way, WeakOpener, WeakWay, opener};
+pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
 pub use owner::own;
 pub use standing::Standing;
 

@@ -19,7 +19,7 @@ const LAUNCHES: usize = 256;
 
 /// How the calls of a worker come to a server.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum Reach {
     /// All of the process share one link.
     Shared(LinkHandle),
     /// Each connection of a client has a link for itself.
@@ -28,20 +28,20 @@ pub enum Way {
 
 /// The same, which keeps nothing open.
 #[derive(Debug)]
-pub enum WeakWay {
+pub enum WeakReach {
     /// To one link.
     Shared(WeakLink),
     /// To links that are opened.
     Apart(WeakOpener),
 }
 
-impl Way {
+impl Reach {
     /// The same, which keeps nothing open.
     #[must_use]
-    pub fn downgrade(&self) -> WeakWay {
+    pub fn downgrade(&self) -> WeakReach {
         match self {
-            Way::Shared(link) => WeakWay::Shared(link.downgrade()),
-            Way::Apart(opener) => WeakWay::Apart(WeakOpener {
+            Reach::Shared(link) => WeakReach::Shared(link.downgrade()),
+            Reach::Apart(opener) => WeakReach::Apart(WeakOpener {
                 launches: opener.launches.downgrade(),
                 open: opener.open.clone(),
                 bounds: opener.bounds,
@@ -50,13 +50,13 @@ impl Way {
     }
 }
 
-impl WeakWay {
+impl WeakReach {
     /// The way, while somebody else still has it.
     #[must_use]
-    pub fn upgrade(&self) -> Option<Way> {
+    pub fn upgrade(&self) -> Option<Reach> {
         Some(match self {
-            WeakWay::Shared(link) => Way::Shared(link.upgrade()?),
-            WeakWay::Apart(opener) => Way::Apart(Opener {
+            WeakReach::Shared(link) => Reach::Shared(link.upgrade()?),
+            WeakReach::Apart(opener) => Reach::Apart(Opener {
                 launches: opener.launches.upgrade()?,
                 open: opener.open.clone(),
                 bounds: opener.bounds,
@@ -65,9 +65,9 @@ impl WeakWay {
     }
 }
 
-impl From<LinkHandle> for Way {
-    fn from(link: LinkHandle) -> Way {
-        Way::Shared(link)
+impl From<LinkHandle> for Reach {
+    fn from(link: LinkHandle) -> Reach {
+        Reach::Shared(link)
     }
 }
 
