@@ -38,6 +38,7 @@ pub mod side;
 pub mod sse;
 pub mod stream;
 pub mod token;
+pub mod trace;
 pub mod translate;
 pub mod websocket;
 pub mod wire;

@@ -102,7 +102,7 @@ async fn open(
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
-    headers::add_hop(&mut headers, Hop::of(head, arrival));
+    record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
     let mut copy = Request::new(Body::Empty);
     *copy.uri_mut() = outgoing.uri().clone();

@@ -259,6 +259,13 @@ pub(super) const LOG_LINES_DROPPED: Family = Family {
     help: "Log lines that were dropped because standard error took them too slowly.",
 };
 
+pub(super) const SPANS_DROPPED: Family = Family {
+    name: "dualgauge_spans_dropped_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Spans that were dropped because the collector of traces did not take them, or too slowly.",
+};
+
 pub(super) const BUILD: Family = Family {
     name: "dualgauge_build_info",
     kind: MetricType::GAUGE,
@@ -274,7 +281,7 @@ pub(super) const EVENTS: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 35] = [
+pub(super) const ALL: [&Family; 36] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -309,5 +316,6 @@ pub(super) const ALL: [&Family; 35] = [
     &KILL_SWITCH,
     &STORE_UP,
     &LOG_LINES_DROPPED,
+    &SPANS_DROPPED,
     &BUILD,
 ];
