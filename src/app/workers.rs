@@ -16,9 +16,9 @@ use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
-use crate::gateway::{Common, Worker};
+use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance};
-use crate::telemetry::metrics::{Names, Snapshot};
+use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
 use crate::upstream::link::Links;
 
 /// How many commands may wait for a worker; it takes them between calls.
@@ -30,6 +30,7 @@ pub struct Workers {
     commands: Vec<mpsc::Sender<Command>>,
     /// How many plans were given out since the start.
     installs: Arc<AtomicU64>,
+    sessions: Arc<Sessions>,
     threads: Vec<JoinHandle<()>>,
     comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
@@ -63,6 +64,7 @@ impl Workers {
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),
+            sessions: common.sessions.clone(),
             threads: Vec::new(),
             comparing,
             ended,
@@ -105,6 +107,7 @@ impl Workers {
         Remote {
             commands: self.commands.clone(),
             installs: self.installs.clone(),
+            sessions: self.sessions.clone(),
         }
     }
 
@@ -139,6 +142,7 @@ pub struct Remote {
     commands: Vec<mpsc::Sender<Command>>,
     /// How many plans were given out.
     installs: Arc<AtomicU64>,
+    sessions: Arc<Sessions>,
 }
 
 impl Remote {
@@ -164,6 +168,11 @@ impl Remote {
     /// The metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
         self.copies(Command::Snapshot).await
+    }
+
+    /// The memory of sessions, which the workers share.
+    pub fn sessions(&self) -> SessionCounts {
+        self.sessions.counts()
     }
 
     /// The last mismatches of all workers together.

@@ -18,7 +18,7 @@ use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
-use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
+use crate::telemetry::metrics::{LabelId, Names, Pool, Shard, Snapshot};
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
@@ -214,12 +214,17 @@ impl Installed {
         self.beside.get(self.plan.upstreams.of(route, side)?)
     }
 
-    /// How many connections to the servers of a side are open.
-    fn open(&self, side: Side) -> u64 {
-        let ours = self
-            .all_upstreams()
-            .filter(|upstream| upstream.plan().side == side);
-        ours.map(|upstream| upstream.open() as u64).sum()
+    /// The connections to the servers of each side.
+    fn pools(&self) -> [Pool; Side::ALL.len()] {
+        let mut pools = [Pool::default(); Side::ALL.len()];
+        for upstream in self.all_upstreams() {
+            pools[upstream.plan().side as usize].add(Pool {
+                open: upstream.open() as u64,
+                idle: upstream.idle() as u64,
+                limit: upstream.plan().connections as u64,
+            });
+        }
+        pools
     }
 
     pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
@@ -475,8 +480,10 @@ impl Worker {
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.bench.running() as u64;
-        shard.gauges.rest_upstream_connections = installed.open(Side::Rest);
-        shard.gauges.rpc_upstream_connections = installed.open(Side::Rpc);
+        shard.gauges.calls_limit = installed.plan.limits.in_flight as u64;
+        shard.gauges.connections_limit = installed.plan.limits.connections as u64;
+        shard.gauges.pools = installed.pools();
+        shard.mismatching = self.bench.mismatching(&self.common.names);
         shard.snapshot()
     }
 }
