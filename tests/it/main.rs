@@ -15,6 +15,7 @@ mod blame;
 mod coded;
 mod connections;
 mod cors;
+mod dashboards;
 #[cfg(feature = "demo")]
 mod decided;
 mod demo;
