@@ -12,6 +12,7 @@ mod admin_listener;
 mod bad_input;
 mod batch;
 mod blame;
+mod cardinality;
 mod coded;
 mod connections;
 mod cors;
