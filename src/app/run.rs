@@ -29,7 +29,7 @@ use crate::server::admin::{self, Command, Tokens};
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
-use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, render};
+use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, Sunset, render};
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -175,6 +175,8 @@ impl Page {
                 Health::Away { .. } => StoreState::Away,
             },
             links: self.links.states(),
+            sunsets: Sunset::all(plan),
+            sessions: self.remote.sessions(),
             log_lines_dropped: self.lines.count(),
             spans_dropped: self.sending.dropped(),
         };

@@ -17,9 +17,9 @@ use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
-use crate::gateway::{Common, Worker};
+use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance};
-use crate::telemetry::metrics::{Names, Snapshot};
+use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
 
@@ -32,6 +32,7 @@ pub struct Workers {
     commands: Vec<mpsc::Sender<Command>>,
     /// How many plans were given out since the start.
     installs: Arc<AtomicU64>,
+    sessions: Arc<Sessions>,
     threads: Vec<JoinHandle<()>>,
     comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
@@ -67,6 +68,7 @@ impl Workers {
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),
+            sessions: common.sessions.clone(),
             threads: Vec::new(),
             comparing,
             ended,
@@ -113,6 +115,7 @@ impl Workers {
         Remote {
             commands: self.commands.clone(),
             installs: self.installs.clone(),
+            sessions: self.sessions.clone(),
         }
     }
 
@@ -147,6 +150,7 @@ pub struct Remote {
     commands: Vec<mpsc::Sender<Command>>,
     /// How many plans were given out.
     installs: Arc<AtomicU64>,
+    sessions: Arc<Sessions>,
 }
 
 impl Remote {
@@ -172,6 +176,11 @@ impl Remote {
     /// The metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
         self.copies(Command::Snapshot).await
+    }
+
+    /// The memory of sessions, which the workers share.
+    pub fn sessions(&self) -> SessionCounts {
+        self.sessions.counts()
     }
 
     /// The last mismatches of all workers together.

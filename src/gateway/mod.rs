@@ -17,6 +17,7 @@ mod forward;
 mod guarded;
 mod headers;
 mod intake;
+mod labels;
 mod linked;
 mod local;
 mod marks;

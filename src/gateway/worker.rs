@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::caller::Remembered;
 use super::candidate::{Bench, Desk};
+use super::labels::PlanLabels;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
@@ -19,7 +20,7 @@ use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::domain::trace::{Ids, Trace};
-use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
+use crate::telemetry::metrics::{LabelId, Names, Pool, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
@@ -82,59 +83,6 @@ pub struct Installed {
     past: Past,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
-}
-
-/// The label handles of a plan, resolved once.
-#[derive(Debug)]
-struct PlanLabels {
-    routes: Vec<LabelId>,
-    streams: Vec<LabelId>,
-    clients: Vec<LabelId>,
-    flags: Vec<LabelId>,
-    prefixes: Vec<LabelId>,
-    unrouted: LabelId,
-    other: LabelId,
-}
-
-impl PlanLabels {
-    fn of(plan: &Plan, names: &Names) -> PlanLabels {
-        PlanLabels {
-            routes: plan
-                .routes
-                .routes()
-                .iter()
-                .map(|route| names.intern(&route.name))
-                .collect(),
-            streams: plan
-                .streams
-                .all()
-                .iter()
-                .map(|stream| names.intern(&stream.name))
-                .collect(),
-            clients: plan
-                .rollout
-                .clients
-                .all()
-                .iter()
-                .map(|client| names.intern(&client.name))
-                .collect(),
-            flags: plan
-                .rollout
-                .flags
-                .iter()
-                .map(|flag| names.intern(&flag.name))
-                .collect(),
-            prefixes: plan
-                .lifecycle
-                .prefixes
-                .all()
-                .iter()
-                .map(|prefix| names.intern(prefix))
-                .collect(),
-            unrouted: names.intern("unrouted"),
-            other: names.intern(crate::domain::rollout::OTHER),
-        }
-    }
 }
 
 impl Installed {
@@ -221,12 +169,17 @@ impl Installed {
         self.beside.get(self.plan.upstreams.of(route, side)?)
     }
 
-    /// How many connections to the servers of a side are open.
-    fn open(&self, side: Side) -> u64 {
-        let ours = self
-            .all_upstreams()
-            .filter(|upstream| upstream.plan().side == side);
-        ours.map(|upstream| upstream.open() as u64).sum()
+    /// The connections to the servers of each side.
+    fn pools(&self) -> [Pool; Side::ALL.len()] {
+        let mut pools = [Pool::default(); Side::ALL.len()];
+        for upstream in self.all_upstreams() {
+            pools[upstream.plan().side as usize].add(Pool {
+                open: upstream.open() as u64,
+                idle: upstream.idle() as u64,
+                limit: upstream.plan().connections as u64,
+            });
+        }
+        pools
     }
 
     pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
@@ -493,8 +446,10 @@ impl Worker {
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.bench.running() as u64;
-        shard.gauges.rest_upstream_connections = installed.open(Side::Rest);
-        shard.gauges.rpc_upstream_connections = installed.open(Side::Rpc);
+        shard.gauges.calls_limit = installed.plan.limits.in_flight as u64;
+        shard.gauges.connections_limit = installed.plan.limits.connections as u64;
+        shard.gauges.pools = installed.pools();
+        shard.mismatching = self.bench.mismatching(&self.common.names);
         shard.snapshot()
     }
 }

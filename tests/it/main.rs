@@ -12,9 +12,11 @@ mod admin_listener;
 mod bad_input;
 mod batch;
 mod blame;
+mod cardinality;
 mod coded;
 mod connections;
 mod cors;
+mod dashboards;
 #[cfg(feature = "demo")]
 mod decided;
 mod demo;

@@ -117,7 +117,7 @@ mod tests {
             let stream = parts.concat();
             for at in borders(&stream) {
                 let mut reader = Reader::new(1 << 16);
-                reader.feed(stream[..at].as_bytes());
+                reader.feed(&stream.as_bytes()[..at]);
                 while reader.next().is_some() {}
                 let left = reader.finish();
                 prop_assert!(!matches!(left, Some(Piece::Unfinished(_))), "{at} of {stream:?}: {left:?}");

@@ -1,7 +1,8 @@
 //! What all candidates of a worker share: their bounds, the switch that ends them, and what was learned from them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use crate::domain::compare::{
     Called, Comparison, Footing, Look, Looked, Mismatches, Noise, Verdict,
 };
 use crate::telemetry::clock;
+use crate::telemetry::metrics::{LabelId, Names};
 use crate::upstream::{Budget, Tap};
 
 /// Where the candidates of a worker run.
@@ -251,6 +253,19 @@ impl Bench {
     /// The last mismatches.
     pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
         self.mismatches.borrow().clone()
+    }
+
+    /// The fields that have differed, without their names: those are text of servers.
+    pub(in crate::gateway) fn mismatching(&self, names: &Names) -> BTreeSet<(LabelId, u64)> {
+        let known = self.mismatches.borrow();
+        let fields = known.routes().flat_map(|route| {
+            let label = names.intern(route);
+            known.fields(route).map(move |(field, _)| (label, field))
+        });
+        // The same in all workers, since the sets of all are put together.
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let fields = fields.map(|(route, field)| (route, hasher.hash_one(field)));
+        fields.collect()
     }
 
     /// What is known of the fields of each route.

@@ -1,7 +1,7 @@
 //! The counts of one worker. A worker is one thread, so they are plain numbers; the sum over all workers is
 //! taken at scrape, from copies.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
@@ -36,28 +36,44 @@ pub struct Gauges {
     pub calls_in_flight: u64,
     /// Candidates that have begun and not ended.
     pub candidates_in_flight: u64,
-    /// Connections to the upstream of the REST side.
-    pub rest_upstream_connections: u64,
-    /// Connections to the upstream of the RPC side.
-    pub rpc_upstream_connections: u64,
+    /// How many calls may be in flight.
+    pub calls_limit: u64,
+    /// How many connections clients may have.
+    pub connections_limit: u64,
+    /// Connections to the upstreams of each side, by its number.
+    pub pools: [Pool; Side::ALL.len()],
+}
+
+/// Connections to upstreams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Those that are open.
+    pub open: u64,
+    /// Those of them that no call uses.
+    pub idle: u64,
+    /// How many may be open.
+    pub limit: u64,
 }
 
 impl Gauges {
-    /// Connections to the upstream of a side.
-    #[must_use]
-    pub const fn upstream_connections(&self, side: Side) -> u64 {
-        match side {
-            Side::Rest => self.rest_upstream_connections,
-            Side::Rpc => self.rpc_upstream_connections,
-        }
-    }
-
     fn add(&mut self, other: &Gauges) {
         self.client_connections += other.client_connections;
         self.calls_in_flight += other.calls_in_flight;
         self.candidates_in_flight += other.candidates_in_flight;
-        self.rest_upstream_connections += other.rest_upstream_connections;
-        self.rpc_upstream_connections += other.rpc_upstream_connections;
+        self.calls_limit += other.calls_limit;
+        self.connections_limit += other.connections_limit;
+        for (own, other) in self.pools.iter_mut().zip(&other.pools) {
+            own.add(*other);
+        }
+    }
+}
+
+impl Pool {
+    /// Adds connections to another upstream, or of another worker.
+    pub const fn add(&mut self, other: Pool) {
+        self.open += other.open;
+        self.idle += other.idle;
+        self.limit += other.limit;
     }
 }
 
@@ -66,6 +82,9 @@ impl Gauges {
 pub struct Shard {
     /// What the worker has open at the moment.
     pub gauges: Gauges,
+    /// The fields of answers that have differed, by their route and a hash of their name: several workers may know
+    /// the same one.
+    pub mismatching: BTreeSet<(LabelId, u64)>,
     counts: Counts,
 }
 
@@ -170,6 +189,7 @@ impl Shard {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             gauges: self.gauges,
+            mismatching: self.mismatching.clone(),
             counts: self.counts.clone(),
         }
     }
@@ -179,6 +199,7 @@ impl Shard {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub(super) gauges: Gauges,
+    pub(super) mismatching: BTreeSet<(LabelId, u64)>,
     pub(super) counts: Counts,
 }
 
@@ -188,6 +209,7 @@ impl Snapshot {
         let mut sum = Snapshot::default();
         for snapshot in snapshots {
             sum.gauges.add(&snapshot.gauges);
+            sum.mismatching.extend(&snapshot.mismatching);
             sum.counts.add(&snapshot.counts);
         }
         sum
