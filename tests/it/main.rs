@@ -27,6 +27,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod harness;
+mod health;
 mod identity;
 mod import;
 mod jsonrpc_ids;
