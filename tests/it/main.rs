@@ -63,6 +63,8 @@ mod sessions;
 mod shadow;
 mod sse;
 mod stages;
+#[cfg(unix)]
+mod static_binary;
 mod stdio;
 mod streaming;
 mod streams_told;
