@@ -27,6 +27,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod harness;
+mod health;
 mod identity;
 mod import;
 mod jsonrpc_ids;
@@ -62,6 +63,8 @@ mod sessions;
 mod shadow;
 mod sse;
 mod stages;
+#[cfg(unix)]
+mod static_binary;
 mod stdio;
 mod streaming;
 mod streams_told;

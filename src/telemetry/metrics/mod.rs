@@ -29,5 +29,5 @@ pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLab
 pub use process::{FlagState, GuardTrips, LinkState, Process, SessionCounts, StoreState, Sunset};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
-pub use shard::{Gauges, Pool, Shard, Snapshot, Timing, tallies};
+pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
 pub use usage::usage;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
@@ -77,14 +78,16 @@ impl Pool {
     }
 }
 
+/// Fields of answers, by their route and a hash of their name: several workers may know the same one.
+pub type Fields = Arc<BTreeSet<(LabelId, u64)>>;
+
 /// The counts of one worker.
 #[derive(Debug, Default)]
 pub struct Shard {
     /// What the worker has open at the moment.
     pub gauges: Gauges,
-    /// The fields of answers that have differed, by their route and a hash of their name: several workers may know
-    /// the same one.
-    pub mismatching: BTreeSet<(LabelId, u64)>,
+    /// The fields of answers that have differed.
+    pub mismatching: Fields,
     counts: Counts,
 }
 
@@ -199,7 +202,7 @@ impl Shard {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub(super) gauges: Gauges,
-    pub(super) mismatching: BTreeSet<(LabelId, u64)>,
+    pub(super) mismatching: Fields,
     pub(super) counts: Counts,
 }
 
@@ -209,7 +212,9 @@ impl Snapshot {
         let mut sum = Snapshot::default();
         for snapshot in snapshots {
             sum.gauges.add(&snapshot.gauges);
-            sum.mismatching.extend(&snapshot.mismatching);
+            if !snapshot.mismatching.is_empty() {
+                Arc::make_mut(&mut sum.mismatching).extend(snapshot.mismatching.iter());
+            }
             sum.counts.add(&snapshot.counts);
         }
         sum

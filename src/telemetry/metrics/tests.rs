@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use prometheus::proto::MetricType;
@@ -153,8 +154,8 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
         Duration::from_millis(7),
     );
     gauges([&mut first, &mut second]);
-    first.mismatching = BTreeSet::from([(labels.route, 7), (labels.route, 8)]);
-    second.mismatching = BTreeSet::from([(labels.route, 8)]);
+    first.mismatching = Arc::new(BTreeSet::from([(labels.route, 7), (labels.route, 8)]));
+    second.mismatching = Arc::new(BTreeSet::from([(labels.route, 8)]));
     second.record(labels, took(31_000_000, Some(30_000_000)), None);
     second.record(
         failed,
