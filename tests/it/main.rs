@@ -24,6 +24,7 @@ mod every_kind;
 mod expect;
 mod explained;
 mod flags_at_run_time;
+mod frames;
 mod harness;
 mod identity;
 mod import;

@@ -8,7 +8,7 @@ use crate::config::raw::{RawConfig, RawFlag, RawStream};
 use crate::domain::event::Events;
 use crate::domain::plan::Upstreams;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{RouteTable, Segments};
+use crate::domain::route::{RouteTable, Segments, Speech};
 use crate::domain::stream::{Stream, StreamPath, Streams};
 
 /// The events; what is wrong with one is told by its key.
@@ -27,7 +27,7 @@ pub(super) fn streams(
     problems: &mut Vec<Problem>,
 ) -> Streams {
     let of_streams = raw.streams.iter();
-    let of_streams = of_streams.map(|stream| upstreams::named(raw, &stream.upstreams, problems));
+    let of_streams = of_streams.map(|stream| upstreams::named(raw, (&stream.upstreams, Speech::Http), problems));
     upstreams.of_streams = of_streams.collect();
     let mut known: Vec<(&Located<(Method, String)>, StreamPath)> = Vec::new();
     let mut streams = Vec::with_capacity(raw.streams.len());

@@ -133,7 +133,7 @@ fn tell(
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
-    let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
+    let selected = plan.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
     match (decision.stage.control(), selected) {
         (None, Some(index)) => {

@@ -273,8 +273,15 @@ pub(super) const EVENTS: Family = Family {
     help: "Events for clients of a side that came from the other side, by what became of them: rewritten, untouched (no `[[event]]` takes it), swallowed (its `[[event]]` has one side only) or failed (it could not be written, and was left out).",
 };
 
+pub(super) const SOCKET_STRAYS: Family = Family {
+    name: "dualgauge_socket_strays_total",
+    kind: MetricType::COUNTER,
+    labels: &["kind"],
+    help: "Messages of sockets where frames are spoken that reached nobody: noise (of no protocol), late (the answer of a call for which nobody waits any more).",
+};
+
 /// Every metric.
-pub(super) const ALL: [&Family; 35] = [
+pub(super) const ALL: [&Family; 36] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -294,6 +301,7 @@ pub(super) const ALL: [&Family; 35] = [
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,
     &UNVERIFIED_TOKENS,
+    &SOCKET_STRAYS,
     &CALLS_IN_FLIGHT,
     &UPSTREAM_CONNECTIONS,
     &LINK_UP,

@@ -64,6 +64,7 @@ impl Socket {
                 },
                 Output::Failed(Ticket(ticket), why) => format!("{ticket} has none: {why:?}"),
                 Output::News(_) => "news".to_owned(),
+                Output::Passed(_) => "passed".to_owned(),
             });
         }
         told
