@@ -225,10 +225,9 @@ impl Transport {
     pub fn speech(&self) -> Speech {
         match self {
             Transport::Frames(_) => Speech::Frame,
-            Transport::Http
-            | Transport::Stdio(_)
-            | Transport::WebSocket(_)
-            | Transport::Mcp(_) => Speech::Http,
+            Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
+                Speech::Http
+            }
         }
     }
 }

@@ -107,17 +107,19 @@ impl Installed {
             .collect();
         let concurrency = plan.candidates.concurrency;
         let beside = servers
-            .map(|(place, wanted)| match (links.of(place), &wanted.transport) {
-                (Some(link), _) => linked(wanted, link, Rank::Candidate),
-                // Nothing of frames is run only to compare.
-                (None, Transport::Frames(frames)) => framed((wanted, frames), None),
-                (None, _) => {
-                    let before = before.map(|before| &before.beside[..]);
-                    let mut wanted = wanted.clone();
-                    wanted.connections = concurrency;
-                    Upstream::Http(kept_or_opened(&wanted, before, tasks))
-                }
-            })
+            .map(
+                |(place, wanted)| match (links.of(place), &wanted.transport) {
+                    (Some(link), _) => linked(wanted, link, Rank::Candidate),
+                    // Nothing of frames is run only to compare.
+                    (None, Transport::Frames(frames)) => framed((wanted, frames), None),
+                    (None, _) => {
+                        let before = before.map(|before| &before.beside[..]);
+                        let mut wanted = wanted.clone();
+                        wanted.connections = concurrency;
+                        Upstream::Http(kept_or_opened(&wanted, before, tasks))
+                    }
+                },
+            )
             .collect();
         let labels = PlanLabels::of(&plan, &common.names);
         let past = before.map_or_else(Past::default, |before| {
@@ -245,10 +247,7 @@ fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
     Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
-fn framed(
-    (wanted, frames): (&UpstreamPlan, &FramesPlan),
-    before: Option<&[Upstream]>,
-) -> Upstream {
+fn framed((wanted, frames): (&UpstreamPlan, &FramesPlan), before: Option<&[Upstream]>) -> Upstream {
     let before = before.into_iter().flatten();
     let mut before = before.filter_map(Upstream::frames);
     let kept = before.find(|kept| kept.plan() == wanted);

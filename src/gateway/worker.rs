@@ -17,8 +17,8 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::{Names, Shard, Snapshot};
-use crate::upstream::link::Links;
 use crate::upstream::Tasks;
+use crate::upstream::link::Links;
 
 /// One worker.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ const TABLE: &str = r#"
 [[outcomes.failed]]
 lossy = "it has no id"
 frame = { event = "error", payload = { message = "{message}" }, request_id = "{>id}" }
-rpc = { error = { code = [-32603, -32602, -32601, -32001, -32002, -32003, -32012], message = "{message}" } }
+rpc = { error = { code = [-32603, -32602, -32601, -32000, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008, -32009, -32010, -32012], message = "{message}" } }
 
 [[route]]
 name = "file"
@@ -67,7 +67,9 @@ fn of_frames(server: &Upstream, keys: &str) -> String {
 /// A server that speaks JSON-RPC over a WebSocket for each client.
 fn of_rpc(server: &Upstream) -> String {
     let address = server.address();
-    format!("[upstream.live]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\nsharing = \"client\"\n")
+    format!(
+        "[upstream.live]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\nsharing = \"client\"\n"
+    )
 }
 
 fn start(upstreams: &str) -> Proxy {
@@ -82,7 +84,9 @@ fn start_with_flags(upstreams: &str, flags: &str) -> Proxy {
 
 /// Asks for a file in frames.
 fn get_file(client: &mut End, id: &str, path: &str) {
-    client.say(json!({"command": "get_file", "request_id": id, "payload": {"path": path}}).to_string());
+    client.say(
+        json!({"command": "get_file", "request_id": id, "payload": {"path": path}}).to_string(),
+    );
 }
 
 /// Asks for something over JSON-RPC.

@@ -51,7 +51,8 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
-    let of_routes = of_routes.map(|route| upstreams::of_route((raw, &upstreams), route, &mut problems));
+    let of_routes =
+        of_routes.map(|route| upstreams::of_route((raw, &upstreams), route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
     let events = streams::events(raw, &mut problems);
@@ -153,8 +154,7 @@ fn sockets(raw: &RawRpc, upstreams: &Upstreams, tongue: Tongue) -> Option<Socket
         Some(SocketsWord::Served) => true,
         Some(SocketsWord::Passed) => false,
         None => {
-            tongue == Tongue::Both
-                || usual.is_some_and(|usual| usual.transport.link().is_some())
+            tongue == Tongue::Both || usual.is_some_and(|usual| usual.transport.link().is_some())
         }
     };
     served.then_some(Sockets {

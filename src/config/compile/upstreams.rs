@@ -201,7 +201,8 @@ pub(super) fn named(
                 Speech::Frame => "takes calls of HTTP, and no frames",
             };
             let problem = name.problem(format!("the upstream `{}` {message}", name.value));
-            let hint = "name one whose `url` begins with `ws://` for `frame`, with `http://` for `rest`";
+            let hint =
+                "name one whose `url` begins with `ws://` for `frame`, with `http://` for `rest`";
             problems.push(problem.hint(hint));
             continue;
         }

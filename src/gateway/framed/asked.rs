@@ -47,7 +47,9 @@ pub(in crate::gateway) async fn rpc_call(
         Said::Answer(answered) => settle(record, route, answered),
         Said::Told => {
             record.answered(202);
-            Ok(RpcAnswer::Result(Pieces::from(Json::literal("null").into_bytes())))
+            Ok(RpcAnswer::Result(Pieces::from(
+                Json::literal("null").into_bytes(),
+            )))
         }
     }
 }

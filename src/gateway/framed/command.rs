@@ -143,11 +143,7 @@ async fn translate(
 }
 
 /// A frame goes on as it came, over the socket that the client has at the server. It is written in the order of coming.
-async fn pass(
-    record: &mut Record,
-    who: &Commander<'_>,
-    told: Told<'_>,
-) -> Result<Served, Failure> {
+async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Result<Served, Failure> {
     let index = told.route.map(|(index, _)| index);
     let installed = record.installed().clone();
     let upstream = match index {

@@ -15,7 +15,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::domain::frame::{Command, Heard, Output, Overheard, Stray, Unanswered, Waiting, command_to_rpc};
+use crate::domain::frame::{
+    Command, Heard, Output, Overheard, Stray, Unanswered, Waiting, command_to_rpc,
+};
 use crate::domain::json::Json;
 use crate::domain::outcome::{Answered, RpcAnswer};
 use crate::domain::pending::{self as link, Ticket};
@@ -216,7 +218,12 @@ async fn serve(
             owner.obey_all(None);
             if let Some(why) = end {
                 let waiting = owner.waiting.len();
-                tracing::warn!(upstream = name, waiting, cause = why, "a socket of frames is lost");
+                tracing::warn!(
+                    upstream = name,
+                    waiting,
+                    cause = why,
+                    "a socket of frames is lost"
+                );
             }
             refuse(&mut inbox);
             owner.tell_gone();
@@ -414,7 +421,8 @@ impl Owner {
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
         let (installed, terms) = (self.installed.clone(), self.terms());
         self.waiting.passes();
-        if let Some(overheard) = overheard(&installed.plan.routes, (ticket, frame), (deadline, terms))
+        if let Some(overheard) =
+            overheard(&installed.plan.routes, (ticket, frame), (deadline, terms))
         {
             self.waiting.overhear(&installed.plan.routes, overheard);
         }

@@ -20,7 +20,10 @@ fn posted() -> Upstream {
             "agent/run" => r#""result":{"status":"started"}"#,
             _ => r#""result":{"other":true}"#,
         };
-        json_answer(format!(r#"{{"jsonrpc":"2.0","id":{},{reply}}}"#, called.id()))
+        json_answer(format!(
+            r#"{{"jsonrpc":"2.0","id":{},{reply}}}"#,
+            called.id()
+        ))
     })
 }
 
@@ -46,12 +49,23 @@ fn a_command_is_a_call_of_the_rpc_server_and_its_answer_a_frame() {
     client.say(r#"{"command":"unknown","request_id":"req-5"}"#);
     client.say(r#"{"command":"get_file","request_id":"req-6","payload":{}}"#);
     let refused = client.hear();
-    assert_eq!((&refused["event"], &refused["request_id"]), (&json!("error"), &json!("req-6")));
+    assert_eq!(
+        (&refused["event"], &refused["request_id"]),
+        (&json!("error"), &json!("req-6"))
+    );
     let asked = upstream.requests();
-    let methods: Vec<_> = asked.iter().map(|sent| Called::of(sent).method().to_owned()).collect();
+    let methods: Vec<_> = asked
+        .iter()
+        .map(|sent| Called::of(sent).method().to_owned())
+        .collect();
     assert_eq!(&methods[..2], ["file/get", "file/get"]);
     assert_eq!(methods.len(), 4);
-    proxy.log_line(&["route=file", "side=rest", "stage=translate", "outcome=success"]);
+    proxy.log_line(&[
+        "route=file",
+        "side=rest",
+        "stage=translate",
+        "outcome=success",
+    ]);
     proxy.log_line(&["side=rest", "reason=route_not_found"]);
 }
 
@@ -83,7 +97,10 @@ fn commands_share_the_link_of_their_client_and_are_answered_in_any_order() {
     get_file(&mut client, "1", "first");
     get_file(&mut client, "2", "second");
     let (one, two) = (server.hear(), server.hear());
-    assert_eq!((&one["method"], &one["params"]), (&json!("file/get"), &json!({"path": "first"})));
+    assert_eq!(
+        (&one["method"], &one["params"]),
+        (&json!("file/get"), &json!({"path": "first"}))
+    );
     for call in [&two, &one] {
         let reply = json!({"jsonrpc": "2.0", "id": call["id"], "result": call["params"]});
         server.say(reply.to_string());
@@ -97,7 +114,10 @@ fn commands_share_the_link_of_their_client_and_are_answered_in_any_order() {
     server.hear();
     drop(server);
     let lost = client.hear();
-    assert_eq!((&lost["event"], &lost["request_id"]), (&json!("error"), &json!("3")));
+    assert_eq!(
+        (&lost["event"], &lost["request_id"]),
+        (&json!("error"), &json!("3"))
+    );
 }
 
 #[test]
@@ -110,7 +130,10 @@ fn events_come_in_the_form_of_the_first_message_that_was_recognised() {
     let log = r#"{"jsonrpc":"2.0","method":"event/log","params":{"line":1.50}}"#;
     let heartbeat = r#"{"event":"heartbeat","payload":{"sequence":1}}"#;
     server.say(log);
-    assert_eq!(client.hear_text(), r#"{"event":"log","payload":{"line":1.50}}"#);
+    assert_eq!(
+        client.hear_text(),
+        r#"{"event":"log","payload":{"line":1.50}}"#
+    );
     client.say("noise");
     server.say(log);
     assert_eq!(client.hear()["event"], "log");
@@ -133,11 +156,17 @@ fn events_come_in_the_form_of_the_first_message_that_was_recognised() {
 #[test]
 fn a_server_that_is_away_is_an_error_in_frames() {
     let upstream = Upstream::nowhere();
-    let proxy = start(&format!("{}connect_timeout = \"200ms\"\n", of_rpc(&upstream)));
+    let proxy = start(&format!(
+        "{}connect_timeout = \"200ms\"\n",
+        of_rpc(&upstream)
+    ));
     let mut client = connect(&proxy);
     get_file(&mut client, "1", "a");
     let failed = client.hear();
-    assert_eq!((&failed["event"], &failed["request_id"]), (&json!("error"), &json!("1")));
+    assert_eq!(
+        (&failed["event"], &failed["request_id"]),
+        (&json!("error"), &json!("1"))
+    );
     proxy.log_line(&["route=file", "upstream_unreachable"]);
 }
 

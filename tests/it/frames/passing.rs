@@ -38,7 +38,12 @@ fn frames_pass_as_the_bytes_that_they_are() {
         server.say(text);
         assert_eq!(client.hear_text(), text);
     }
-    proxy.log_line(&["route=file", "side=rest", "stage=passthrough", "outcome=success"]);
+    proxy.log_line(&[
+        "route=file",
+        "side=rest",
+        "stage=passthrough",
+        "outcome=success",
+    ]);
     proxy.log_line(&["route=run", "stage=passthrough", "outcome=success"]);
     drop(server);
     // What the server knew of the client is gone, and nothing but this says so.
@@ -63,8 +68,8 @@ fn a_flag_moves_one_client_and_an_open_socket_stays() {
     new_server.echo(&heard);
     assert_eq!(moved.hear()["request_id"], "2");
     // Back at run time: the open socket goes on as it began, a new one does not.
-    let flip = r#"{"stage":"passthrough"}"#;
-    let flipped = proxy.ask("PATCH", "/api/v1/flags/move", flip);
+    let flip = r#"{"stage":"passthrough","percent":100}"#;
+    let flipped = proxy.ask("PUT", "/api/v1/flags/move", flip);
     assert_eq!(flipped.status(), 200, "{flipped:?}");
     get_file(&mut moved, "3", "c");
     assert_eq!(new_server.hear()["params"]["path"], "c");
@@ -76,7 +81,8 @@ fn a_flag_moves_one_client_and_an_open_socket_stays() {
 #[test]
 fn events_come_from_one_server_only() {
     let (old, new) = (Upstream::start(), Upstream::start());
-    let flags = "[[flag]]\nname = \"move\"\nroute = \"file\"\nside = \"rest\"\nstage = \"translate\"\n";
+    let flags =
+        "[[flag]]\nname = \"move\"\nroute = \"file\"\nside = \"rest\"\nstage = \"translate\"\n";
     let upstreams = format!("{}{}", of_frames(&old, ""), of_rpc(&new));
     let proxy = start_with_flags(&upstreams, flags);
     let mut client = connect(&proxy);
@@ -91,7 +97,10 @@ fn events_come_from_one_server_only() {
     new_server.say(r#"{"jsonrpc":"2.0","method":"event/log","params":{"from":"new"}}"#);
     let heard = [client.hear(), client.hear()];
     // The answer to what was asked there comes; the event does not come twice.
-    assert!(heard.iter().any(|said| said["event"] == "watched"), "{heard:?}");
+    assert!(
+        heard.iter().any(|said| said["event"] == "watched"),
+        "{heard:?}"
+    );
     let log = json!({"event": "log", "payload": {"from": "new"}});
     assert!(heard.contains(&log), "{heard:?}");
 }
@@ -110,7 +119,10 @@ fn one_client_may_speak_both_protocols_to_a_server_of_frames() {
         server.say(file.to_string());
     }
     let heard = [client.hear(), client.hear()];
-    assert!(heard.iter().any(|said| said["request_id"] == "mine"), "{heard:?}");
+    assert!(
+        heard.iter().any(|said| said["request_id"] == "mine"),
+        "{heard:?}"
+    );
     assert!(heard.iter().any(|said| said["id"] == 9), "{heard:?}");
 }
 
@@ -136,7 +148,10 @@ fn an_ordinary_websocket_is_a_tunnel_beside_frames() {
         own.send(message.clone()).unwrap();
         assert_eq!(server.next(), message);
     }
+    // With what is said next the library sends the pong as well.
+    server.send(Message::binary(vec![1]));
     assert_eq!(own.read().unwrap(), Message::Pong("are you there".into()));
+    assert_eq!(own.read().unwrap(), Message::binary(vec![1]));
     let code = CloseFrame {
         code: 4001.into(),
         reason: "enough".into(),
