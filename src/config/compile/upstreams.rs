@@ -161,10 +161,13 @@ pub(super) fn of_route(
     [own_rest.or(rest), own_rpc.or(rpc)]
 }
 
+/// The name of an upstream, for the side that it is said for.
+type Named = (Option<Side>, Located<String>);
+
 /// The upstreams of these names, by their sides.
 pub(super) fn named(
     raw: &RawConfig,
-    (names, speech): (&[(Option<Side>, Located<String>)], Speech),
+    (names, speech): (&[Named], Speech),
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -178,6 +179,42 @@ impl Reply {
     }
 }
 
+/// Where what servers say for the client comes in.
+struct Ears {
+    /// From links.
+    notices: mpsc::Receiver<Bytes>,
+    /// From sockets of frames.
+    news: mpsc::Receiver<News>,
+}
+
+/// What a server says for the client.
+enum Spoken {
+    /// Over a link.
+    Notice(Bytes),
+    /// In frames.
+    News(News),
+}
+
+impl Ears {
+    fn of(arrival: &Arrival) -> Ears {
+        let (tell, notices) = mpsc::channel(NOTICES);
+        arrival.links().tell(tell);
+        let (tell, news) = mpsc::channel(NOTICES);
+        arrival.sockets().tell(tell);
+        Ears { notices, news }
+    }
+
+    /// What is said next; cancel-safe, since what is not taken stays where it is.
+    async fn next(&mut self) -> Spoken {
+        tokio::select! {
+            Some(text) = self.notices.recv() => Spoken::Notice(text),
+            Some(news) = self.news.recv() => Spoken::News(news),
+            // The connection keeps the other ends for as long as it lasts.
+            else => pending().await,
+        }
+    }
+}
+
 /// What is done about what a server says.
 enum Heed {
     /// The client is told this, if anything.
@@ -207,10 +244,7 @@ impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
-        let (tell, mut notices) = mpsc::channel(NOTICES);
-        self.arrival.links().tell(tell);
-        let (tell, mut news) = mpsc::channel(NOTICES);
-        self.arrival.sockets().tell(tell);
+        let mut ears = Ears::of(&self.arrival);
         self.listen();
         let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
         let mut underway = Underway {
@@ -255,13 +289,9 @@ impl Conversation {
                 Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
                     underway.replies.extend(reply);
                 }
-                Some(text) = notices.recv(), if door == Door::Open && !frames.is_writing() => {
+                spoken = ears.next(), if door == Door::Open && !frames.is_writing() => {
                     silence.used();
-                    underway.replies.extend(self.event(Side::Rpc, text).map(Reply::alone));
-                }
-                Some(news) = news.recv(), if door == Door::Open && !frames.is_writing() => {
-                    silence.used();
-                    match self.hear(news) {
+                    match self.hear(spoken) {
                         Heed::Tell(text) => underway.replies.extend(text.map(Reply::alone)),
                         Heed::Leave => door = Door::Closed,
                     }
@@ -318,7 +348,7 @@ impl Conversation {
     fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
         match self.sockets.tongue {
             // What is no message of JSON-RPC says nothing to this client.
-            Tongue::Rpc => Some(text).filter(|text| is_rpc(text)),
+            Tongue::Rpc => Some(text).filter(is_rpc),
             Tongue::Both if self.arrival.links().hears(side) => {
                 let installed = self.worker.installed();
                 told((&self.worker, &installed), text, self.form())
@@ -327,8 +357,12 @@ impl Conversation {
         }
     }
 
-    /// What becomes of something that a server says in frames.
-    fn hear(&self, news: News) -> Heed {
+    /// What becomes of something that a server says.
+    fn hear(&self, spoken: Spoken) -> Heed {
+        let news = match spoken {
+            Spoken::Notice(text) => return Heed::Tell(self.event(Side::Rpc, text)),
+            Spoken::News(news) => news,
+        };
         match news {
             News::Answer(text) => Heed::Tell(Some(text)),
             News::Event(text) => Heed::Tell(self.event(Side::Rest, text)),
