@@ -24,7 +24,6 @@ use crate::config::problem::Problems;
 use crate::config::raw::LogFormatWord;
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::domain::route::Speech;
 use crate::server::admin::{self, Command, Tokens};
 use crate::store::Health;
 use crate::telemetry::clock;
@@ -103,7 +102,6 @@ pub fn run(
         .map_err(at("admin.address", admin))?;
     let links = LinkThread::start()?;
     let plan = control.plan();
-    warn_of_frames(&plan);
     let linked = runtime.block_on(links.follow(&plan));
     let traced = plan.trace.as_ref();
     let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
@@ -261,18 +259,6 @@ async fn live(
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())
-}
-
-/// Who moves a socket of frames must not wait in vain.
-fn warn_of_frames(plan: &Plan) {
-    let routes = plan.routes.routes().iter();
-    let framed = routes.filter(|route| route.speech == Speech::Frame).count();
-    if framed > 0 {
-        tracing::warn!(
-            routes = framed,
-            "routes with `frame` are checked and translated, but no socket of frames is served in this version"
-        );
-    }
 }
 
 /// The signals that a run listens to.

@@ -26,6 +26,7 @@ mod every_kind;
 mod expect;
 mod explained;
 mod flags_at_run_time;
+mod frames;
 mod harness;
 mod health;
 mod identity;

@@ -154,6 +154,7 @@ fn plan() -> Plan {
             of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
             usual: [Some(0), Some(1)],
+            frames: None,
             of_routes: Vec::new(),
         },
         face: RpcFace {
