@@ -36,6 +36,7 @@ pub mod schema;
 pub mod side;
 pub mod sse;
 pub mod stream;
+pub mod tls;
 pub mod token;
 pub mod translate;
 pub mod websocket;

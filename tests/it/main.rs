@@ -67,6 +67,8 @@ mod support;
 mod systems;
 mod there_and_back;
 mod timeouts;
+mod tls_reload;
+mod tls_upstream;
 mod two_servers;
 mod upgrade;
 mod upstream_failures;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawWebSocket};
@@ -16,6 +17,7 @@ pub(super) fn check(socket: &RawWebSocket, side: Side, problems: &mut Vec<Proble
         let hint = "write `side = \"rpc\"` for one that speaks JSON-RPC";
         problems.push(socket.url.problem(message).hint(hint));
     }
+    headers::check(&socket.headers, problems);
 }
 
 pub(super) fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
@@ -35,7 +37,7 @@ pub(super) fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {
-        headers: socket.headers.clone(),
+        headers: headers::plan(&socket.headers),
         sharing: socket.sharing.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {

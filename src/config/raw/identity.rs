@@ -98,6 +98,34 @@ pub struct RawTls {
     pub client_ca: Option<RawFile>,
 }
 
+/// `[upstream.NAME.tls]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawClientTls {
+    /// Where the table begins.
+    pub place: Located<()>,
+    /// `ca`: whose certificates of servers are believed, in place of the public authorities.
+    pub ca: Option<RawFile>,
+    /// `certificate`: what is shown to the server, only with `key`.
+    pub certificate: Option<RawFile>,
+    /// `key`
+    pub key: Option<RawFile>,
+    /// `server_name`: that of the url unless said.
+    pub server_name: Option<Located<String>>,
+}
+
+/// `headers` of an upstream: names that may be sent, in lower case.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawHeaders(pub Vec<(Located<String>, RawHeaderValue)>);
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawHeaderValue {
+    /// As it is written: it may stand in a header.
+    Text(Secret),
+    /// `{ file = … }`: what the file holds, without the end of its line.
+    File(RawFile),
+}
+
 /// A file that is read when all is decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFile {
