@@ -46,6 +46,17 @@ pub struct ServerTls {
     pub own: Shown,
     /// Whose certificates of clients are believed; none are asked for where there are none.
     pub client_ca: Option<Pem>,
+    /// Whether HTTP/2 is offered.
+    pub http2: Http2,
+}
+
+/// Whether HTTP/2 is offered beside HTTP/1.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Http2 {
+    /// It is, and wanted more.
+    Offered,
+    /// HTTP/1.1 alone is.
+    Off,
 }
 
 /// TLS towards a server.

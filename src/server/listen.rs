@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::http2;
 use super::pace::Paced;
 use super::socket;
 use super::wire::{Inspected, Inspection};
@@ -218,6 +219,9 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiv
     let Some((socket, arrivals)) = taken else {
         return;
     };
+    if socket::is_http2(&socket) {
+        return http2::serve(worker, (socket, arrivals), drains).await;
+    }
     let inspection = Inspection::default();
     let wire = WireLimits {
         head: limits.head,

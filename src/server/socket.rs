@@ -8,6 +8,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::certificate;
+use crate::config::compile::tls::HTTP_2;
 use crate::domain::rollout::Subject;
 use crate::upstream::Socket;
 
@@ -31,5 +32,13 @@ pub(super) fn subject(socket: &Socket) -> Option<Subject> {
             let chain = stream.get_ref().1.peer_certificates()?;
             certificate::subject(chain.first()?)
         }
+    }
+}
+
+/// Whether the handshake has agreed on HTTP/2.
+pub(super) fn is_http2(socket: &Socket) -> bool {
+    match socket {
+        Socket::Plain(_) => false,
+        Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
     }
 }

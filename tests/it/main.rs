@@ -25,6 +25,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod harness;
+mod http2;
 mod identity;
 mod import;
 mod jsonrpc_ids;

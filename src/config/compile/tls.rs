@@ -14,9 +14,12 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::config::problem::{Located, Problem};
 use crate::config::raw::{RawClientTls, RawFile, RawTls};
-use crate::domain::tls::{ClientTls, Pem, ServerTls, Shown};
+use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, Shown};
 
 const HTTP_1: &[u8] = b"http/1.1";
+
+/// What a connection speaks whose handshake has agreed on HTTP/2 (RFC 9113 §3.2).
+pub const HTTP_2: &[u8] = b"h2";
 
 /// Why TLS is not to be had with what a plan says of it.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +79,10 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
         .with_single_cert(chain, key)
         .map_err(|error| fault(Part::Certificate, error))?;
     // The listener speaks nothing else, and a client that wants nothing else is told so by TLS itself.
-    config.alpn_protocols = vec![HTTP_1.to_vec()];
+    config.alpn_protocols = match tls.http2 {
+        Http2::Offered => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
+        Http2::Off => vec![HTTP_1.to_vec()],
+    };
     Ok(Arc::new(config))
 }
 
@@ -124,6 +130,7 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
     let tls = ServerTls {
         own: shown(&raw.certificate, &raw.key),
         client_ca: raw.client_ca.as_ref().map(pem),
+        http2: raw.http2.as_ref().map_or(Http2::Offered, |said| said.value),
     };
     let own = ServerTls {
         client_ca: None,

@@ -6,7 +6,7 @@ use http::HeaderName;
 
 use super::file;
 use crate::config::kind::{
-    Found, Wrong, cut, duration, header, header_named, key_hash, name, string, text, word,
+    Found, Wrong, boolean, cut, duration, header, header_named, key_hash, name, string, text, word,
 };
 use crate::config::problem::Located;
 use crate::config::raw::{
@@ -16,6 +16,7 @@ use crate::config::raw::{
 use crate::config::reader::{Shape, Table};
 use crate::domain::hops::Network;
 use crate::domain::rollout::SubjectPart;
+use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
 /// How far clocks may differ.
@@ -273,10 +274,12 @@ pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
     let certificate = table.require("certificate", file);
     let key = table.require("key", file);
     let client_ca = table.get("client_ca", file);
+    let http2 = table.get("http2", boolean(Http2::Off, Http2::Offered));
     Some(RawTls {
         certificate: RawFile::at(certificate?),
         key: RawFile::at(key?),
         client_ca: client_ca.map(RawFile::at),
+        http2,
     })
 }
 

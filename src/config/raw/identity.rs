@@ -9,6 +9,7 @@ use http::HeaderName;
 use crate::config::problem::Located;
 use crate::domain::hops::Network;
 use crate::domain::rollout::SubjectPart;
+use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
 /// `[[client]]`
@@ -96,6 +97,8 @@ pub struct RawTls {
     pub key: RawFile,
     /// `client_ca`: whose certificates of clients are believed.
     pub client_ca: Option<RawFile>,
+    /// `http2`: offered unless said.
+    pub http2: Option<Located<Http2>>,
 }
 
 /// `[upstream.NAME.tls]`

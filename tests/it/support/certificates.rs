@@ -204,24 +204,9 @@ pub(crate) fn secured_with(
     shows: Option<&Certified>,
     protocols: &[&str],
 ) -> StreamOwned<ClientConnection, TcpStream> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(believing(believes));
-    let mut config = match shows {
-        None => builder.with_no_client_auth(),
-        Some(own) => {
-            let chain = vec![own.certificate.clone()];
-            let config = builder.with_client_auth_cert(chain, own.private());
-            config.unwrap()
-        }
-    };
-    config.alpn_protocols = protocols
-        .iter()
-        .map(|name| name.as_bytes().to_vec())
-        .collect();
+    let config = client_config(believes, shows, protocols);
     let name = ServerName::try_from("proxy.example").unwrap();
-    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let connection = ClientConnection::new(config, name).unwrap();
     let socket = TcpStream::connect(proxy.address()).unwrap();
     socket.set_read_timeout(Some(WITHIN)).unwrap();
     StreamOwned::new(connection, socket)
@@ -242,4 +227,29 @@ pub(crate) fn shown_to(
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
     let chain = stream.conn.peer_certificates().unwrap();
     Ok(chain[0].clone().into_owned())
+}
+
+/// What a client offers and believes.
+pub(crate) fn client_config(
+    believes: &Authority,
+    shows: Option<&Certified>,
+    protocols: &[&str],
+) -> Arc<ClientConfig> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(believing(believes));
+    let mut config = match shows {
+        None => builder.with_no_client_auth(),
+        Some(own) => {
+            let chain = vec![own.certificate.clone()];
+            let config = builder.with_client_auth_cert(chain, own.private());
+            config.unwrap()
+        }
+    };
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    Arc::new(config)
 }
