@@ -25,11 +25,14 @@ use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
 use super::stream::Streams;
+use super::tls::{ClientTls, ServerTls};
 use super::trace::TracePlan;
 
 /// Everything that a call is served by.
 #[derive(Debug)]
 pub struct Plan {
+    /// TLS of the listener; connections are plain without it.
+    pub tls: Option<Arc<ServerTls>>,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.
@@ -146,6 +149,8 @@ pub struct UpstreamPlan {
     pub side: Side,
     /// How it is spoken to.
     pub transport: Transport,
+    /// How connections to it are secured; they are plain without.
+    pub tls: Option<Arc<ClientTls>>,
     /// `host:port`, as in the `Host` header; of a child its program, for people to read.
     pub authority: String,
     /// The path of its url; empty for a child.
@@ -179,7 +184,8 @@ impl UpstreamPlan {
         if host.is_some() {
             self.authority.clone()
         } else {
-            format!("{}:80", self.authority)
+            let port = if self.tls.is_some() { 443 } else { 80 };
+            format!("{}:{port}", self.authority)
         }
     }
 }
@@ -238,6 +244,8 @@ impl Transport {
 /// An MCP server at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPlan {
+    /// Headers of each request beside those of MCP.
+    pub headers: Variables,
     /// Which revision is spoken.
     pub revision: Revision,
     /// The most bytes of a message that it says.

@@ -5,12 +5,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::Frames;
 use super::link::Transport;
 use super::websocket::WebSocket;
+use super::{Frames, Socket};
 use crate::domain::pending::Unanswered;
 use crate::domain::plan::{FramesPlan, UpstreamPlan};
 
@@ -79,7 +78,7 @@ impl FramesUpstream {
     ///
     /// # Errors
     /// Why there is none, for the log.
-    pub async fn connect(&self) -> Result<Frames<TcpStream>, String> {
+    pub async fn connect(&self) -> Result<Frames<Socket>, String> {
         match timeout(self.plan.connect_timeout, self.server.open()).await {
             Ok(opened) => opened,
             Err(_) => Err(format!(

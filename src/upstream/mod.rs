@@ -5,6 +5,7 @@
 //! to the pool only after a whole answer to a whole request.
 
 mod body;
+mod connect;
 mod framed;
 mod frames;
 mod http;
@@ -12,17 +13,20 @@ mod lines;
 pub mod link;
 mod mcp;
 mod read;
+mod socket;
 mod stdio;
 mod tap;
 mod tasks;
 mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};
+pub use connect::{Connector, chain};
 pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use mcp::{Mcp, Session};
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
+pub use socket::Socket;
 pub use stdio::{Running, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;

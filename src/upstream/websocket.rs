@@ -4,21 +4,26 @@
 //! and a redirect is not followed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Request};
-use tokio::net::TcpStream;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
+use super::Socket;
+use super::connect::{Connector, chain};
 use super::frames::{self, Frames};
 use super::link::Transport;
+use crate::config::compile::tls::Spoken;
 use crate::domain::plan::{FramesPlan, UpstreamPlan, Variables, WebSocketPlan};
 
 /// A server that offers a WebSocket.
 #[derive(Debug, Clone)]
 pub struct WebSocket {
-    address: Arc<str>,
+    connector: Connector,
+    /// Bounds connecting.
+    limit: Duration,
     url: Arc<str>,
     headers: Arc<Variables>,
     message_limit: usize,
@@ -39,7 +44,9 @@ impl WebSocket {
 
     fn at(upstream: &UpstreamPlan, (headers, message_limit): (&Variables, usize)) -> WebSocket {
         WebSocket {
-            address: upstream.address().into(),
+            connector: Connector::of(upstream, Spoken::WebSocket),
+            limit: upstream.connect_timeout,
+            // The scheme is no part of the request (RFC 6455 §4.1).
             url: format!("ws://{}{}", upstream.authority, upstream.path).into(),
             headers: Arc::new(headers.clone()),
             message_limit,
@@ -60,14 +67,12 @@ impl WebSocket {
 }
 
 impl Transport for WebSocket {
-    type Link = Frames<TcpStream>;
+    type Link = Frames<Socket>;
 
-    async fn open(&self) -> Result<Frames<TcpStream>, String> {
+    async fn open(&self) -> Result<Frames<Socket>, String> {
         let request = self.request().map_err(|error| error.to_string())?;
-        let stream = TcpStream::connect(&*self.address).await;
-        let stream = stream.map_err(|error| format!("it cannot be reached: {error}"))?;
-        // A small message is written at once; waiting for more would only delay it.
-        let _ = stream.set_nodelay(true);
+        let stream = self.connector.connect_within(self.limit).await;
+        let stream = stream.map_err(|error| format!("it cannot be reached: {}", chain(&error)))?;
         let config = frames::config(self.message_limit);
         let opened = client_async_with_config(request, stream, Some(config)).await;
         // What a server says in place of 101 is not logged: it may be long, or show what it was sent.

@@ -9,6 +9,7 @@ mod compare;
 mod cors;
 mod greeting;
 pub(super) mod guard;
+mod headers;
 mod identity;
 mod lifecycle;
 mod local;
@@ -27,6 +28,7 @@ mod websocket;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::StatusCode;
 
@@ -44,10 +46,8 @@ use crate::domain::side::Side;
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
-    let tls = raw.listen.tls.as_ref().map(tls::server);
-    if let Some(Err(found)) = tls {
-        problems.extend(found.into_vec());
-    }
+    let tls = raw.listen.tls.as_ref();
+    let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
     let mut upstreams = upstreams::compile(raw, &mut problems);
     let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
@@ -71,6 +71,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let plan = Plan {
         trace,
+        tls,
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,

@@ -1,8 +1,10 @@
 //! The servers behind: at least one, and which of them takes which calls.
 
+use std::sync::Arc;
+
 use http::{HeaderName, Uri};
 
-use super::{mcp, stdio, websocket};
+use super::{headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
@@ -37,7 +39,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
         match &upstream.server {
             RawServer::Url(url) => check_url(url, upstream.side.value, problems),
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
-            RawServer::Socket(socket) => check_url(&socket.url, Side::Rpc, problems),
+            RawServer::Socket(socket) => {
+                check_url(&socket.url, Side::Rpc, problems);
+                headers::check(&socket.headers, problems);
+            }
             RawServer::Mcp(server) => {
                 check_url(&server.url, Side::Rpc, problems);
                 mcp::check(server, upstream.side.value, problems);
@@ -248,7 +253,7 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
     pairs.collect()
 }
 
-/// What the raw half leaves to check: `http://host[:port]/path` and no more.
+/// What the raw half leaves to check: `scheme://host[:port]/path` and no more.
 fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "the address of a server has no query; remove it from `?` on";
@@ -268,15 +273,22 @@ fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The port of `http`, which `Host` leaves out (RFC 9110 §4.2.1).
-const HTTP: u16 = 80;
+/// Whether the url is one of a server behind TLS.
+fn is_secured(url: &Uri) -> bool {
+    matches!(url.scheme_str(), Some("https" | "wss"))
+}
 
-/// The port of the url; 80 where it has none.
+/// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
+fn usual_port(url: &Uri) -> u16 {
+    if is_secured(url) { 443 } else { 80 }
+}
+
+/// The port of the url; that of its scheme where it has none.
 fn port(url: &Uri) -> Option<u16> {
     let authority = url.authority()?;
     let after_host = &authority.as_str()[authority.host().len()..];
     match after_host.strip_prefix(':') {
-        None => Some(HTTP),
+        None => Some(usual_port(url)),
         Some(port) => port.parse().ok().filter(|port| *port != 0),
     }
 }
@@ -285,8 +297,19 @@ fn port(url: &Uri) -> Option<u16> {
 fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {
-        None | Some(HTTP) => host.to_owned(),
+        None => host.to_owned(),
+        Some(port) if port == usual_port(url) => host.to_owned(),
         Some(port) => format!("{host}:{port}"),
+    }
+}
+
+/// The address of a server; a child has none.
+fn url(server: &RawServer) -> Option<&Located<Uri>> {
+    match server {
+        RawServer::Url(url) => Some(url),
+        RawServer::Mcp(server) => Some(&server.url),
+        RawServer::Socket(socket) => Some(&socket.url),
+        RawServer::Command(_) => None,
     }
 }
 
@@ -315,7 +338,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     // Those of `[rpc]` are checked where they stand.
     let mut known = Vec::new();
     let found = if raw.envelope.is_some() {
-        problems
+        &mut *problems
     } else {
         &mut known
     };
@@ -341,7 +364,13 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
             (transport, authority(url), url.path().to_owned())
         }
     };
+    let url = url(&raw.server).filter(|url| is_secured(&url.value));
+    let tls = url.map(|url| {
+        let host = url.value.host().unwrap_or_default();
+        Arc::new(tls::upstream(raw.tls.as_ref(), (host, url), problems))
+    });
     UpstreamPlan {
+        tls,
         name: raw.name.value.clone(),
         side: raw.side.value,
         envelope,

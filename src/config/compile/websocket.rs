@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use crate::domain::pending::{Heartbeat, Order, Settings};
@@ -13,7 +14,7 @@ pub(super) fn transport(socket: &RawWebSocket, side: Side, config: &RawConfig) -
     match side {
         Side::Rpc => Transport::WebSocket(Box::new(plan(socket, config))),
         Side::Rest => Transport::Frames(Box::new(FramesPlan {
-            headers: socket.headers.clone(),
+            headers: headers::plan(&socket.headers),
             message_limit: socket.message_limit.value,
             in_flight: socket.in_flight.value,
             heartbeat: heartbeat(socket),
@@ -42,7 +43,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {
-        headers: socket.headers.clone(),
+        headers: headers::plan(&socket.headers),
         sharing: socket.sharing.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, mcp, stdio, websocket};
+use super::{SIDES, envelope, identity, mcp, stdio, websocket};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
@@ -33,6 +33,9 @@ const OF_URL: &[&str] = &[
 ];
 /// Those of them that a WebSocket does not have.
 const OF_HTTP: &[&str] = &["keep_alive", "forward"];
+/// What links at an address have, and nothing else.
+const HEADERS: &[&str] = &["headers"];
+const HEADERS_OF: &str = "a `ws://` url, or with `protocol = \"mcp\"`";
 /// What belongs to a link, whatever it is made of.
 const LINK: &[&str] = &[
     "in_flight",
@@ -75,6 +78,13 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     );
     let forward = table.list("forward", header);
     let envelope = envelope(table);
+    let tls = table.table("tls", identity::client_tls);
+    let is_plain = server.as_ref().is_some_and(|server| !is_secured(server));
+    if let (true, Some(tls)) = (is_plain, &tls) {
+        let message =
+            "`tls` belongs to an upstream with an `https://` or a `wss://` url; remove it";
+        table.add(tls.place.problem(message));
+    }
     let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
     Some(RawUpstream {
         name: name?,
@@ -88,6 +98,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         credentials: credentials?,
         forward: forward?,
         envelope,
+        tls,
         usual,
     })
 }
@@ -104,6 +115,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     }
     foreign(table, OF_URL, "`url`");
     foreign(table, websocket::OWN, "a `ws://` url");
+    foreign(table, HEADERS, HEADERS_OF);
     foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))
@@ -115,7 +127,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
     let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
     let url = table.require("url", url)?;
-    match (url.value.scheme_str() == Some("ws"), is_mcp) {
+    match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {
         (true, is_mcp) => {
             foreign(table, OF_HTTP, "an `http://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
@@ -143,10 +155,21 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
         }
         (false, false) => {
             foreign(table, websocket::OWN, "a `ws://` url");
+            foreign(table, HEADERS, HEADERS_OF);
             foreign(table, LINK, "`command`, or with a `ws://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             Some(RawServer::Url(url))
         }
+    }
+}
+
+/// Whether the server is spoken to behind TLS.
+fn is_secured(server: &RawServer) -> bool {
+    match server {
+        RawServer::Url(url) => url.value.scheme_str() == Some("https"),
+        RawServer::Mcp(server) => server.url.value.scheme_str() == Some("https"),
+        RawServer::Socket(socket) => socket.url.value.scheme_str() == Some("wss"),
+        RawServer::Command(_) => false,
     }
 }
 

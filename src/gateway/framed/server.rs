@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -28,7 +27,7 @@ use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
-use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake};
+use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake, Socket};
 
 /// How many questions may wait to be taken, and how many frames to be written.
 const QUEUE: usize = 64;
@@ -303,7 +302,7 @@ impl Owner {
     /// Owns an open socket; tells why it was lost, unless it ended because nobody needs it.
     async fn run(
         &mut self,
-        frames: &mut Frames<TcpStream>,
+        frames: &mut Frames<Socket>,
         (inbox, gone): (&mut mpsc::Receiver<Asked>, &Notify),
     ) -> Option<String> {
         let mut entry = Entry::Open;
