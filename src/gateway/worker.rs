@@ -16,7 +16,9 @@ use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
 use crate::domain::side::Side;
+use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{Names, Shard, Snapshot};
+use crate::telemetry::spans::Spans;
 use crate::upstream::Tasks;
 use crate::upstream::link::Links;
 
@@ -33,6 +35,7 @@ pub struct Worker {
     connections: Cell<u64>,
     patience: Cell<Patience>,
     leaving: watch::Sender<bool>,
+    ids: RefCell<Ids>,
 }
 
 /// What all workers share.
@@ -46,6 +49,10 @@ pub struct Common {
     pub sessions: Arc<Sessions>,
     /// Where long comparisons are made.
     pub desk: Desk,
+    /// Where the ids of this worker's spans begin.
+    pub ids: Ids,
+    /// Where spans are handed over, if anybody wants them.
+    pub spans: Option<Spans>,
 }
 
 /// Whether calls in progress may come to their end.
@@ -82,6 +89,7 @@ impl Worker {
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
+            ids: RefCell::new(common.ids.clone()),
             common,
             tasks,
             bench,
@@ -228,6 +236,16 @@ impl Worker {
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
     pub fn give_up(&self) {
         self.patience.set(Patience::Over);
+    }
+
+    /// The trace of a call with these headers, if it has one.
+    pub(super) fn trace(&self, plan: &Plan, headers: &http::HeaderMap) -> Option<Trace> {
+        Trace::of(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
+    }
+
+    /// Where spans are handed over, if anybody wants them.
+    pub(super) fn spans(&self) -> Option<&Spans> {
+        self.common.spans.as_ref()
     }
 
     pub(super) fn patience(&self) -> Patience {
