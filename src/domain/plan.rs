@@ -31,6 +31,8 @@ use super::tls::{ClientTls, ServerTls};
 pub struct Plan {
     /// TLS of the listener; connections are plain without it.
     pub tls: Option<Arc<ServerTls>>,
+    /// Whether a connection begins with a word of the balancer before it.
+    pub preface: PrefaceUse,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.
@@ -81,6 +83,15 @@ impl Plan {
         let place = self.upstreams.of_stream(stream, side)?;
         self.upstreams.all.get(place)
     }
+}
+
+/// Whether the PROXY protocol is spoken on the listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefaceUse {
+    /// It is not: its bytes are no HTTP.
+    Off,
+    /// Each connection comes from a trusted hop and begins with it.
+    Required,
 }
 
 /// All upstreams, and which one a call goes to.

@@ -33,7 +33,7 @@ use http::StatusCode;
 
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
-use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Upstreams};
+use crate::domain::plan::{Limits, Plan, PrefaceUse, RpcFace, Sockets, Upstreams};
 use crate::domain::route::Segments;
 use crate::domain::side::Side;
 
@@ -65,6 +65,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
     let plan = Plan {
         tls,
+        preface: preface(raw, &mut problems),
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,
@@ -103,6 +104,19 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
         "`{}` is taken by `{}` of {}; write another port",
         said.value, other.value, other.key
     )));
+}
+
+/// Whoever else could open a connection would be whom he likes.
+fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
+    let Some(said) = &raw.listen.proxy_protocol else {
+        return PrefaceUse::Off;
+    };
+    if said.value == PrefaceUse::Required && raw.listen.trusted.is_empty() {
+        let message = "the PROXY protocol is believed from trusted hops only, and none is named";
+        let hint = "add the networks of the balancers to `trusted` of `[listen]`";
+        problems.push(said.problem(message).hint(hint));
+    }
+    said.value
 }
 
 fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> RpcFace {

@@ -142,6 +142,7 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         tls: None,
+        preface: crate::domain::plan::PrefaceUse::Off,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),

@@ -99,6 +99,7 @@ fn plan(side: Side) -> Plan {
     let prefixes = Prefixes::of(&routes);
     Plan {
         tls: None,
+        preface: crate::domain::plan::PrefaceUse::Off,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),
