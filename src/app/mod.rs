@@ -6,4 +6,5 @@ pub mod control;
 mod counting;
 mod links;
 pub mod run;
+mod spans;
 pub mod workers;

@@ -17,18 +17,18 @@ use super::certificates::Certificates;
 use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
 use super::links::LinkThread;
+use super::spans::SpanThread;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
 use crate::config::raw::LogFormatWord;
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::domain::route::Speech;
 use crate::server::admin::{self, Command, Tokens};
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
-use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, render};
+use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, Sunset, render};
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -102,13 +102,15 @@ pub fn run(
     let links = LinkThread::start()?;
     let plan = control.plan();
     let certificates = Certificates::of(&plan)?;
-    warn_of_frames(&plan);
     let linked = runtime.block_on(links.follow(&plan));
+    let traced = plan.trace.as_ref();
+    let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
+    let served = (&plan, &linked);
     let workers = Workers::start(
         listen,
         count,
-        (&plan, &linked),
-        &names,
+        served,
+        (&names, sending.spans()),
         certificates.follow(&plan).as_ref(),
     )
     .map_err(at("listen.address", listen))?;
@@ -134,6 +136,7 @@ pub fn run(
         certificates,
         names,
         lines: log.dropped_lines(),
+        sending,
     };
     runtime.block_on(operate(control, workers, signals, (admin, tokens), page))
 }
@@ -154,6 +157,7 @@ struct Page {
     certificates: Certificates,
     names: Arc<Names>,
     lines: DroppedLines,
+    sending: SpanThread,
 }
 
 impl Page {
@@ -171,7 +175,10 @@ impl Page {
                 Health::Away { .. } => StoreState::Away,
             },
             links: self.links.states(),
+            sunsets: Sunset::all(plan),
+            sessions: self.remote.sessions(),
             log_lines_dropped: self.lines.count(),
+            spans_dropped: self.sending.dropped(),
         };
         render(&self.names, &self.remote.snapshots().await, &process)
     }
@@ -211,6 +218,8 @@ async fn operate(
         result
     };
     let ((), admin, life) = tokio::join!(owner, admin, life);
+    let mut sending = page.sending;
+    sending.end().await;
     life.and(admin.map_err(RunError::System))
 }
 
@@ -253,18 +262,6 @@ async fn live(
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())
-}
-
-/// Who moves a socket of frames must not wait in vain.
-fn warn_of_frames(plan: &Plan) {
-    let routes = plan.routes.routes().iter();
-    let framed = routes.filter(|route| route.speech == Speech::Frame).count();
-    if framed > 0 {
-        tracing::warn!(
-            routes = framed,
-            "routes with `frame` are checked and translated, but no socket of frames is served in this version"
-        );
-    }
 }
 
 /// The signals that a run listens to.

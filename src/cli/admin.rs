@@ -149,8 +149,29 @@ impl Admin {
         })
     }
 
+    /// Reads a text, whatever the status.
+    pub(super) fn text(&self, path: &str) -> Result<(StatusCode, String), AdminFault> {
+        let (status, body) = self.bytes(&Ask {
+            method: Method::GET,
+            path,
+            body: None,
+            tag: None,
+        })?;
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
     /// Asks, and waits for the answer.
     pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
+        let (status, body) = self.bytes(ask)?;
+        let value: Result<Value, _> = serde_json::from_slice(&body);
+        if !status.is_success() {
+            let detail = value.map(|problem| words(&problem)).unwrap_or_default();
+            return Err(AdminFault::Refused { status, detail });
+        }
+        value.map_err(|_| AdminFault::NoJson)
+    }
+
+    fn bytes(&self, ask: &Ask<'_>) -> Result<(StatusCode, Bytes), AdminFault> {
         let unreachable = |source| AdminFault::Unreachable {
             server: self.server(),
             source,
@@ -167,7 +188,7 @@ impl Admin {
         format!("http://{}", self.authority)
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<(StatusCode, Bytes), AdminFault> {
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
         let connector = Connector::new(&address(&self.authority, 80), None, Spoken::Http);
         let told = exchange(&connector, async |mut sender| {
@@ -207,19 +228,11 @@ impl Admin {
         request
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Value, AdminFault> {
+    async fn read(&self, response: Response<Incoming>) -> Result<(StatusCode, Bytes), AdminFault> {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|error| AdminFault::Broken(self.server(), error))?;
-        let value: Result<Value, _> = serde_json::from_slice(&body.to_bytes());
-        if !head.status.is_success() {
-            let detail = value.map(|problem| words(&problem)).unwrap_or_default();
-            return Err(AdminFault::Refused {
-                status: head.status,
-                detail,
-            });
-        }
-        value.map_err(|_| AdminFault::NoJson)
+        Ok((head.status, body.to_bytes()))
     }
 }
 

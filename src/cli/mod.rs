@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `health`, `sample`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -11,10 +11,13 @@ mod connection;
 mod demo;
 mod explain;
 mod flags;
+mod health;
 mod import;
 mod mismatches;
 mod routes;
 mod run;
+#[cfg(feature = "demo")]
+mod sample;
 mod usage;
 
 use std::error::Error;
@@ -112,6 +115,15 @@ enum Command {
     /// call of no route has come under its prefix. What that stands on is told as well.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
+    /// Tell by the exit code whether a running process takes calls
+    ///
+    /// Asks `/readyz` of the admin listener, or `/healthz`, and prints what it says. The exit code is 0 where the answer is
+    /// good, else 1: for health checks of images that have no other program.
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::HealthArguments),
+    /// Serve the built-in sample server alone, as an upstream to try a deployment with
+    #[cfg(feature = "demo")]
+    Sample(sample::SampleArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
     #[command(after_help = DEMO_EXAMPLES)]
@@ -341,6 +353,9 @@ pub fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Flags(arguments) => flags::flags(&arguments),
         Command::Usage(arguments) => usage::usage(&arguments),
+        Command::Health(arguments) => health::health(&arguments),
+        #[cfg(feature = "demo")]
+        Command::Sample(arguments) => sample::sample(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::demo(&arguments),
     };

@@ -19,6 +19,7 @@ mod route;
 mod stdio;
 mod store;
 mod stream;
+mod trace;
 mod upstream;
 mod websocket;
 
@@ -101,6 +102,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let cors = table.table("cors", cors::cors);
     let compare = table.table("compare", compare::compare);
     let deprecated = table.table("deprecated", lifecycle::deprecated);
+    let trace = table.table("trace", trace::trace);
     let log = table.require_table("log", log);
     let (admin, tokens) = admin?;
     Some(RawConfig {
@@ -130,6 +132,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         cors,
         compare: compare.unwrap_or_default(),
         deprecated,
+        trace,
         places: Places::default(),
         log: log?,
     })

@@ -23,6 +23,7 @@ use crate::domain::rollout::{Caller, Clock, Epoch, Session};
 use crate::domain::route::{Route, Segments};
 use crate::domain::translate::{Terms, read_rest, read_rpc};
 use crate::telemetry::clock;
+use crate::telemetry::metrics::SessionCounts;
 
 /// Locks, so that workers seldom wait for one another.
 const STRIPES: usize = 64;
@@ -46,6 +47,7 @@ pub struct Sessions {
 struct Stripe {
     young: HashMap<u64, Epoch>,
     old: HashMap<u64, Epoch>,
+    begun: u64,
 }
 
 impl Default for Sessions {
@@ -68,6 +70,18 @@ impl Sessions {
         clock::now() - self.origin
     }
 
+    /// How many began, and how many are remembered.
+    #[must_use]
+    pub fn counts(&self) -> SessionCounts {
+        let mut counts = SessionCounts::default();
+        for stripe in &self.stripes {
+            let stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.begun += stripe.begun;
+            counts.remembered += (stripe.young.len() + stripe.old.len()) as u64;
+        }
+        counts
+    }
+
     /// A number for a WebSocket, which no other one has.
     pub(super) fn number(&self) -> u64 {
         self.sockets.fetch_add(1, Ordering::Relaxed)
@@ -88,7 +102,10 @@ impl Stripe {
         if let Some(began) = self.young.get(&key) {
             return *began;
         }
-        let began = self.old.remove(&key).unwrap_or(epoch);
+        let began = self.old.remove(&key).unwrap_or_else(|| {
+            self.begun += 1;
+            epoch
+        });
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
@@ -205,6 +222,8 @@ mod tests {
         ] {
             assert_eq!(sessions.began(other, Epoch(9)), Epoch(9), "{other:?}");
         }
+        let counts = sessions.counts();
+        assert_eq!((counts.begun, counts.remembered), (6, 6));
     }
 
     #[test]

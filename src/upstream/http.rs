@@ -184,6 +184,12 @@ impl HttpUpstream {
         self.open.get()
     }
 
+    /// How many of them wait in the pool.
+    #[must_use]
+    pub fn idle(&self) -> usize {
+        self.idle.borrow().len()
+    }
+
     /// Closes connections that have been idle for too long.
     pub fn forget_idle(&self) {
         let now = clock::now();

@@ -6,6 +6,7 @@
 
 mod body;
 mod connect;
+mod framed;
 mod frames;
 mod http;
 mod lines;
@@ -20,6 +21,7 @@ mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
+pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use mcp::{Mcp, Session};
@@ -43,6 +45,8 @@ pub enum Upstream {
     Http(Rc<HttpUpstream>),
     /// All calls of the process share one link.
     Link(Rc<LinkUpstream>),
+    /// Each connection of a client has a socket, on which the server speaks in frames.
+    Frames(Rc<FramesUpstream>),
 }
 
 impl Upstream {
@@ -52,6 +56,7 @@ impl Upstream {
         match self {
             Upstream::Http(http) => http.plan(),
             Upstream::Link(link) => link.plan(),
+            Upstream::Frames(frames) => frames.plan(),
         }
     }
 
@@ -60,7 +65,16 @@ impl Upstream {
     pub fn http(&self) -> Option<&Rc<HttpUpstream>> {
         match self {
             Upstream::Http(http) => Some(http),
-            Upstream::Link(_) => None,
+            Upstream::Link(_) | Upstream::Frames(_) => None,
+        }
+    }
+
+    /// The same, where it speaks in frames.
+    #[must_use]
+    pub fn frames(&self) -> Option<&Rc<FramesUpstream>> {
+        match self {
+            Upstream::Frames(frames) => Some(frames),
+            Upstream::Http(_) | Upstream::Link(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A child as an upstream: calls of REST and RPC clients on its standard input, its answers on its standard output.
 
-mod child;
+pub(crate) mod child;
 mod peers;
 
 use std::path::Path;

@@ -22,6 +22,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod trace;
 mod upstreams;
 mod websocket;
 mod words;
@@ -33,8 +34,9 @@ use http::StatusCode;
 
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
-use crate::domain::plan::{Limits, Plan, PrefaceUse, RpcFace, Sockets, Upstreams};
-use crate::domain::route::Segments;
+use crate::domain::event::{Events, Form};
+use crate::domain::plan::{Limits, Plan, PrefaceUse, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
 
 /// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
@@ -47,13 +49,15 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let tls = raw.listen.tls.as_ref();
     let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
     let mut upstreams = upstreams::compile(raw, &mut problems);
-    let face = face(&raw.rpc, &upstreams, &mut problems);
+    let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
-    let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
+    let of_routes =
+        of_routes.map(|route| upstreams::of_route((raw, &upstreams), route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
     let events = streams::events(raw, &mut problems);
+    face.sockets = sockets(&raw.rpc, &upstreams, tongue(&routes, &events));
     let rollout = rollout::compile(raw, flags, &mut problems);
     streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
@@ -63,9 +67,12 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
+    let trace = raw.trace.as_ref();
+    let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let plan = Plan {
         tls,
         preface: preface(raw, &mut problems),
+        trace,
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,
@@ -119,7 +126,7 @@ fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
     said.value
 }
 
-fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> RpcFace {
+fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
     for path in &raw.paths {
         let normal = Segments::split(&path.value).normal();
@@ -143,22 +150,36 @@ fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> Rpc
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
         envelope: upstreams::envelope(&raw.envelope, problems),
-        sockets: sockets(raw, upstreams),
+        sockets: None,
     }
 }
 
-/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to.
-fn sockets(raw: &RawRpc, upstreams: &Upstreams) -> Option<Sockets> {
+/// What clients may say over WebSockets.
+fn tongue(routes: &RouteTable, events: &Events) -> Tongue {
+    let mut events = events.all().iter();
+    let told = events.any(|event| event.face(Form::Frame).is_some());
+    match told || routes.routes().iter().any(Route::is_frame) {
+        true => Tongue::Both,
+        false => Tongue::Rpc,
+    }
+}
+
+/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to, and
+/// frames are told from JSON-RPC by nobody else.
+fn sockets(raw: &RawRpc, upstreams: &Upstreams, tongue: Tongue) -> Option<Sockets> {
     let usual = upstreams.of(None, Side::Rpc);
     let usual = usual.and_then(|place| upstreams.all.get(place));
     let served = match raw.websocket.as_ref().map(|said| said.value) {
         Some(SocketsWord::Served) => true,
         Some(SocketsWord::Passed) => false,
-        None => usual.is_some_and(|usual| usual.transport.link().is_some()),
+        None => {
+            tongue == Tongue::Both || usual.is_some_and(|usual| usual.transport.link().is_some())
+        }
     };
     served.then_some(Sockets {
         concurrency: raw.socket_concurrency.value,
         idle_timeout: raw.socket_idle_timeout.value,
+        tongue,
     })
 }
 

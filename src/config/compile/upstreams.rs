@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use http::{HeaderName, Uri};
 
-use super::{mcp, stdio, tls, websocket};
+use super::{headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
 use crate::domain::plan::{Transport, UpstreamPlan, Upstreams};
+use crate::domain::route::Speech;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
 
@@ -41,7 +42,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
             RawServer::Socket(socket) => {
                 check_url(&socket.url, Side::Rpc, problems);
-                websocket::check(socket, upstream.side.value, problems);
+                headers::check(&socket.headers, problems);
             }
             RawServer::Mcp(server) => {
                 check_url(&server.url, Side::Rpc, problems);
@@ -58,7 +59,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             .collect(),
         ..Upstreams::default()
     };
-    upstreams.usual = Side::ALL.map(|side| usual(&raw.upstreams, side, problems));
+    let takers = [Taker::Rest, Taker::Rpc, Taker::Frames];
+    let [rest, rpc, frames] = takers.map(|taker| usual(&raw.upstreams, taker, problems));
+    upstreams.usual = [rest, rpc];
+    upstreams.frames = frames;
     upstreams
 }
 
@@ -83,10 +87,42 @@ fn none(raw: &RawConfig) -> Problem {
     }
 }
 
-/// The upstream of a side that takes what no route has sent elsewhere: the only one, or the one that says so.
-fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> Option<usize> {
+/// What an upstream takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    /// Calls of HTTP.
+    Rest,
+    /// JSON-RPC.
+    Rpc,
+    /// Frames, which are of the REST side as well.
+    Frames,
+}
+
+impl Taker {
+    fn of(upstream: &RawUpstream) -> Taker {
+        match (upstream.side.value, &upstream.server) {
+            (Side::Rpc, _) => Taker::Rpc,
+            (Side::Rest, RawServer::Socket(_)) => Taker::Frames,
+            (Side::Rest, RawServer::Url(_) | RawServer::Command(_) | RawServer::Mcp(_)) => {
+                Taker::Rest
+            }
+        }
+    }
+
+    const fn describe(self) -> &'static str {
+        match self {
+            Taker::Rest => "the `rest` side",
+            Taker::Rpc => "the `rpc` side",
+            Taker::Frames => "the `rest` side, for frames,",
+        }
+    }
+}
+
+/// The upstream that takes what no route has sent elsewhere: the only one, or the one that says so.
+fn usual(upstreams: &[RawUpstream], taker: Taker, problems: &mut Vec<Problem>) -> Option<usize> {
+    let side = taker.describe();
     let ours: Vec<usize> = (0..upstreams.len())
-        .filter(|place| upstreams[*place].side.value == side)
+        .filter(|place| Taker::of(&upstreams[*place]) == taker)
         .collect();
     let says = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
@@ -100,7 +136,7 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
         (_, Some(one), Some(other)) => {
             let other = upstreams[*other].usual.as_ref()?;
             problems.push(other.problem(format!(
-                "the `{side}` side has its default already, `{}`",
+                "{side} has its default already, `{}`",
                 upstreams[*one].name.value
             )));
             Some(*one)
@@ -108,7 +144,7 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
         ([first, second, ..], None, _) => {
             let name = &upstreams[*second].name;
             let problem = name.problem(format!(
-                "the `{side}` side has several upstreams, and none of them says that it takes the calls whose route names none"
+                "{side} has several upstreams, and none of them says that it takes the calls whose route names none"
             ));
             problems.push(problem.hint("write `default = true` in one of them"));
             Some(*first)
@@ -116,19 +152,28 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
     }
 }
 
-/// The upstream that a route names for a side, or for the side that it is of.
+/// Where the calls of a route go: to the upstreams that it names, else to those that take what it has.
 pub(super) fn of_route(
-    raw: &RawConfig,
+    (raw, upstreams): (&RawConfig, &Upstreams),
     route: &RawRoute,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
-    named(raw, &route.upstreams, problems)
+    let [rest, rpc] = upstreams.usual;
+    let (speech, rest) = match &route.frame {
+        Some(_) => (Speech::Frame, upstreams.frames),
+        None => (Speech::Http, rest),
+    };
+    let [own_rest, own_rpc] = named(raw, (&route.upstreams, speech), problems);
+    [own_rest.or(rest), own_rpc.or(rpc)]
 }
+
+/// The name of an upstream, for the side that it is said for.
+type Named = (Option<Side>, Located<String>);
 
 /// The upstreams of these names, by their sides.
 pub(super) fn named(
     raw: &RawConfig,
-    names: &[(Option<Side>, Located<String>)],
+    (names, speech): (&[Named], Speech),
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];
@@ -153,6 +198,21 @@ pub(super) fn named(
                 "the upstream `{}` is of the `{own}` side",
                 name.value
             )));
+            continue;
+        }
+        let spoken = match Taker::of(&raw.upstreams[place]) {
+            Taker::Frames => Speech::Frame,
+            Taker::Rest | Taker::Rpc => Speech::Http,
+        };
+        if own == Side::Rest && spoken != speech {
+            let message = match speech {
+                Speech::Http => "speaks in frames over a WebSocket, which carries no call of HTTP",
+                Speech::Frame => "takes calls of HTTP, and no frames",
+            };
+            let problem = name.problem(format!("the upstream `{}` {message}", name.value));
+            let hint =
+                "name one whose `url` begins with `ws://` for `frame`, with `http://` for `rest`";
+            problems.push(problem.hint(hint));
             continue;
         }
         found[usize::from(own == Side::Rpc)] = Some(place);
@@ -311,8 +371,8 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
             (Transport::Stdio(Box::new(child)), program, String::new())
         }
         RawServer::Socket(socket) => {
-            let (url, plan) = (&socket.url.value, websocket::plan(socket, config));
-            let transport = Transport::WebSocket(Box::new(plan));
+            let url = &socket.url.value;
+            let transport = websocket::transport(socket, raw.side.value, config);
             (transport, authority(url), url.path().to_owned())
         }
     };

@@ -6,6 +6,7 @@ use super::{SIDES, envelope, identity, mcp, stdio, websocket};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
+use crate::domain::side::Side;
 
 use super::MOST;
 
@@ -62,7 +63,9 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     table.later(&["urls", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
-    let server = server(table);
+    let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
+    let ours = if is_rest { Side::Rest } else { Side::Rpc };
+    let server = server(table, ours);
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
     let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
@@ -101,9 +104,9 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
 }
 
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
-fn server(table: &mut Table<'_>) -> Option<RawServer> {
+fn server(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     if table.shape("command") == Shape::Absent {
-        return address(table);
+        return address(table, side);
     }
     if table.shape("url") != Shape::Absent {
         let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
@@ -119,7 +122,7 @@ fn server(table: &mut Table<'_>) -> Option<RawServer> {
 }
 
 /// A server at an address, by the protocol that it speaks.
-fn address(table: &mut Table<'_>) -> Option<RawServer> {
+fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
     let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
@@ -132,7 +135,7 @@ fn address(table: &mut Table<'_>) -> Option<RawServer> {
                 let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
                 table.report("protocol", Wrong::new(wrong));
             }
-            let socket = websocket::websocket(table, url)?;
+            let socket = websocket::websocket(table, (url, side))?;
             Some(RawServer::Socket(Box::new(socket)))
         }
         (false, true) => {

@@ -12,6 +12,7 @@ use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::reader::{Shape, Table};
 use crate::domain::plan::Sharing;
+use crate::domain::side::Side;
 
 /// What only a WebSocket has.
 pub(super) const OWN: &[&str] = &["sharing", "message_limit", "heartbeat", "heartbeat_timeout"];
@@ -34,14 +35,35 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 /// What bounds sockets that clients have for themselves.
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
+/// What only a server that speaks JSON-RPC has.
+const OF_RPC: [&str; 7] = [
+    "sharing",
+    "queue",
+    "handshake",
+    "initialize",
+    "start_timeout",
+    "unanswered",
+    "withhold",
+];
+
 const IN_FLIGHT: usize = 256;
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 const HEARTBEAT: Duration = Duration::from_secs(30);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawWebSocket> {
+pub(super) fn websocket(
+    table: &mut Table<'_>,
+    (url, side): (Located<Uri>, Side),
+) -> Option<RawWebSocket> {
     let headers = headers(table, (NOT_SENT, "the request for a WebSocket"));
-    let sharing = table.get_or("sharing", word(SHARINGS, &[]), Sharing::Shared);
+    let usual = match side {
+        Side::Rest => Sharing::Client,
+        Side::Rpc => Sharing::Shared,
+    };
+    if side == Side::Rest {
+        refuse_of_rpc(table);
+    }
+    let sharing = table.get_or("sharing", word(SHARINGS, &[]), usual);
     let shared = sharing
         .as_ref()
         .is_none_or(|word| word.value == Sharing::Shared);
@@ -77,4 +99,17 @@ pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawW
         unanswered: unanswered?,
         withhold: withhold?,
     })
+}
+
+/// A server that speaks in frames keeps state per connection, has no handshake, and no method to withhold.
+fn refuse_of_rpc(table: &mut Table<'_>) {
+    for key in OF_RPC {
+        if table.shape(key) != Shape::Absent {
+            let message = format!(
+                "`{key}` belongs to a server that speaks JSON-RPC, and one of the `rest` side with a `ws://` url speaks in frames"
+            );
+            let hint = "remove it, or write `side = \"rpc\"`";
+            table.report(key, Wrong::new(message).hint(hint));
+        }
+    }
 }

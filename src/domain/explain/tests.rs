@@ -143,6 +143,7 @@ fn plan() -> Plan {
     Plan {
         tls: None,
         preface: crate::domain::plan::PrefaceUse::Off,
+        trace: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),
@@ -156,6 +157,7 @@ fn plan() -> Plan {
             of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
             usual: [Some(0), Some(1)],
+            frames: None,
             of_routes: Vec::new(),
         },
         face: RpcFace {

@@ -100,6 +100,7 @@ fn plan(side: Side) -> Plan {
     Plan {
         tls: None,
         preface: crate::domain::plan::PrefaceUse::Off,
+        trace: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use crate::domain::compare::{
     Called, Comparison, Footing, Look, Looked, Mismatches, Noise, Verdict,
 };
 use crate::telemetry::clock;
+use crate::telemetry::metrics::{Fields, Names};
 use crate::upstream::{Budget, Tap};
 
 /// Where the candidates of a worker run.
@@ -31,6 +33,8 @@ pub(in crate::gateway) struct Bench {
     said: Cell<Said>,
     known: RefCell<BTreeMap<Arc<str>, Known>>,
     mismatches: RefCell<Mismatches>,
+    /// Their fields, until there are others.
+    fields: RefCell<Option<Fields>>,
 }
 
 /// What is known of one route.
@@ -95,6 +99,7 @@ impl Bench {
             }),
             known: RefCell::default(),
             mismatches: RefCell::default(),
+            fields: RefCell::default(),
         };
         bench.allow(limits);
         bench
@@ -218,6 +223,7 @@ impl Bench {
         if judgement.verdict == Verdict::Mismatch {
             let counted = judgement.counted.iter().copied();
             self.mismatches.borrow_mut().keep(route, called, counted);
+            self.fields.borrow_mut().take();
         }
         let counted = judgement.counted.iter();
         Judged {
@@ -251,6 +257,24 @@ impl Bench {
     /// The last mismatches.
     pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
         self.mismatches.borrow().clone()
+    }
+
+    /// The fields that have differed, without their names: those are text of servers.
+    pub(in crate::gateway) fn mismatching(&self, names: &Names) -> Fields {
+        let mut fields = self.fields.borrow_mut();
+        fields.get_or_insert_with(|| self.fields_of(names)).clone()
+    }
+
+    fn fields_of(&self, names: &Names) -> Fields {
+        let known = self.mismatches.borrow();
+        let fields = known.routes().flat_map(|route| {
+            let label = names.intern(route);
+            known.fields(route).map(move |(field, _)| (label, field))
+        });
+        // The same in all workers, since the sets of all are put together.
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let fields = fields.map(|(route, field)| (route, hasher.hash_one(field)));
+        Arc::new(fields.collect())
     }
 
     /// What is known of the fields of each route.

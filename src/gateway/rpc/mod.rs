@@ -233,6 +233,7 @@ impl Letter {
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
         record.comes_over(self.arrival.links());
+        record.traces(&self.head.headers);
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
         let (id, spoken) = match item {
@@ -322,7 +323,7 @@ impl Letter {
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
-        let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
+        let selected = plan.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
         let context = (&*record, &*self.installed);
         let session = sessions::of_rpc(context, (caller, headers), call, selected)

@@ -13,6 +13,7 @@ use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
@@ -60,6 +61,8 @@ impl Letter {
                 let call = stripped.as_ref().map_or(call, |(call, _)| call);
                 return self.over_link(record, link, call).await;
             }
+            // It is of the other side.
+            Upstream::Frames(_) => return Err(refusal::no_upstream(Side::Rpc)),
         };
         match stripped {
             None => self.passthrough(record, upstream, call, company).await,
@@ -219,7 +222,7 @@ impl Letter {
         body: Bytes,
     ) -> Result<Reply, Failure> {
         let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
-        headers::add_hop(&mut headers, Hop::of(&self.head, &self.arrival));
+        record.passes_on(&mut headers, Hop::of(&self.head, &self.arrival));
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;

@@ -259,6 +259,13 @@ pub(super) const LOG_LINES_DROPPED: Family = Family {
     help: "Log lines that were dropped because standard error took them too slowly.",
 };
 
+pub(super) const SPANS_DROPPED: Family = Family {
+    name: "dualgauge_spans_dropped_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Spans that were dropped because the collector of traces did not take them, or too slowly.",
+};
+
 pub(super) const BUILD: Family = Family {
     name: "dualgauge_build_info",
     kind: MetricType::GAUGE,
@@ -273,8 +280,74 @@ pub(super) const EVENTS: Family = Family {
     help: "Events for clients of a side that came from the other side, by what became of them: rewritten, untouched (no `[[event]]` takes it), swallowed (its `[[event]]` has one side only) or failed (it could not be written, and was left out).",
 };
 
+pub(super) const UPSTREAM_IDLE: Family = Family {
+    name: "dualgauge_upstream_idle_connections",
+    kind: MetricType::GAUGE,
+    labels: &["side"],
+    help: "Open connections to the upstream of a side that wait in the pool for their next call.",
+};
+
+pub(super) const UPSTREAM_LIMIT: Family = Family {
+    name: "dualgauge_upstream_connections_limit",
+    kind: MetricType::GAUGE,
+    labels: &["side"],
+    help: "How many connections all workers together may open to the upstreams of a side, those for candidates among \
+           them.",
+};
+
+pub(super) const CALLS_LIMIT: Family = Family {
+    name: "dualgauge_calls_in_flight_limit",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "How many calls may be in flight at once; the next one is answered with 503.",
+};
+
+pub(super) const CONNECTIONS_LIMIT: Family = Family {
+    name: "dualgauge_client_connections_limit",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "How many connections of clients may be open at once.",
+};
+
+pub(super) const MISMATCHING_FIELDS: Family = Family {
+    name: "dualgauge_mismatching_fields",
+    kind: MetricType::GAUGE,
+    labels: &["route"],
+    help: "Different fields of the answers of a route that have differed since the process began, at most 64; which \
+           they are is told by `dualgauge mismatches`.",
+};
+
+pub(super) const SUNSET: Family = Family {
+    name: "dualgauge_route_sunset_timestamp_seconds",
+    kind: MetricType::GAUGE,
+    labels: &["route", "side"],
+    help: "When the deprecated side of a route is to stop answering; only routes that have announced it.",
+};
+
+pub(super) const SESSIONS: Family = Family {
+    name: "dualgauge_sessions_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Sessions that began: of MCP, by a hole with affinity, or a WebSocket. One that was forgotten begins anew.",
+};
+
+pub(super) const SESSIONS_REMEMBERED: Family = Family {
+    name: "dualgauge_sessions_remembered",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Sessions of which it is known with which flags they began; the memory is bounded, and an ended session \
+           stays until it is forgotten.",
+};
+
 /// Every metric.
-pub(super) const ALL: [&Family; 35] = [
+pub(super) const SOCKET_STRAYS: Family = Family {
+    name: "dualgauge_socket_strays_total",
+    kind: MetricType::COUNTER,
+    labels: &["kind"],
+    help: "Messages of sockets where frames are spoken that reached nobody: noise (of no protocol), late (the answer of a call for which nobody waits any more).",
+};
+
+pub(super) const ALL: [&Family; 45] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -288,14 +361,23 @@ pub(super) const ALL: [&Family; 35] = [
     &CANDIDATES_SKIPPED,
     &CANDIDATE_DURATION,
     &CANDIDATES_IN_FLIGHT,
+    &MISMATCHING_FIELDS,
     &LAST_SEEN,
+    &SUNSET,
     &UNROUTED_CALLS,
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,
     &UNVERIFIED_TOKENS,
+    &SOCKET_STRAYS,
     &CALLS_IN_FLIGHT,
+    &CALLS_LIMIT,
+    &CONNECTIONS_LIMIT,
     &UPSTREAM_CONNECTIONS,
+    &UPSTREAM_IDLE,
+    &UPSTREAM_LIMIT,
+    &SESSIONS,
+    &SESSIONS_REMEMBERED,
     &LINK_UP,
     &LINK_CALLS,
     &LINK_STARTS,
@@ -309,5 +391,6 @@ pub(super) const ALL: [&Family; 35] = [
     &KILL_SWITCH,
     &STORE_UP,
     &LOG_LINES_DROPPED,
+    &SPANS_DROPPED,
     &BUILD,
 ];

@@ -13,6 +13,8 @@
 //! Laws: no lock and no atomic on the way of a call; text that a caller sent is never a label; the page of
 //! several shards is the page of one shard that was fed everything.
 
+#[cfg(test)]
+mod documented;
 mod family;
 mod histogram;
 mod labels;
@@ -24,8 +26,8 @@ mod tests;
 mod usage;
 
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
-pub use process::{FlagState, GuardTrips, LinkState, Process, StoreState};
+pub use process::{FlagState, GuardTrips, LinkState, Process, SessionCounts, StoreState, Sunset};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
-pub use shard::{Gauges, Shard, Snapshot, Timing, tallies};
+pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
 pub use usage::usage;

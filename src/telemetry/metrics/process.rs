@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
+use crate::domain::calendar::Moment;
 use crate::domain::pending::Counts;
+use crate::domain::plan::Plan;
 use crate::domain::rollout::{Arming, Flag, Kill, Percent, Stage};
 use crate::domain::side::Side;
 
@@ -27,8 +29,51 @@ pub struct Process {
     pub store: StoreState,
     /// The links to upstreams that are spoken to over one, by their names.
     pub links: Vec<LinkState>,
+    /// When deprecated sides of routes are to stop answering.
+    pub sunsets: Vec<Sunset>,
+    /// The memory of sessions.
+    pub sessions: SessionCounts,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
+    /// Spans that no collector has got.
+    pub spans_dropped: u64,
+}
+
+/// When a side of a route is to stop answering.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sunset {
+    /// The route.
+    pub route: String,
+    /// The side whose clients are told.
+    pub side: Side,
+    /// The moment.
+    pub at: Moment,
+}
+
+impl Sunset {
+    /// What a plan has announced.
+    #[must_use]
+    pub fn all(plan: &Plan) -> Vec<Sunset> {
+        let routes = plan.routes.routes().iter().zip(&plan.lifecycle.routes);
+        let announced = routes.filter_map(|(route, deprecated)| {
+            let said = deprecated.as_ref()?.said();
+            Some(Sunset {
+                route: route.name.clone(),
+                side: said.side,
+                at: said.sunset?,
+            })
+        });
+        announced.collect()
+    }
+}
+
+/// The memory of sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionCounts {
+    /// How many began.
+    pub begun: u64,
+    /// How many are remembered.
+    pub remembered: u64,
 }
 
 /// How the links to an upstream stand.

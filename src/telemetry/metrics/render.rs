@@ -1,6 +1,6 @@
 //! Shards summed, names looked up → the page that Prometheus reads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
@@ -10,9 +10,10 @@ use prometheus::{Registry, TextEncoder};
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
-use super::process::{FlagState, LinkState, Process, StoreState};
-use super::shard::{CallCounts, Counts, Gauges, Snapshot};
+use super::process::{FlagState, LinkState, Process, SessionCounts, StoreState};
+use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
+use crate::domain::frame::Stray;
 use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
@@ -77,6 +78,7 @@ impl Collector for Described {
         let mut families = call_families(texts, &sum.counts);
         families.extend(decision_families(texts, &sum.counts));
         families.extend(candidate_families(texts, &sum.counts));
+        families.push(mismatching_fields(texts, &sum.mismatching));
         families.extend(usage_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
@@ -194,6 +196,18 @@ fn candidate_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily
     ]
 }
 
+fn mismatching_fields(texts: &Texts, known: &BTreeSet<(LabelId, u64)>) -> proto::MetricFamily {
+    let mut fields: BTreeMap<LabelId, u32> = BTreeMap::new();
+    for (route, _) in known {
+        *fields.entry(*route).or_default() += 1;
+    }
+    let series = fields.into_iter().map(|(route, fields)| {
+        let labels = [texts.of(route)];
+        gauge(&family::MISMATCHING_FIELDS, &labels, f64::from(fields))
+    });
+    of(&family::MISMATCHING_FIELDS, series.collect())
+}
+
 fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
     [
         texts.of(labels.route),
@@ -251,26 +265,38 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
     });
+    let strays = Stray::ALL.map(|why| {
+        let count = counts.strays[why as usize];
+        counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
+    });
     vec![
         of(&family::OVERHEAD, overhead),
         of(&family::FAILURES, failures),
         of(&family::REFUSED_CONNECTIONS, vec![refused]),
         of(&family::FAILED_HANDSHAKES, vec![handshakes]),
         of(&family::UNVERIFIED_TOKENS, tokens.collect()),
+        of(&family::SOCKET_STRAYS, strays.into()),
     ]
 }
 
 fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
     let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
-    let upstream = Side::ALL.map(|side| {
-        let open = gauges.upstream_connections(side);
-        gauge(&family::UPSTREAM_CONNECTIONS, &[side.as_str()], open as f64)
-    });
+    let pools = |family, of_pool: fn(&Pool) -> u64| {
+        let series = Side::ALL.map(|side| {
+            let value = of_pool(&gauges.pools[side as usize]);
+            gauge(family, &[side.as_str()], value as f64)
+        });
+        of(family, series.into())
+    };
     vec![
         alone(&family::CLIENT_CONNECTIONS, gauges.client_connections),
         alone(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
         alone(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
-        of(&family::UPSTREAM_CONNECTIONS, upstream.into()),
+        alone(&family::CALLS_LIMIT, gauges.calls_limit),
+        alone(&family::CONNECTIONS_LIMIT, gauges.connections_limit),
+        pools(&family::UPSTREAM_CONNECTIONS, |pool| pool.open),
+        pools(&family::UPSTREAM_IDLE, |pool| pool.idle),
+        pools(&family::UPSTREAM_LIMIT, |pool| pool.limit),
     ]
 }
 
@@ -311,6 +337,7 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
     .map(|(result, count)| counter(&family::PLAN_RELOADS, &[result], count));
     let loaded_at = crate::telemetry::clock::unix_seconds(process.loaded_at);
     let dropped = counter(&family::LOG_LINES_DROPPED, &[], process.log_lines_dropped);
+    let spans = counter(&family::SPANS_DROPPED, &[], process.spans_dropped);
     let version = [env!("CARGO_PKG_VERSION")];
     let tripped = process.flags.iter().map(|state| {
         let is_tripped = f64::from(u8::from(state.arming == Arming::Tripped));
@@ -320,6 +347,13 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
         let labels = [trips.flag.as_str(), trips.limit, trips.mode];
         counter(&family::GUARD_TRIPS, &labels, trips.count)
     });
+    let sunsets = process.sunsets.iter().map(|sunset| {
+        let labels = [sunset.route.as_str(), sunset.side.as_str()];
+        gauge(&family::SUNSET, &labels, sunset.at.unix() as f64)
+    });
+    let SessionCounts { begun, remembered } = process.sessions;
+    let begun = counter(&family::SESSIONS, &[], begun);
+    let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
     let rulings = process.rulings.iter();
     let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
     vec![
@@ -337,7 +371,11 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
         of(&family::GUARD_RULING, rulings.collect()),
         switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
         switch(&family::STORE_UP, u8::from(process.store == StoreState::Up)),
+        of(&family::SUNSET, sunsets.collect()),
+        of(&family::SESSIONS, vec![begun]),
+        of(&family::SESSIONS_REMEMBERED, vec![remembered]),
         of(&family::LOG_LINES_DROPPED, vec![dropped]),
+        of(&family::SPANS_DROPPED, vec![spans]),
         of(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
     ]
 }

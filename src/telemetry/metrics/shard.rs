@@ -1,8 +1,9 @@
 //! The counts of one worker. A worker is one thread, so they are plain numbers; the sum over all workers is
 //! taken at scrape, from copies.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
@@ -10,6 +11,7 @@ use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
+use crate::domain::frame::Stray;
 use crate::domain::lifecycle::{Count, Seen};
 use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
@@ -36,36 +38,57 @@ pub struct Gauges {
     pub calls_in_flight: u64,
     /// Candidates that have begun and not ended.
     pub candidates_in_flight: u64,
-    /// Connections to the upstream of the REST side.
-    pub rest_upstream_connections: u64,
-    /// Connections to the upstream of the RPC side.
-    pub rpc_upstream_connections: u64,
+    /// How many calls may be in flight.
+    pub calls_limit: u64,
+    /// How many connections clients may have.
+    pub connections_limit: u64,
+    /// Connections to the upstreams of each side, by its number.
+    pub pools: [Pool; Side::ALL.len()],
+}
+
+/// Connections to upstreams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Those that are open.
+    pub open: u64,
+    /// Those of them that no call uses.
+    pub idle: u64,
+    /// How many may be open.
+    pub limit: u64,
 }
 
 impl Gauges {
-    /// Connections to the upstream of a side.
-    #[must_use]
-    pub const fn upstream_connections(&self, side: Side) -> u64 {
-        match side {
-            Side::Rest => self.rest_upstream_connections,
-            Side::Rpc => self.rpc_upstream_connections,
-        }
-    }
-
     fn add(&mut self, other: &Gauges) {
         self.client_connections += other.client_connections;
         self.calls_in_flight += other.calls_in_flight;
         self.candidates_in_flight += other.candidates_in_flight;
-        self.rest_upstream_connections += other.rest_upstream_connections;
-        self.rpc_upstream_connections += other.rpc_upstream_connections;
+        self.calls_limit += other.calls_limit;
+        self.connections_limit += other.connections_limit;
+        for (own, other) in self.pools.iter_mut().zip(&other.pools) {
+            own.add(*other);
+        }
     }
 }
+
+impl Pool {
+    /// Adds connections to another upstream, or of another worker.
+    pub const fn add(&mut self, other: Pool) {
+        self.open += other.open;
+        self.idle += other.idle;
+        self.limit += other.limit;
+    }
+}
+
+/// Fields of answers, by their route and a hash of their name: several workers may know the same one.
+pub type Fields = Arc<BTreeSet<(LabelId, u64)>>;
 
 /// The counts of one worker.
 #[derive(Debug, Default)]
 pub struct Shard {
     /// What the worker has open at the moment.
     pub gauges: Gauges,
+    /// The fields of answers that have differed.
+    pub mismatching: Fields,
     counts: Counts,
 }
 
@@ -165,11 +188,17 @@ impl Shard {
         self.counts.unverified_tokens[fault as usize] += 1;
     }
 
+    /// Counts a message of a socket that reaches nobody.
+    pub fn stray(&mut self, why: Stray) {
+        self.counts.strays[why as usize] += 1;
+    }
+
     /// A copy for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             gauges: self.gauges,
+            mismatching: self.mismatching.clone(),
             counts: self.counts.clone(),
         }
     }
@@ -179,6 +208,7 @@ impl Shard {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub(super) gauges: Gauges,
+    pub(super) mismatching: Fields,
     pub(super) counts: Counts,
 }
 
@@ -188,6 +218,9 @@ impl Snapshot {
         let mut sum = Snapshot::default();
         for snapshot in snapshots {
             sum.gauges.add(&snapshot.gauges);
+            if !snapshot.mismatching.is_empty() {
+                Arc::make_mut(&mut sum.mismatching).extend(snapshot.mismatching.iter());
+            }
             sum.counts.add(&snapshot.counts);
         }
         sum
@@ -236,6 +269,7 @@ pub(super) struct Counts {
     pub(super) failed_handshakes: u64,
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
+    pub(super) strays: [u64; Stray::ALL.len()],
 }
 
 impl Default for Counts {
@@ -258,6 +292,7 @@ impl Default for Counts {
             refused_connections: 0,
             failed_handshakes: 0,
             unverified_tokens: [0; TokenFault::ALL.len()],
+            strays: [0; Stray::ALL.len()],
         }
     }
 }
@@ -310,6 +345,9 @@ impl Counts {
         self.failed_handshakes += other.failed_handshakes;
         let own = self.unverified_tokens.iter_mut();
         for (own, other) in own.zip(other.unverified_tokens) {
+            *own += other;
+        }
+        for (own, other) in self.strays.iter_mut().zip(other.strays) {
             *own += other;
         }
     }

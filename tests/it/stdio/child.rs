@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const CHILD: &str = "DUALGAUGE_TEST_CHILD";
 
 /// The command and the variable of a child, as keys of an upstream.
-pub(super) fn command() -> String {
+pub(crate) fn command() -> String {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
     // With one thread, the name of the test would stand before the first answer.

@@ -1,0 +1,40 @@
+//! `dualgauge health`: whether a running process takes calls, for those who have no other program to ask with, such as an
+//! image without a shell.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::CommandError;
+use crate::cli::admin::{Admin, AdminArguments};
+
+#[derive(Debug, Args)]
+pub(super) struct HealthArguments {
+    /// Ask only whether the process lives, in place of whether it takes calls
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    admin: AdminArguments,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge health
+  dualgauge health --live --admin http://127.0.0.1:9090";
+
+pub(super) fn health(arguments: &HealthArguments) -> Result<ExitCode, CommandError> {
+    let admin = Admin::of(&arguments.admin)?;
+    let path = if arguments.live {
+        "/healthz"
+    } else {
+        "/readyz"
+    };
+    let (status, said) = admin.text(path)?;
+    io::stdout().lock().write_all(said.as_bytes())?;
+    Ok(if status.is_success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

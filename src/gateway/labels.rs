@@ -1,0 +1,36 @@
+//! The label handles of a plan, resolved once when it is installed: a call looks up no name.
+
+use crate::domain::plan::Plan;
+use crate::domain::rollout::OTHER;
+use crate::telemetry::metrics::{LabelId, Names};
+
+/// The label handles of a plan, each in the order of the plan.
+#[derive(Debug)]
+pub(super) struct PlanLabels {
+    pub(super) routes: Vec<LabelId>,
+    pub(super) streams: Vec<LabelId>,
+    pub(super) clients: Vec<LabelId>,
+    pub(super) flags: Vec<LabelId>,
+    pub(super) prefixes: Vec<LabelId>,
+    pub(super) unrouted: LabelId,
+    pub(super) other: LabelId,
+}
+
+impl PlanLabels {
+    pub(super) fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        let routes = plan.routes.routes().iter();
+        let streams = plan.streams.all().iter();
+        let clients = plan.rollout.clients.all().iter();
+        let flags = plan.rollout.flags.iter();
+        let prefixes = plan.lifecycle.prefixes.all().iter();
+        PlanLabels {
+            routes: routes.map(|route| names.intern(&route.name)).collect(),
+            streams: streams.map(|stream| names.intern(&stream.name)).collect(),
+            clients: clients.map(|client| names.intern(&client.name)).collect(),
+            flags: flags.map(|flag| names.intern(&flag.name)).collect(),
+            prefixes: prefixes.map(|prefix| names.intern(prefix)).collect(),
+            unrouted: names.intern("unrouted"),
+            other: names.intern(OTHER),
+        }
+    }
+}
