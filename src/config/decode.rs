@@ -37,7 +37,7 @@ use crate::config::raw::{
     RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
-use crate::domain::plan::PrefaceUse;
+use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 

@@ -29,7 +29,7 @@ use crate::domain::event::EventSource;
 use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
-use crate::domain::plan::PrefaceUse;
+use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;

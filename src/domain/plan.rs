@@ -21,6 +21,7 @@ use super::local::Locals;
 use super::mcp::Revision;
 use super::outcome::ReplyLimits;
 use super::pending::{Heartbeat, Settings};
+use super::preface::PrefaceUse;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
@@ -101,15 +102,6 @@ impl Plan {
         let place = self.upstreams.of_stream(stream, side)?;
         self.upstreams.all.get(place)
     }
-}
-
-/// Whether the PROXY protocol is spoken on the listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrefaceUse {
-    /// It is not: its bytes are no HTTP.
-    Off,
-    /// Each connection comes from a trusted hop and begins with it.
-    Required,
 }
 
 /// All upstreams, and which one a call goes to.

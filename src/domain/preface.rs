@@ -20,6 +20,15 @@ const REST: usize = 2048;
 /// The most bytes that are ever asked for.
 pub const MOST: usize = FIXED + REST;
 
+/// Whether the PROXY protocol is spoken on the listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefaceUse {
+    /// It is not: its bytes are no HTTP.
+    Off,
+    /// Each connection comes from a trusted hop and begins with it.
+    Required,
+}
+
 /// Whom a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {

@@ -35,7 +35,8 @@ use http::StatusCode;
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
-use crate::domain::plan::{Limits, Plan, PrefaceUse, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::preface::PrefaceUse;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
 

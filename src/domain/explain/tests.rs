@@ -142,7 +142,7 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         tls: None,
-        preface: crate::domain::plan::PrefaceUse::Off,
+        preface: crate::domain::preface::PrefaceUse::Off,
         trace: None,
         streams: Default::default(),
         events: Default::default(),

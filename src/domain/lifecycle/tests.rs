@@ -99,7 +99,7 @@ fn plan(side: Side) -> Plan {
     let prefixes = Prefixes::of(&routes);
     Plan {
         tls: None,
-        preface: crate::domain::plan::PrefaceUse::Off,
+        preface: crate::domain::preface::PrefaceUse::Off,
         trace: None,
         streams: Default::default(),
         events: Default::default(),
