@@ -7,7 +7,7 @@ use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, strangers};
-use crate::domain::claim::refused;
+use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
@@ -77,7 +77,11 @@ fn read(case: &Case<'_>) -> Result<Incoming, Failure> {
     if body.len() > limits.body {
         return Err(refusal::large_body(limits.body));
     }
-    jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)
+    let incoming = jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)?;
+    if let Incoming::Batch(_) = &incoming {
+        claim::batch(case.plan, headers)?;
+    }
+    Ok(incoming)
 }
 
 /// Whether a message is alone, else its place among how many.
@@ -130,6 +134,7 @@ fn tell(
 ) -> Result<(), Failure> {
     let plan = case.plan;
     refusal::ambiguous_credentials(plan, call)?;
+    claim::mcp(plan, case.asked.head.headers, call)?;
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
