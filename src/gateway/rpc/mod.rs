@@ -3,6 +3,7 @@
 mod repeated;
 mod send;
 mod socket;
+mod underway;
 
 use std::cell::Cell;
 use std::rc::Rc;

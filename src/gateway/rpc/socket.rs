@@ -4,13 +4,10 @@
 //! no message is taken any more, and the connection closes behind the last answer.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use http::header::{
     ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -22,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use super::underway::{Bounds, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::failure::Failure;
@@ -45,6 +43,9 @@ const BEAT: Duration = Duration::from_secs(30);
 
 /// How many notifications of a server may wait for a client; more are dropped.
 const NOTICES: usize = 64;
+
+/// How many messages are read ahead of those that are served.
+const AHEAD: usize = 64;
 
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
@@ -82,7 +83,7 @@ pub(super) fn accept(
         if let Ok(upgraded) = upgrade.await {
             let limit = installed.plan.limits.body;
             let frames = Frames::server(TokioIo::new(upgraded), limit).await;
-            Box::pin(conversation.run(frames)).await;
+            Box::pin(Rc::new(conversation).run(frames)).await;
         }
         // Until here the connection is among those that the worker may have.
         drop(connected);
@@ -151,22 +152,6 @@ struct Conversation {
     worker: Rc<Worker>,
 }
 
-/// An answer, and what follows when the client has it.
-struct Reply {
-    text: Bytes,
-    followed_by: Vec<Candidate>,
-}
-
-/// What is under way.
-#[derive(Default)]
-struct Underway<F> {
-    calls: FuturesUnordered<F>,
-    /// They wait to be written.
-    replies: VecDeque<Reply>,
-    /// What follows the one that is being written.
-    followed_by: Vec<Candidate>,
-}
-
 /// Whether messages are still taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
@@ -191,37 +176,36 @@ impl Work {
 }
 
 impl Conversation {
-    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
         let (tell, mut notices) = mpsc::channel(NOTICES);
         self.arrival.links().tell(tell);
         let mut silence = Silence::new(self.sockets.idle_timeout);
-        let mut underway = Underway {
-            calls: FuturesUnordered::new(),
-            replies: VecDeque::new(),
-            followed_by: Vec::new(),
-        };
+        let mut underway = Underway::new(self.bounds());
         loop {
+            underway.begin(|message| {
+                let conversation = self.clone();
+                Box::pin(async move { conversation.message(message).await })
+            });
             if !frames.is_writing()
                 && let Some(reply) = underway.replies.pop_front()
             {
                 underway.followed_by = reply.followed_by;
                 frames.say(reply.text);
             }
-            let open = underway.calls.len() + underway.replies.len();
-            let work = Work::of(open + usize::from(frames.is_writing()));
+            let work = Work::of(underway.count() + usize::from(frames.is_writing()));
             if (door, work) == (Door::Closed, Work::Done) {
                 break;
             }
-            let intake = self.intake(door, open);
+            let intake = intake(door, &underway);
             let alarm = silence.alarm();
             // Cancel-safe, each of them: what is under way stays where it is.
             tokio::select! {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        underway.calls.push(Box::pin(self.message(message)));
+                        underway.hear(message);
                     }
                     Event::Written => {
                         silence.used();
@@ -236,15 +220,25 @@ impl Conversation {
                     | Event::Forgotten(_)
                     | Event::Unwritten(_) => break,
                 },
-                Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
+                reply = underway.served() => {
+                    // What the server has told before it answered is told before.
+                    if door == Door::Open {
+                        let told = std::iter::from_fn(|| notices.try_recv().ok());
+                        underway.replies.extend(told.map(Reply::notice));
+                    }
                     underway.replies.extend(reply);
                 }
                 Some(text) = notices.recv(), if door == Door::Open && !frames.is_writing() => {
                     silence.used();
-                    underway.replies.push_back(Reply { text, followed_by: Vec::new() });
+                    underway.replies.push_back(Reply::notice(text));
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
-                () = sleep_until(alarm) => match silence.ring(work) {
+                // Signs of life are not read; one that is gone does not take the question, either.
+                () = sleep_until(alarm), if intake == Intake::Shut => {
+                    frames.beat();
+                    silence.used();
+                }
+                () = sleep_until(alarm), if intake == Intake::Open => match silence.ring(work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
                     Ring::End => break,
@@ -256,11 +250,13 @@ impl Conversation {
         frames.end().await;
     }
 
-    /// Whether more is read from the client while so much is open.
-    fn intake(&self, door: Door, open: usize) -> Intake {
-        match door {
-            Door::Open if open < self.sockets.concurrency => Intake::Open,
-            Door::Open | Door::Closed => Intake::Shut,
+    fn bounds(&self) -> Bounds {
+        let limits = &self.worker.installed().plan.limits;
+        Bounds {
+            concurrency: self.sockets.concurrency,
+            ahead: AHEAD,
+            bytes: limits.body,
+            depth: limits.depth,
         }
     }
 
@@ -313,6 +309,14 @@ impl Conversation {
             text: whole.body.into_bytes(),
             followed_by,
         })
+    }
+}
+
+/// Whether more is read from the client.
+fn intake(door: Door, underway: &Underway) -> Intake {
+    match door {
+        Door::Open if underway.has_room() => Intake::Open,
+        Door::Open | Door::Closed => Intake::Shut,
     }
 }
 

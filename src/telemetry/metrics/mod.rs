@@ -24,7 +24,7 @@ mod tests;
 mod usage;
 
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
-pub use process::{FlagState, GuardTrips, LinkState, Process, StoreState};
+pub use process::{FlagState, GuardTrips, LinkState, Notices, Process, StoreState};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use shard::{Gauges, Shard, Snapshot, Timing, tallies};
