@@ -9,6 +9,7 @@ mod answer;
 mod ask;
 mod caller;
 mod candidate;
+mod closing;
 mod coding;
 mod content;
 mod cors;

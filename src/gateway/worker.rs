@@ -18,7 +18,9 @@ use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
+use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{LabelId, Names, Shard, Snapshot};
+use crate::telemetry::spans::Spans;
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
@@ -35,6 +37,7 @@ pub struct Worker {
     connections: Cell<u64>,
     patience: Cell<Patience>,
     leaving: watch::Sender<bool>,
+    ids: RefCell<Ids>,
 }
 
 /// What all workers share.
@@ -48,6 +51,10 @@ pub struct Common {
     pub sessions: Arc<Sessions>,
     /// Where long comparisons are made.
     pub desk: Desk,
+    /// Where the ids of this worker's spans begin.
+    pub ids: Ids,
+    /// Where spans are handed over, if anybody wants them.
+    pub spans: Option<Spans>,
 }
 
 /// Whether calls in progress may come to their end.
@@ -315,6 +322,7 @@ impl Worker {
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
+            ids: RefCell::new(common.ids.clone()),
             common,
             tasks,
             bench,
@@ -461,6 +469,16 @@ impl Worker {
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
     pub fn give_up(&self) {
         self.patience.set(Patience::Over);
+    }
+
+    /// The trace of a call with these headers, if it has one.
+    pub(super) fn trace(&self, plan: &Plan, headers: &http::HeaderMap) -> Option<Trace> {
+        Trace::of(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
+    }
+
+    /// Where spans are handed over, if anybody wants them.
+    pub(super) fn spans(&self) -> Option<&Spans> {
+        self.common.spans.as_ref()
     }
 
     pub(super) fn patience(&self) -> Patience {

@@ -29,6 +29,8 @@ pub struct Process {
     pub links: Vec<LinkState>,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
+    /// Spans that no collector has got.
+    pub spans_dropped: u64,
 }
 
 /// How the links to an upstream stand.

@@ -51,6 +51,7 @@ fn process() -> Process {
         store: StoreState::Up,
         links: links(),
         log_lines_dropped: 7,
+        spans_dropped: 8,
     }
 }
 
