@@ -289,7 +289,7 @@ pub(super) const EVENTS: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 36] = [
+pub(super) const ALL: [&Family; 37] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,

@@ -104,10 +104,14 @@ fn a_child_answers_candidates_and_only_they_notice_when_it_does_not() {
     );
     let proxy = Proxy::start(&config);
     let verdicts = |verdict: &str| {
-        let table = proxy
-            .metrics()
-            .table("dualgauge_verdicts_total", &["route", "verdict"]);
-        table.get(&format!("ask {verdict}")).copied().unwrap_or(0.0)
+        let table = proxy.metrics().table(
+            "dualgauge_verdicts_total",
+            &["route", "client", "side", "stage", "verdict"],
+        );
+        table
+            .get(&format!("ask other rest shadow {verdict}"))
+            .copied()
+            .unwrap_or(0.0)
     };
     for (what, verdict) in [("now", "match"), ("then", "mismatch")] {
         let answer = proxy.rest("POST", &format!("/ask/{what}"), &[], "");
