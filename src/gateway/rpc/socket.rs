@@ -221,24 +221,14 @@ impl Conversation {
                     | Event::Unwritten(_) => break,
                 },
                 reply = underway.served() => {
-                    // What the server has told before it answered is told before.
-                    if door == Door::Open {
-                        let told = std::iter::from_fn(|| notices.try_recv().ok());
-                        underway.replies.extend(told.map(Reply::notice));
-                    }
-                    underway.replies.extend(reply);
+                    underway.answered(reply, Some(&mut notices).filter(|_| door == Door::Open));
                 }
                 Some(text) = notices.recv(), if door == Door::Open && !frames.is_writing() => {
                     silence.used();
                     underway.replies.push_back(Reply::notice(text));
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
-                // Signs of life are not read; one that is gone does not take the question, either.
-                () = sleep_until(alarm), if intake == Intake::Shut => {
-                    frames.beat();
-                    silence.used();
-                }
-                () = sleep_until(alarm), if intake == Intake::Open => match silence.ring(work) {
+                () = sleep_until(alarm) => match silence.ring(intake, work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
                     Ring::End => break,
@@ -373,7 +363,12 @@ impl Silence {
     }
 
     /// A client whose calls are in progress is not idle, but may be gone.
-    fn ring(&mut self, work: Work) -> Ring {
+    fn ring(&mut self, intake: Intake, work: Work) -> Ring {
+        if intake == Intake::Shut {
+            // Signs of life are not read; one that is gone does not take the question, either.
+            self.used();
+            return Ring::Ask;
+        }
         let now = clock::now();
         if self.used + self.limit <= now {
             if work == Work::Done {

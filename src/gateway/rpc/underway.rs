@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
 
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::Heard;
@@ -36,6 +37,9 @@ impl Reply {
 
 /// A message that is served, from its bytes to its answer, if it has one.
 pub(super) type Serving = Pin<Box<dyn Future<Output = Option<Reply>>>>;
+
+/// The same, with its number.
+type Numbered = Pin<Box<dyn Future<Output = (u64, Option<Reply>)>>>;
 
 /// What bounds a socket.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +71,7 @@ struct Running {
 /// What is under way.
 pub(super) struct Underway {
     bounds: Bounds,
-    calls: FuturesUnordered<Abortable<Pin<Box<dyn Future<Output = (u64, Option<Reply>)>>>>>,
+    calls: FuturesUnordered<Abortable<Numbered>>,
     /// Those of them that have an id to cancel them by.
     running: Vec<Running>,
     next: u64,
@@ -147,9 +151,8 @@ impl Underway {
             if let Some(id) = id {
                 self.running.push(Running { number, id, end });
             }
-            let serving = async move { (number, serving.await) };
-            self.calls
-                .push(Abortable::new(Box::pin(serving), registration));
+            let serving: Numbered = Box::pin(async move { (number, serving.await) });
+            self.calls.push(Abortable::new(serving, registration));
         }
     }
 
@@ -166,6 +169,19 @@ impl Underway {
             }
             None => std::future::pending().await,
         }
+    }
+
+    /// Keeps an answer, behind what the server has told before it answered.
+    pub(super) fn answered(
+        &mut self,
+        reply: Option<Reply>,
+        told: Option<&mut mpsc::Receiver<Bytes>>,
+    ) {
+        if let Some(told) = told {
+            let told = std::iter::from_fn(|| told.try_recv().ok());
+            self.replies.extend(told.map(Reply::notice));
+        }
+        self.replies.extend(reply);
     }
 
     /// How many messages are served, or have answers that wait.
