@@ -227,11 +227,11 @@ fn labels_are_distinct_and_codes_keep_out_of_reserved_ranges() {
     for reason in Reason::ALL {
         let code = reason.row().code;
         // What MCP calls a header mismatch and an unsupported version is one.
-        let is_of_mcp = match reason {
-            Reason::HeaderMismatch => code == -32020,
-            Reason::UnsupportedVersion => code == -32022,
-            _ => false,
-        };
+        let of_mcp = [
+            (Reason::HeaderMismatch, -32020),
+            (Reason::UnsupportedVersion, -32022),
+        ];
+        let is_of_mcp = of_mcp.contains(&(reason, code));
         assert!(
             is_of_mcp || (-32019..=-32001).contains(&code) || (-32700..=-32600).contains(&code),
             "{reason:?}"

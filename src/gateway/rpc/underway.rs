@@ -230,10 +230,10 @@ mod tests {
         let begun = Rc::<RefCell<Vec<Bytes>>>::default();
         underway.begin(|message| {
             begun.borrow_mut().push(message.clone());
-            match Heard::of(&message, 8) {
-                Heard::Request { .. } => Box::pin(std::future::pending()),
-                _ => Box::pin(std::future::ready(None)),
+            if matches!(Heard::of(&message, 8), Heard::Request { .. }) {
+                return Box::pin(std::future::pending());
             }
+            Box::pin(std::future::ready(None))
         });
         Rc::try_unwrap(begun).unwrap().into_inner()
     }
