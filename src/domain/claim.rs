@@ -10,9 +10,11 @@ use super::calendar::Moment;
 use super::cors;
 use super::failure::{Failure, Reason};
 use super::json::Json;
+use super::jsonrpc::Call;
 use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
-use super::plan::{Irregular, Plan, Unrouted};
+use super::mcp;
+use super::plan::{Irregular, Plan, Transport, Unrouted};
 use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
 use super::route::{Group, RestSelection, Segments};
@@ -139,6 +141,42 @@ pub fn local<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Option<&'p RestLocal>
 pub fn guard(plan: &Plan, head: Head<'_>) -> Result<(), Failure> {
     let asked = (head.uri, head.headers);
     cors::guard(&plan.hosts, plan.cors.as_ref(), asked).map_err(refusal::foreign)
+}
+
+/// Checks what a client of MCP says of itself, where the proxy presents itself as a server of MCP or stands before one
+/// whose messages it reads.
+///
+/// # Errors
+/// A [`Failure`] where the headers say something else than the message, or the revision is not spoken.
+pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure> {
+    if !speaks_mcp(plan) {
+        return Ok(());
+    }
+    let spoken = plan.locals.versions();
+    mcp::check(headers, call, spoken).map_err(|discord| refusal::discord(discord, spoken))
+}
+
+/// Checks that a batch may be sent: revisions of MCP without sessions have none.
+///
+/// # Errors
+/// A [`Failure`] where it may not.
+pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
+    match speaks_modern_mcp(plan, headers) {
+        true => Err(refusal::no_batch()),
+        false => Ok(()),
+    }
+}
+
+/// Whether a client speaks a revision of MCP without sessions to one who knows them.
+#[must_use]
+pub fn speaks_modern_mcp(plan: &Plan, headers: &HeaderMap) -> bool {
+    mcp::is_modern(headers) && speaks_mcp(plan)
+}
+
+fn speaks_mcp(plan: &Plan) -> bool {
+    let upstream = plan.upstream(Side::Rpc);
+    let is_mcp = upstream.is_some_and(|upstream| matches!(upstream.transport, Transport::Mcp(_)));
+    is_mcp || !plan.locals.versions().is_empty()
 }
 
 /// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass

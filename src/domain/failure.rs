@@ -1,8 +1,8 @@
 //! The one table of failures: reason → blame, HTTP status, JSON-RPC code, label, retry.
 //!
 //! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a
-//! snapshot test prints the whole table. Codes that are the proxy's own lie in -32000..-32019; MCP reserves
-//! -32020..-32099, and -32000 is what an upstream's plain 4xx becomes (see [`crate::domain::outcome`]).
+//! snapshot test prints the whole table. Codes that are the proxy's own lie in -32000..-32019; those of
+//! -32020..-32099 are MCP's and mean what it says, and -32000 is what an upstream's plain 4xx becomes (see [`crate::domain::outcome`]).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -113,6 +113,12 @@ pub enum Reason {
     InvalidRequest,
     /// More calls in one batch than the limit.
     BatchTooLarge,
+    /// A batch of a client whose revision of MCP has none.
+    NoBatch,
+    /// A header of MCP does not say what the message says.
+    HeaderMismatch,
+    /// A revision of MCP that is not spoken.
+    UnsupportedVersion,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
     /// No route, and no upstream to pass the call to.
@@ -204,7 +210,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 34] = [
+    pub const ALL: [Reason; 37] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -218,6 +224,9 @@ impl Reason {
         Reason::TooDeep,
         Reason::InvalidRequest,
         Reason::BatchTooLarge,
+        Reason::NoBatch,
+        Reason::HeaderMismatch,
+        Reason::UnsupportedVersion,
         Reason::InvalidParams,
         Reason::RouteNotFound,
         Reason::MethodNotAllowed,
@@ -258,6 +267,9 @@ impl Reason {
             Reason::TooDeep => client(400, -32600, "too_deep"),
             Reason::InvalidRequest => client(400, -32600, "invalid_request"),
             Reason::BatchTooLarge => client(400, -32600, "batch_too_large"),
+            Reason::NoBatch => client(400, -32600, "no_batch"),
+            Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
+            Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
             Reason::MethodNotAllowed => client(405, -32010, "method_not_allowed"),
@@ -288,8 +300,16 @@ impl Reason {
     /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
-        // What is no HTTP request, or has no RPC path, is no JSON-RPC message either.
-        if matches!(self, Reason::MalformedHttp | Reason::MalformedTarget) {
+        // What is no HTTP request, or has no RPC path, is no JSON-RPC message either. The others are told so by MCP
+        // (2026-07-28, "Streamable HTTP").
+        if matches!(
+            self,
+            Reason::MalformedHttp
+                | Reason::MalformedTarget
+                | Reason::NoBatch
+                | Reason::HeaderMismatch
+                | Reason::UnsupportedVersion
+        ) {
             return 400;
         }
         match self.row().status {
@@ -314,6 +334,13 @@ pub enum Advice {
         link: Option<String>,
         /// Where the refusal is for a while only: when it ends.
         pause: Option<Pause>,
+    },
+    /// Which revisions of MCP are spoken; in the answer's data, no header.
+    Versions {
+        /// Those.
+        supported: Vec<String>,
+        /// The one that was asked for.
+        requested: String,
     },
 }
 

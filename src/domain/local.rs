@@ -7,7 +7,7 @@
 mod greeting;
 mod stateless;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -63,6 +63,8 @@ pub enum LocalAnswer {
     Error(ErrorObject),
     /// What `initialize` is answered with: it depends on the version that is asked for.
     Initialize(Box<Greeting>),
+    /// What `server/discover` is answered with.
+    Discover(Box<Greeting>),
 }
 
 /// Two local answers to the same calls, neither of which is narrower.
@@ -92,6 +94,8 @@ pub struct Locals {
     rpc: HashMap<String, LocalAnswer>,
     /// The narrower before the wider.
     globs: Vec<RpcLocal>,
+    /// The revisions of MCP by which the proxy presents itself, oldest first.
+    versions: Vec<String>,
 }
 
 impl Locals {
@@ -111,7 +115,10 @@ impl Locals {
         if !overlaps.is_empty() {
             return Err(overlaps);
         }
-        let mut locals = Locals::default();
+        let mut locals = Locals {
+            versions: versions(&all),
+            ..Locals::default()
+        };
         for local in all {
             match local {
                 Local::Rest(local) => {
@@ -146,6 +153,12 @@ impl Locals {
             let fits = |local: &&RpcLocal| local.method.fits(method);
             self.globs.iter().find(fits).map(|local| &local.answer)
         })
+    }
+
+    /// The revisions of MCP by which the proxy presents itself, oldest first; none where it does not.
+    #[must_use]
+    pub fn versions(&self) -> &[String] {
+        &self.versions
     }
 
     /// The answer to a REST call.
@@ -184,6 +197,19 @@ impl Locals {
     }
 }
 
+fn versions(all: &[Local]) -> Vec<String> {
+    let greetings = all.iter().filter_map(|local| match local {
+        Local::Rpc(local) => match &local.answer {
+            LocalAnswer::Initialize(greeting) | LocalAnswer::Discover(greeting) => Some(greeting),
+            LocalAnswer::Result(_) | LocalAnswer::Error(_) => None,
+        },
+        Local::Rest(_) => None,
+    });
+    let versions = greetings.flat_map(|greeting| greeting.versions.iter().cloned());
+    // Their names are dates.
+    versions.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
 /// Whether two answers take the same calls without one being narrower.
 fn clash(one: &Local, other: &Local) -> bool {
     match (one, other) {
@@ -216,6 +242,7 @@ impl LocalAnswer {
             LocalAnswer::Result(result) => Ok(result.clone()),
             LocalAnswer::Error(error) => Err(error.clone()),
             LocalAnswer::Initialize(greeting) => greeting.initialize(params),
+            LocalAnswer::Discover(greeting) => Ok(greeting.discover()),
         }
     }
 }

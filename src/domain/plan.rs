@@ -340,6 +340,25 @@ impl fmt::Debug for Variables {
     }
 }
 
+impl UpstreamPlan {
+    /// Whether its links begin with a handshake of their own.
+    #[must_use]
+    pub fn greets(&self) -> bool {
+        let link = self.transport.link();
+        link.is_some_and(|link| link.settings.greeting.is_some())
+    }
+}
+
+/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
+/// that all share. A call is cancelled by the client that goes away from it.
+#[must_use]
+pub fn is_of_a_link(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/initialized" | "notifications/cancelled"
+    )
+}
+
 /// Whether the caller's credentials go to an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {

@@ -13,6 +13,7 @@ use super::failure::{Advice, Failure, Pause, Reason};
 use super::json::{Fault, Json};
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
+use super::mcp::Discord;
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, PathError, Route};
@@ -63,6 +64,38 @@ pub fn unknown_method(plan: &Plan, method: &str) -> Failure {
         format!("no route takes the method `{shown}`")
     };
     Failure::new(Reason::RouteNotFound, message)
+}
+
+/// A client of MCP that says two things, or speaks a revision that is not spoken here.
+#[must_use]
+pub fn discord(discord: Discord, supported: &[String]) -> Failure {
+    match discord {
+        Discord::Mismatch(what) => {
+            let message = format!("header mismatch: {what}");
+            Failure::new(Reason::HeaderMismatch, message)
+        }
+        Discord::Unspoken(requested) => {
+            let requested: String = requested.chars().take(100).collect();
+            let message = format!(
+                "unsupported protocol version: `{}` is not spoken here; those that are: {}",
+                requested.escape_debug(),
+                supported.join(", ")
+            );
+            let supported = supported.to_vec();
+            Failure::new(Reason::UnsupportedVersion, message).advise(Advice::Versions {
+                supported,
+                requested,
+            })
+        }
+    }
+}
+
+/// A batch of a client whose revision of MCP has none.
+#[must_use]
+pub fn no_batch() -> Failure {
+    let message =
+        "the revision of MCP that this client speaks has no batches; send each message by itself";
+    Failure::new(Reason::NoBatch, message)
 }
 
 /// Refuses a call whose envelope bears one credential twice.

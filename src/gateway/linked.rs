@@ -10,7 +10,7 @@ use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::Unnumbered;
 use crate::domain::pending::{Repeat, Say, Unanswered};
-use crate::domain::plan::UpstreamPlan;
+use crate::domain::plan::{UpstreamPlan, is_of_a_link};
 use crate::telemetry::clock;
 use crate::upstream::link::{LinkUpstream, Said};
 
@@ -34,7 +34,7 @@ pub(super) async fn ask(
         repeat,
     } = question;
     // The server has met the link, and nobody else; what it said then it says to all.
-    let say = match greets(link.plan()) && method == "initialize" {
+    let say = match link.plan().greets() && method == "initialize" {
         true => Say::Greeting,
         false => Say::Call(call),
     };
@@ -67,7 +67,7 @@ pub(super) async fn tell(
     (method, message): (&str, Bytes),
     limit: Duration,
 ) -> Result<(), Failure> {
-    if greets(link.plan()) && is_of_the_link(method) {
+    if link.plan().greets() && is_of_a_link(method) {
         return Ok(());
     }
     let told = (Say::Notice(message), Repeat::Never);
@@ -84,21 +84,6 @@ async fn said(
     let said = link.ask_for(record.links(), (say, repeat), limit).await;
     record.spent(since);
     said.map_err(|why| unanswered(why, link.plan(), limit))
-}
-
-/// Whether links begin with a handshake of their own.
-fn greets(upstream: &UpstreamPlan) -> bool {
-    let link = upstream.transport.link();
-    link.is_some_and(|link| link.settings.greeting.is_some())
-}
-
-/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
-/// that all share. A call is cancelled by the client that goes away from it.
-fn is_of_the_link(method: &str) -> bool {
-    matches!(
-        method,
-        "notifications/initialized" | "notifications/cancelled"
-    )
 }
 
 pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Failure {

@@ -218,7 +218,7 @@ fn advice(failure: &Failure) -> HeaderMap {
         }
     };
     match failure.advice.as_deref() {
-        None => {}
+        None | Some(Advice::Versions { .. }) => {}
         Some(Advice::Allow(methods)) => add(ALLOW, methods.clone()),
         Some(Advice::RetryAfter(seconds)) => add(RETRY_AFTER, seconds.to_string()),
         Some(Advice::Successor { link, pause, .. }) => {

@@ -251,3 +251,6 @@ fn closed(frame: Option<&CloseFrame>) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,7 @@ mod import;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;
+mod links;
 mod local;
 mod mcp;
 mod metrics_and_log;
@@ -64,6 +65,8 @@ mod rpc_to_rest;
 mod scene;
 mod sessions;
 mod shadow;
+#[cfg(target_os = "linux")]
+mod soak;
 mod sse;
 mod stages;
 #[cfg(unix)]

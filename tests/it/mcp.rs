@@ -1,5 +1,7 @@
 //! An MCP server over Streamable HTTP as an upstream: sessions, streams, and what comes instead of answers.
 
+mod mirrored;
+mod own_stream;
 mod peers;
 pub(crate) mod scripted;
 
@@ -19,7 +21,7 @@ const ROUTE: &str = "\n[[route]]\nname = \"add\"\nrest = \"GET /sum/{a}\"\nrpc =
     rpc = { result = { content = [{ type = \"text\", text = \"{said}\" }] } }\n";
 
 /// A proxy before a server, with more keys of its upstream.
-fn before(server: &Upstream, keys: &str) -> Proxy {
+pub(crate) fn before(server: &Upstream, keys: &str) -> Proxy {
     let address = server.address();
     Proxy::start(&format!(
         "[listen]\nworkers = 2\n[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\nprotocol = \"mcp\"\n{keys}"

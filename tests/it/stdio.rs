@@ -1,6 +1,7 @@
 //! A child as an upstream: calls of REST and RPC clients on its standard input, its answers on its standard output.
 
 pub(crate) mod child;
+mod ends;
 mod peers;
 
 use std::path::Path;
@@ -21,7 +22,7 @@ fn config(keys: &str) -> String {
     format!("[listen]\nworkers = 2\n[upstream.child]\nside = \"rpc\"\n{command}{keys}")
 }
 
-fn before_child(keys: &str) -> Proxy {
+pub(crate) fn before_child(keys: &str) -> Proxy {
     Proxy::start(&config(keys))
 }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 pub(crate) mod ends;
+mod told;
 
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
@@ -18,7 +19,7 @@ const ROUTE: &str = "\n[[route]]\nname = \"ask\"\nrest = \"POST /ask/{what}\"\nr
 const IN_FLIGHT: &str = r#"dualgauge_link_calls_in_flight{upstream="socket",state="written"}"#;
 
 /// Two workers before one socket, with more keys of its upstream.
-fn before(upstream: &Upstream, keys: &str) -> Proxy {
+pub(crate) fn before(upstream: &Upstream, keys: &str) -> Proxy {
     let address = upstream.address();
     Proxy::start(&format!(
         "[listen]\nworkers = 2\n[upstream.socket]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\n{keys}"

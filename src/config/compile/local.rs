@@ -211,7 +211,7 @@ fn rpc(
         RawAnswer::Word(LocalWord::Discover) => {
             let all = [&HANDSHAKES[..], &STATELESS].concat();
             let greeting = greeting::greeting(raw, (local, routes), &all);
-            Some(LocalAnswer::Result(greeting.discover()))
+            Some(LocalAnswer::Discover(Box::new(greeting)))
         }
         RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(
             routes.routes(),

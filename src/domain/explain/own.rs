@@ -73,6 +73,18 @@ fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
     });
 }
 
+/// An answer of the proxy's own, of which only this is known beforehand.
+pub(super) fn noted(
+    case: &Case<'_>,
+    (status, headers): (u16, &HeaderMap),
+    note: &'static str,
+) -> Answer {
+    Answer {
+        note: Some(note),
+        ..answer(case, (status, headers), &Bytes::new())
+    }
+}
+
 fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> Answer {
     let hidden = case.secrets().hide_bytes(body);
     Answer {

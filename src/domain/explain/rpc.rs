@@ -1,27 +1,33 @@
 //! RPC calls, explained: each message of a body on its own.
 
-use http::header::CONTENT_ENCODING;
-use http::{HeaderMap, Method};
+use http::header::{CONTENT_ENCODING, SEC_WEBSOCKET_PROTOCOL};
+use http::{HeaderMap, HeaderValue, Method};
 
 use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, carrier, strangers};
-use crate::domain::claim::refused;
+use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
-use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::plan::{Credentials, UpstreamPlan, is_of_a_link};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::translate::ToRest;
+use crate::domain::websocket;
 
 /// Explains what is sent to an RPC path.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
     if *case.asked.head.method != Method::POST {
-        return vec![pass(case)];
+        let head = case.asked.head;
+        let asks = websocket::is_asked(head.method, head.headers);
+        return vec![match asks && case.plan.face.sockets.is_some() {
+            true => socket(case),
+            false => pass(case),
+        }];
     }
     match read(case) {
         Err(failure) => vec![case.refuse(case.begin(), failure)],
@@ -34,6 +40,25 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
                 .collect()
         }
     }
+}
+
+/// A request for a WebSocket that the proxy serves itself.
+fn socket(case: &Case<'_>) -> Explanation {
+    let mut explanation = case.begin();
+    let head = case.asked.head;
+    let agreed = claim::guard(case.plan, head).and_then(|()| websocket::handshake(head.headers));
+    let handshake = match agreed {
+        Ok(handshake) => handshake,
+        Err(failure) => return case.refuse(explanation, failure),
+    };
+    let mut headers = HeaderMap::new();
+    if let Some(protocol) = handshake.protocol {
+        let protocol = HeaderValue::from_static(protocol);
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    let note = "a WebSocket, which the proxy serves itself; each message as if it were posted here";
+    explanation.answer = Some(own::noted(case, (101, &headers), note));
+    explanation
 }
 
 /// GET and DELETE on an RPC path belong to the RPC upstream.
@@ -77,7 +102,11 @@ fn read(case: &Case<'_>) -> Result<Incoming, Failure> {
     if body.len() > limits.body {
         return Err(refusal::large_body(limits.body));
     }
-    jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)
+    let incoming = jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)?;
+    if let Incoming::Batch(_) = &incoming {
+        claim::batch(case.plan, headers)?;
+    }
+    Ok(incoming)
 }
 
 /// Whether a message is alone, else its place among how many.
@@ -130,6 +159,7 @@ fn tell(
 ) -> Result<(), Failure> {
     let plan = case.plan;
     refusal::ambiguous_credentials(plan, call)?;
+    claim::mcp(plan, case.asked.head.headers, call)?;
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
@@ -145,6 +175,14 @@ fn tell(
             let unknown = || refusal::unknown_method(plan, &call.method);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
             refusal::withheld(upstream, &call.method)?;
+            if let Some(note) = kept(upstream, call) {
+                let status = match call.id {
+                    Some(_) => 200,
+                    None => plan.face.notification_status.as_u16(),
+                };
+                explanation.answer = Some(own::noted(case, (status, &HeaderMap::new()), note));
+                return Ok(());
+            }
             let shared = upstream.transport.link().is_some();
             let target = match shared {
                 false => target(upstream, case.asked.head.uri.query()),
@@ -162,6 +200,22 @@ fn tell(
             explanation.answer = passed(case).filter(|_| call.id.is_some());
             Ok(())
         }
+    }
+}
+
+/// What concerns the link to a server that all share, and stays here.
+fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
+    if !upstream.greets() {
+        return None;
+    }
+    match (&call.id, call.method.as_str()) {
+        (Some(_), "initialize") => Some(
+            "by the link to the server: what the server has answered to the proxy's own handshake",
+        ),
+        (None, method) if is_of_a_link(method) => {
+            Some("nothing, and nothing is sent: the link to the server has a handshake of its own")
+        }
+        _ => None,
     }
 }
 

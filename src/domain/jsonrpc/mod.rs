@@ -8,6 +8,7 @@
 mod heard;
 mod id;
 mod message;
+mod progress;
 mod response;
 mod unnumbered;
 mod write;
@@ -15,6 +16,7 @@ mod write;
 pub use heard::Heard;
 pub use id::RequestId;
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
+pub use progress::{PROGRESS, retold, told_token};
 pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
 pub use unnumbered::Unnumbered;
 pub use write::{Members, batch, error, notification, request, result};

@@ -10,8 +10,8 @@ use super::{Call, Members, write};
 /// A request around the place of its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unnumbered {
-    before: Bytes,
-    after: Bytes,
+    pub(super) before: Bytes,
+    pub(super) after: Bytes,
 }
 
 impl Unnumbered {

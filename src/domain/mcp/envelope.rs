@@ -8,7 +8,7 @@ use super::revision::CLIENT_INFO;
 use crate::domain::json::{Json, Kind};
 use crate::domain::pieces::PiecesWriter;
 
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -37,7 +37,7 @@ pub fn dressed(message: &Bytes, method: &str, version: &str, depth: u16) -> Dres
 }
 
 /// The member of the params that a header repeats (MCP 2026-07-28, "Standard Request Headers").
-fn named_by(method: &str) -> Option<&'static str> {
+pub(super) fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -126,10 +126,15 @@ fn replaced(object: &Json, place: std::ops::Range<usize>, value: &Json) -> Json 
 #[must_use]
 pub fn header_value(text: &str) -> String {
     let printable = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    let marked = text.starts_with("=?base64?") && text.ends_with("?=");
-    if printable && text.trim() == text && !marked {
+    let is_marked = text.starts_with("=?base64?") && text.ends_with("?=");
+    if printable && text.trim() == text && !is_marked {
         return text.to_owned();
     }
+    marked(text)
+}
+
+/// A text in base64 between marks.
+pub(super) fn marked(text: &str) -> String {
     let mut out = String::with_capacity(text.len() / 3 * 4 + 16);
     out.push_str("=?base64?");
     base64(text.as_bytes(), &mut out);

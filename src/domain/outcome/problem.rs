@@ -30,6 +30,16 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
             }
         }
     }
+    if let Some(Advice::Versions {
+        supported,
+        requested,
+    }) = failure.advice.as_deref()
+    {
+        let said = serde_json::json!({ "supported": supported, "requested": requested });
+        let said = said.to_string();
+        data.push(',');
+        data.push_str(said.trim_start_matches('{').trim_end_matches('}'));
+    }
     if let Some(detail) = &failure.detail {
         data.push_str(r#","upstream":"#);
         data.push_str(&String::from_utf8_lossy(detail.as_bytes()));

@@ -132,6 +132,12 @@ impl Pending {
             .min()
     }
 
+    /// How deep messages may be nested.
+    #[must_use]
+    pub fn depth(&self) -> u16 {
+        self.settings.depth
+    }
+
     /// What has happened so far.
     #[must_use]
     pub fn counts(&self) -> Counts {

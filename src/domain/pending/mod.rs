@@ -5,8 +5,9 @@
 //! [`Output`]s say what to do. Times are durations since a moment of the owner's choice.
 //!
 //! Laws (held by a seeded simulation): a caller is told exactly one thing, by its deadline, unless it went away; no
-//! answer reaches another caller than the one who asked; what was sent is sent again only on a new link, once, and only
-//! where the call may be repeated; every list is bounded, and empty when nobody asks.
+//! answer reaches another caller than the one who asked; what was sent is sent again only on a new link, or where the
+//! link itself says what became of it, once, and only where the call may be repeated or was not taken; every list is
+//! bounded, and empty when nobody asks.
 
 mod doubts;
 mod fate;

@@ -2,6 +2,7 @@ use super::*;
 use crate::domain::json::Json;
 use crate::domain::pieces::Pieces;
 
+mod dice;
 mod simulation;
 mod stories;
 

@@ -3,6 +3,7 @@
 mod repeated;
 mod send;
 mod socket;
+mod underway;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,6 +15,7 @@ use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
+use crate::domain::claim;
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
@@ -141,6 +143,9 @@ async fn read(
     let limits = &reading.installed().plan.limits;
     let body = intake::message(headers, body, limits).await?;
     let incoming = jsonrpc::parse(&body, limits.message()).map_err(refusal::no_message)?;
+    if let jsonrpc::Incoming::Batch(_) = &incoming {
+        claim::batch(&reading.installed().plan, headers)?;
+    }
     Ok((body, incoming))
 }
 
@@ -281,7 +286,15 @@ impl Letter {
             );
             return Said::Nothing;
         };
-        let whole = render::rpc_failure(&failure, id);
+        let mut whole = render::rpc_failure(&failure, id);
+        let headers = &self.head.headers;
+        if failure.reason == Reason::RouteNotFound
+            && self.socket.is_none()
+            && claim::speaks_modern_mcp(&self.installed.plan, headers)
+        {
+            // MCP 2026-07-28, "Protocol Version Header": a method that is not there is not found.
+            whole.status = render::status(failure.reason.row().status);
+        }
         record.failed(whole.status.as_u16(), &failure);
         let candidate = render::beside(&mut record, || Told::failure(&whole, &failure));
         Said::Message(Box::new(whole), candidate)
@@ -320,6 +333,10 @@ impl Letter {
             return Err(full(plan));
         }
         refusal::ambiguous_credentials(plan, call)?;
+        if self.socket.is_none() {
+            // The headers of a socket are those of its handshake, and of no message.
+            claim::mcp(plan, &self.head.headers, call)?;
+        }
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }

@@ -5,14 +5,11 @@
 //! no message is taken any more, and the connection closes behind the last answer.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use http::header::{
     ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -24,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
+use super::underway::{Bounds, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
@@ -54,6 +52,9 @@ const BEAT: Heartbeat = Heartbeat {
 
 /// How many notifications of a server may wait for a client; more are dropped.
 const NOTICES: usize = 64;
+
+/// How many messages are read ahead of those that are served.
+const AHEAD: usize = 64;
 
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
@@ -92,7 +93,7 @@ pub(super) fn accept(
         if let Ok(upgraded) = upgrade.await {
             let limit = installed.plan.limits.body;
             let frames = Frames::server(TokioIo::new(upgraded), limit).await;
-            Box::pin(conversation.run(frames)).await;
+            Box::pin(Rc::new(conversation).run(frames)).await;
         }
         // Until here the connection is among those that the worker may have.
         drop(connected);
@@ -163,22 +164,6 @@ struct Conversation {
     form: Cell<Option<Form>>,
 }
 
-/// An answer, and what follows when the client has it.
-struct Reply {
-    text: Bytes,
-    followed_by: Vec<Candidate>,
-}
-
-impl Reply {
-    /// Nothing follows it.
-    fn alone(text: Bytes) -> Reply {
-        Reply {
-            text,
-            followed_by: Vec::new(),
-        }
-    }
-}
-
 /// Where what servers say for the client comes in.
 struct Ears {
     /// From links.
@@ -213,6 +198,12 @@ impl Ears {
             else => pending().await,
         }
     }
+
+    /// What is there already of what links say, while the client is told of it.
+    fn told(&mut self, door: Door) -> impl Iterator<Item = Bytes> {
+        let mut notices = Some(&mut self.notices).filter(|_| door == Door::Open);
+        std::iter::from_fn(move || notices.as_mut()?.try_recv().ok())
+    }
 }
 
 /// What is done about what a server says.
@@ -223,25 +214,6 @@ enum Heed {
     Leave,
 }
 
-/// What is under way.
-struct Underway<F> {
-    calls: FuturesUnordered<F>,
-    /// They wait to be written.
-    replies: VecDeque<Reply>,
-    /// What follows the one that is being written.
-    followed_by: Vec<Candidate>,
-}
-
-impl<F> Underway<F> {
-    fn nothing() -> Underway<F> {
-        Underway {
-            calls: FuturesUnordered::new(),
-            replies: VecDeque::new(),
-            followed_by: Vec::new(),
-        }
-    }
-}
-
 /// Whether messages are still taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
@@ -250,33 +222,36 @@ enum Door {
 }
 
 impl Conversation {
-    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
         let mut ears = Ears::of(&self.arrival);
         self.listen();
         let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
-        let mut underway = Underway::nothing();
+        let mut underway = Underway::new(self.bounds());
         loop {
+            underway.begin(|message| {
+                let conversation = self.clone();
+                Box::pin(async move { conversation.message(message).await })
+            });
             if !frames.is_writing()
                 && let Some(reply) = underway.replies.pop_front()
             {
                 underway.followed_by = reply.followed_by;
                 frames.say(reply.text);
             }
-            let open = underway.calls.len() + underway.replies.len();
-            let work = Work::of(open + usize::from(frames.is_writing()));
+            let work = Work::of(underway.count() + usize::from(frames.is_writing()));
             if (door, work) == (Door::Closed, Work::Done) {
                 break;
             }
-            let intake = self.intake(door, open);
+            let intake = intake(door, &underway);
             let alarm = silence.alarm();
             // Cancel-safe, each of them: what is under way stays where it is.
             tokio::select! {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        underway.calls.push(Box::pin(self.message(message)));
+                        underway.hear(message);
                     }
                     Event::Written => {
                         silence.used();
@@ -291,8 +266,9 @@ impl Conversation {
                     | Event::Forgotten(_)
                     | Event::Unwritten(_) => break,
                 },
-                Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
-                    underway.replies.extend(reply);
+                reply = underway.served() => {
+                    let told = ears.told(door).filter_map(|text| self.event(Side::Rpc, text));
+                    underway.answered(reply, told);
                 }
                 spoken = ears.next(), if door == Door::Open && !frames.is_writing() => {
                     silence.used();
@@ -302,7 +278,7 @@ impl Conversation {
                     }
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
-                () = sleep_until(alarm) => match silence.ring(work) {
+                () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
                     Ring::End => break,
@@ -314,11 +290,13 @@ impl Conversation {
         frames.end().await;
     }
 
-    /// Whether more is read from the client while so much is open.
-    fn intake(&self, door: Door, open: usize) -> Intake {
-        match door {
-            Door::Open if open < self.sockets.concurrency => Intake::Open,
-            Door::Open | Door::Closed => Intake::Shut,
+    fn bounds(&self) -> Bounds {
+        let limits = &self.worker.installed().plan.limits;
+        Bounds {
+            concurrency: self.sockets.concurrency,
+            ahead: AHEAD,
+            bytes: limits.body,
+            depth: limits.depth,
         }
     }
 
@@ -469,8 +447,26 @@ fn is_rpc(text: &Bytes) -> bool {
     matches!(Heard::of(text, u16::MAX), Heard::Rpc(_))
 }
 
+/// Whether more is read from the client.
+fn intake(door: Door, underway: &Underway) -> Intake {
+    match door {
+        Door::Open if underway.has_room() => Intake::Open,
+        Door::Open | Door::Closed => Intake::Shut,
+    }
+}
+
 /// Waits for the end of the program.
 async fn left(leaving: &mut watch::Receiver<bool>) {
     // The worker that would tell is there for as long as this is.
     let _ = leaving.wait_for(|leaves| *leaves).await;
+}
+
+/// What is done about a client that says nothing.
+fn ring(silence: &mut Silence, intake: Intake, work: Work) -> Ring {
+    if intake == Intake::Shut {
+        // Signs of life are not read; one that is gone does not take the question, either.
+        silence.used();
+        return Ring::Ask;
+    }
+    silence.ring(work)
 }

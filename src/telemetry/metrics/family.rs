@@ -194,6 +194,14 @@ pub(super) const LINK_STRAYS: Family = Family {
            (requests of the server) or notified (its notifications).",
 };
 
+pub(super) const LINK_NOTIFICATIONS: Family = Family {
+    name: "dualgauge_link_notifications_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream", "fate"],
+    help: "What became of the notifications on the link of an upstream: told (a client got it) and crowded (a client \
+           missed it, being too slow), once for each client, or nobody (it was for nobody who could be told).",
+};
+
 pub(super) const PLAN_RELOADS: Family = Family {
     name: "dualgauge_plan_reloads_total",
     kind: MetricType::COUNTER,
@@ -339,7 +347,6 @@ pub(super) const SESSIONS_REMEMBERED: Family = Family {
            stays until it is forgotten.",
 };
 
-/// Every metric.
 pub(super) const SOCKET_STRAYS: Family = Family {
     name: "dualgauge_socket_strays_total",
     kind: MetricType::COUNTER,
@@ -348,7 +355,8 @@ pub(super) const SOCKET_STRAYS: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 45] = [
+/// Every metric.
+pub(super) const ALL: [&Family; 46] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -383,6 +391,7 @@ pub(super) const ALL: [&Family; 45] = [
     &LINK_CALLS,
     &LINK_STARTS,
     &LINK_STRAYS,
+    &LINK_NOTIFICATIONS,
     &PLAN_RELOADS,
     &PLAN_LOADED,
     &FLAG_PERCENT,

@@ -26,7 +26,9 @@ mod tests;
 mod usage;
 
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
-pub use process::{FlagState, GuardTrips, LinkState, Process, SessionCounts, StoreState, Sunset};
+pub use process::{
+    FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
+};
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};

@@ -89,6 +89,19 @@ pub struct LinkState {
     pub queued: u64,
     /// What has happened.
     pub counts: Counts,
+    /// What has become of the server's notifications.
+    pub notices: Notices,
+}
+
+/// What has become of the notifications of a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Notices {
+    /// Those that went to a client, once for each.
+    pub told: u64,
+    /// Those that a client missed because it did not keep up, once for each.
+    pub crowded: u64,
+    /// Those that went to nobody.
+    pub nobody: u64,
 }
 
 /// Whether the store of what changes at run time can be relied on.

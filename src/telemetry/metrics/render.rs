@@ -302,6 +302,7 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
 
 fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     let (mut up, mut calls, mut starts, mut strays) = (vec![], vec![], vec![], vec![]);
+    let mut notifications = vec![];
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.ready > 0));
@@ -320,12 +321,22 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
         ] {
             strays.push(counter(&family::LINK_STRAYS, &[upstream, kind], count));
         }
+        let notices = &link.notices;
+        for (fate, count) in [
+            ("told", notices.told),
+            ("crowded", notices.crowded),
+            ("nobody", notices.nobody),
+        ] {
+            let labels = [upstream, fate];
+            notifications.push(counter(&family::LINK_NOTIFICATIONS, &labels, count));
+        }
     }
     vec![
         of(&family::LINK_UP, up),
         of(&family::LINK_CALLS, calls),
         of(&family::LINK_STARTS, starts),
         of(&family::LINK_STRAYS, strays),
+        of(&family::LINK_NOTIFICATIONS, notifications),
     ]
 }
 

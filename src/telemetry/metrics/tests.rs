@@ -475,5 +475,10 @@ fn links() -> Vec<LinkState> {
             declined: 7,
             notified: 8,
         },
+        notices: Notices {
+            told: 9,
+            crowded: 10,
+            nobody: 11,
+        },
     }]
 }

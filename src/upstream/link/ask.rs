@@ -1,7 +1,9 @@
 //! Between a worker and the owner of a link.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +11,8 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::own_links::{OwnLinks, Reach};
+use super::own_links::{Listens, OwnLinks, Reach};
+use crate::domain::json::Json;
 use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
@@ -29,6 +32,20 @@ pub struct Asked {
     pub(super) repeat: Repeat,
     pub(super) rank: Rank,
     pub(super) reply: oneshot::Sender<Result<Said, Unanswered>>,
+    /// Who hears from now on what the server tells to all.
+    pub(super) listener: Option<mpsc::Sender<Bytes>>,
+    /// Who hears how far the server is with this question.
+    pub(super) progress: Option<Progress>,
+}
+
+/// Where what the server tells of the progress of a question goes.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// The token that the question has on the link.
+    pub(super) token: String,
+    /// The token that its caller has given it.
+    pub(super) said: Json,
+    pub(super) to: mpsc::Sender<Bytes>,
 }
 
 /// What a caller is told.
@@ -69,6 +86,11 @@ impl LinkHandle {
     /// Whether its owner has ended, and answers nobody any more.
     pub(super) fn has_ended(&self) -> bool {
         self.asks.is_closed()
+    }
+
+    /// What tells it from others for as long as it is there.
+    pub(super) fn identity(&self) -> Weak<Notify> {
+        Arc::downgrade(&self.gone)
     }
 
     /// The same, which keeps nothing open.
@@ -189,11 +211,14 @@ impl LinkUpstream {
         (say, repeat): (Say, Repeat),
         limit: Duration,
     ) -> Result<Said, Unanswered> {
-        let handle = match (&self.reach, own) {
-            (Reach::Shared(link), _) => link.clone(),
-            (Reach::Apart(opener), Some(own)) => own.of(opener)?,
+        let (handle, shared) = match (&self.reach, own) {
+            (Reach::Shared(link), own) => (link.clone(), own),
+            (Reach::Apart(opener), Some(own)) => (own.of(opener)?, None),
             (Reach::Apart(_), None) => return Err(Unanswered::Unreachable),
         };
+        let listens = shared.and_then(|own| own.listens(&handle));
+        let ear = shared.and_then(OwnLinks::ear);
+        let (say, progress) = self.in_progress(say, ear);
         let now = clock::now();
         let deadline = now + limit;
         let (reply, answer) = oneshot::channel();
@@ -204,11 +229,16 @@ impl LinkUpstream {
             repeat,
             rank: self.rank,
             reply,
+            listener: listens.as_ref().map(Listens::listener),
+            progress,
         };
         handle.asks.try_send(asked).map_err(|full| match full {
             TrySendError::Full(_) => Unanswered::Busy,
             TrySendError::Closed(_) => Unanswered::Unreachable,
         })?;
+        if let Some(listens) = listens {
+            listens.begun();
+        }
         let mut door = Door {
             answer,
             gone: &handle.gone,
@@ -220,6 +250,33 @@ impl LinkUpstream {
             Err(_) => Err(Unanswered::Late),
         }
     }
+}
+
+impl LinkUpstream {
+    /// A call of a client who hears of its progress, with a token that no other call has.
+    fn in_progress(&self, say: Say, ear: Option<mpsc::Sender<Bytes>>) -> (Say, Option<Progress>) {
+        let (Say::Call(call), Some(to)) = (&say, ear) else {
+            return (say, None);
+        };
+        let depth = self
+            .plan
+            .transport
+            .link()
+            .map_or(1, |link| link.settings.depth);
+        let token = token();
+        match call.with_token(&token, depth) {
+            Some((call, said)) => (Say::Call(call), Some(Progress { token, said, to })),
+            None => (say, None),
+        }
+    }
+}
+
+/// A token that nobody can guess, and that comes once.
+fn token() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let guess = RandomState::new().build_hasher().finish();
+    format!("dualgauge-{number}-{guess:016x}")
 }
 
 /// Where an answer comes in. Closed, it tells the owner.

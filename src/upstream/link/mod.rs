@@ -6,6 +6,7 @@
 //! door, which the owner sees.
 
 mod ask;
+mod audience;
 mod own_links;
 mod owner;
 mod standing;

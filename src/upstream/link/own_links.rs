@@ -4,12 +4,12 @@
 //! too long. There are as many at a time as the plan says, and no more.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::ask::{Inbox, LinkHandle, WeakLink, open};
 use crate::domain::pending::Unanswered;
@@ -157,10 +157,31 @@ pub struct OwnLinks {
     notices: RefCell<Option<mpsc::Sender<Bytes>>>,
     /// Whose events the client hears, where servers of both sides have some for it.
     speaker: Cell<Option<Side>>,
+    /// The links, shared with others, whose owners know that.
+    listens: RefCell<Vec<Weak<Notify>>>,
+}
+
+/// A client that is about to hear what a server tells to all.
+pub(super) struct Listens<'a> {
+    own: &'a OwnLinks,
+    link: Weak<Notify>,
+    listener: mpsc::Sender<Bytes>,
+}
+
+impl Listens<'_> {
+    pub(super) fn listener(&self) -> mpsc::Sender<Bytes> {
+        self.listener.clone()
+    }
+
+    /// The owner of the link knows.
+    pub(super) fn begun(self) {
+        self.own.listens.borrow_mut().push(self.link);
+    }
 }
 
 impl OwnLinks {
-    /// What servers tell over links that are opened from now on goes here.
+    /// What servers tell goes here: over links that are opened from now on, and, as far as it is for all or for this
+    /// client, over links that it shares, once it has asked something there.
     pub fn tell(&self, notices: mpsc::Sender<Bytes>) {
         *self.notices.borrow_mut() = Some(notices);
     }
@@ -183,6 +204,25 @@ impl OwnLinks {
     #[must_use]
     pub fn hears(&self, side: Side) -> bool {
         self.speaker.get().is_none_or(|speaker| speaker == side)
+    }
+
+    /// Where what is told to this client goes.
+    pub(super) fn ear(&self) -> Option<mpsc::Sender<Bytes>> {
+        self.notices.borrow().clone()
+    }
+
+    /// What the owner of a shared link is to know, unless it knows it.
+    pub(super) fn listens(&self, link: &LinkHandle) -> Option<Listens<'_>> {
+        let listener = self.ear()?;
+        let link = link.identity();
+        let mut known = self.listens.borrow_mut();
+        known.retain(|known| known.strong_count() > 0);
+        let is_known = known.iter().any(|known| known.ptr_eq(&link));
+        (!is_known).then_some(Listens {
+            own: self,
+            link,
+            listener,
+        })
     }
 
     /// The link that an opener has opened for this connection, or opens now.

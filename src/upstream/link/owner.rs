@@ -6,10 +6,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use super::ask::Progress;
+use super::audience::Audience;
 use super::standing::Share;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
 use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
@@ -17,6 +18,12 @@ use crate::telemetry::clock;
 
 /// What becomes of a question.
 type Reply = oneshot::Sender<Result<Said, Unanswered>>;
+
+/// Who has asked.
+struct Caller {
+    reply: Reply,
+    progress: Option<Progress>,
+}
 
 /// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
 pub async fn own<T: Transport>(
@@ -34,7 +41,7 @@ pub async fn own<T: Transport>(
         callers: BTreeMap::new(),
         next: 0,
         began: clock::now(),
-        notices: inbox.notices.clone(),
+        audience: Audience::new(inbox.notices.clone(), standing),
         used: clock::now(),
     };
     owner.run(inbox, Share::new(standing)).await;
@@ -49,12 +56,12 @@ struct Owner<'a, T: Transport> {
     line: Line<T::Link>,
     /// Whether a link is to be opened as soon as the one before is gone.
     wanted: Wanted,
-    callers: BTreeMap<Ticket, Reply>,
+    callers: BTreeMap<Ticket, Caller>,
     next: u64,
     /// What times are counted from.
     began: Instant,
-    /// Where what the server tells goes, if anywhere.
-    notices: Option<mpsc::Sender<Bytes>>,
+    /// Who hears what the server tells.
+    audience: Audience<'a>,
     /// When something was last asked, or told.
     used: Instant,
 }
@@ -156,7 +163,11 @@ impl<T: Transport> Owner<'_, T> {
         self.used = clock::now();
         let ticket = Ticket(self.next);
         self.next += 1;
-        self.callers.insert(ticket, asked.reply);
+        if let Some(listener) = asked.listener {
+            self.audience.join(listener);
+        }
+        let (reply, progress) = (asked.reply, asked.progress);
+        self.callers.insert(ticket, Caller { reply, progress });
         let ask = Ask {
             ticket,
             say: asked.say,
@@ -170,7 +181,7 @@ impl<T: Transport> Owner<'_, T> {
 
     fn forget_gone(&mut self) {
         let callers = self.callers.iter();
-        let gone = callers.filter(|(_, reply)| reply.is_closed());
+        let gone = callers.filter(|(_, caller)| caller.reply.is_closed());
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
         for ticket in gone {
             self.callers.remove(&ticket);
@@ -263,27 +274,23 @@ impl<T: Transport> Owner<'_, T> {
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
             Output::Notified { method, message } => {
                 self.used = clock::now();
-                self.notice(message);
                 tracing::debug!(upstream = self.name, method, "the server tells something");
+                let progress = self.callers.values();
+                let progress = progress.filter_map(|caller| caller.progress.as_ref());
+                let depth = self.pending.depth();
+                self.audience.hear(&method, message, (progress, depth));
             }
             Output::Unread(message) => {
                 self.used = clock::now();
-                self.notice(message);
+                self.audience.hear_unread(message);
             }
-        }
-    }
-
-    /// One that does not keep up misses some; a link is not held up by what nobody has asked for.
-    fn notice(&self, message: Bytes) {
-        if let Some(notices) = &self.notices {
-            let _ = notices.try_send(message);
         }
     }
 
     fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {
-        if let Some(reply) = self.callers.remove(&ticket) {
+        if let Some(caller) = self.callers.remove(&ticket) {
             // One that no longer waits needs no answer.
-            drop(reply.send(told));
+            drop(caller.reply.send(told));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::domain::pending::{Counts, Pending};
-use crate::telemetry::metrics::LinkState;
+use crate::telemetry::metrics::{LinkState, Notices};
 
 /// The sum of all links that an upstream has and had; each owner adds its own.
 #[derive(Debug, Default)]
@@ -17,9 +17,22 @@ pub struct Standing {
     skipped: AtomicU64,
     declined: AtomicU64,
     notified: AtomicU64,
+    told: AtomicU64,
+    crowded: AtomicU64,
+    nobody: AtomicU64,
 }
 
 impl Standing {
+    /// Something that a server has told came to this.
+    pub(super) fn came_to(&self, fate: Fate) {
+        let count = match fate {
+            Fate::Told => &self.told,
+            Fate::Crowded => &self.crowded,
+            Fate::Nobody => &self.nobody,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// How it stands now.
     #[must_use]
     pub fn state(&self, upstream: &str) -> LinkState {
@@ -38,8 +51,24 @@ impl Standing {
                 declined: count(&self.declined),
                 notified: count(&self.notified),
             },
+            notices: Notices {
+                told: count(&self.told),
+                crowded: count(&self.crowded),
+                nobody: count(&self.nobody),
+            },
         }
     }
+}
+
+/// What becomes of something that a server tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// A client gets it.
+    Told,
+    /// A client has so much to take already that it misses this.
+    Crowded,
+    /// It is for nobody who could be told.
+    Nobody,
 }
 
 /// What one owner has told; dropped, it takes its levels back.

@@ -4,10 +4,12 @@
 //! A [`Session`] is such a link, with a session of the server or, where the server speaks a revision without, with none.
 //! Several POSTs run at a time, all of them within the one task that owns the link.
 
+mod call;
+mod own_stream;
 mod post;
 mod session;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ use super::{HttpUpstream, Tasks};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::parse_response;
 use crate::domain::local::STATELESS;
-use crate::domain::mcp::{Revision, Verdict, discover, dressed, verdict};
+use crate::domain::mcp::{Mirrored, Revision, Verdict, discover, dressed, verdict};
 use crate::domain::pending::Unanswered;
 use crate::domain::plan::{McpPlan, UpstreamPlan};
 
@@ -39,6 +41,9 @@ pub struct Mcp {
     door: Door,
     /// What was found out about the server; each of its links begins with it.
     era: Rc<Cell<Era>>,
+    own_stream: Rc<Cell<OwnStream>>,
+    /// The tools that want headers.
+    mirrored: Rc<RefCell<Mirrored>>,
     /// Bounds what the link says by itself.
     limit: Duration,
 }
@@ -49,6 +54,14 @@ enum Era {
     Unknown,
     Sessions,
     Stateless,
+}
+
+/// Whether a server has a stream for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OwnStream {
+    Unknown,
+    /// It has said that it has none.
+    Never,
 }
 
 /// How a link is spoken.
@@ -74,6 +87,8 @@ impl Mcp {
             plan: Rc::new(plan),
             door,
             era: Rc::new(Cell::new(Era::Unknown)),
+            own_stream: Rc::new(Cell::new(OwnStream::Unknown)),
+            mirrored: Rc::default(),
             limit: upstream.timeout,
         }
     }

@@ -26,15 +26,15 @@ use crate::upstream::{
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The revision that is spoken.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How much is read of an answer that is no message, so that its connection can serve again.
-const OTHER: usize = 64 * 1024;
+pub(super) const OTHER: usize = 64 * 1024;
 /// How long the end of a stream is waited for behind the answer.
 const TAIL: Duration = Duration::from_secs(1);
 /// How long a stream that broke off rests unless the server says otherwise, and how long at most.
-const REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(30);
+pub(super) const REST: Duration = Duration::from_secs(1);
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(30);
 /// How often in a row a stream is taken up again that brings nothing new.
 const RESUMES: u32 = 2;
 /// How many messages may wait to be heard.
@@ -89,10 +89,29 @@ pub(super) struct Door {
 
 /// Where a stream stands, for the case that it breaks off.
 #[derive(Debug)]
-struct Place {
-    last: Option<HeaderValue>,
-    rest: Duration,
+pub(super) struct Place {
+    pub(super) last: Option<HeaderValue>,
+    pub(super) rest: Duration,
+    /// How many events came.
+    pub(super) heard: u64,
     reader: Reader,
+}
+
+impl Place {
+    /// The beginning of a stream whose events have a limit.
+    pub(super) fn new(limit: usize) -> Place {
+        Place {
+            last: None,
+            rest: REST,
+            heard: 0,
+            reader: Reader::new(limit),
+        }
+    }
+
+    /// What is read from now on is of another answer.
+    pub(super) fn begin(&mut self, limit: usize) {
+        self.reader = Reader::new(limit);
+    }
 }
 
 impl Door {
@@ -170,7 +189,11 @@ impl Door {
         }
     }
 
-    fn request(&self, method: Method, headers: HeaderMap, body: Body) -> Request<Body> {
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(super) fn request(&self, method: Method, headers: HeaderMap, body: Body) -> Request<Body> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = self.target.clone();
@@ -182,7 +205,7 @@ impl Door {
         request
     }
 
-    async fn send(&self, request: Request<Body>) -> Result<Exchange, Unanswered> {
+    pub(super) async fn send(&self, request: Request<Body>) -> Result<Exchange, Unanswered> {
         let limit = self.http.plan().connect_timeout;
         let sent = async {
             let permit = self.http.reserve(limit).await?;
@@ -251,15 +274,11 @@ impl Door {
         mut lease: Lease,
         (id, headers): (u64, HeaderMap),
     ) -> Outcome {
-        let mut place = Place {
-            last: None,
-            rest: REST,
-            reader: Reader::new(self.limit),
-        };
+        let mut place = Place::new(self.limit);
         let mut fruitless = 0;
         loop {
             let before = place.last.clone();
-            if let Some(outcome) = self.listen(&mut body, &mut place, id).await {
+            if let Some(outcome) = self.listen(&mut body, &mut place, Some(id)).await {
                 self.tail(body, lease);
                 return outcome;
             }
@@ -278,7 +297,7 @@ impl Door {
                 match self.resume(headers.clone(), last, place.rest).await {
                     Some(again) => {
                         (body, lease) = again;
-                        place.reader = Reader::new(self.limit);
+                        place.begin(self.limit);
                         break;
                     }
                     None => fruitless += 1,
@@ -306,8 +325,13 @@ impl Door {
         is_stream.then_some((body, lease))
     }
 
-    /// Hears a stream up to the answer; nothing where it ends before.
-    async fn listen(&self, body: &mut Incoming, place: &mut Place, id: u64) -> Option<Outcome> {
+    /// Hears a stream up to the answer, if it is to bring one; nothing where it ends before.
+    pub(super) async fn listen(
+        &self,
+        body: &mut Incoming,
+        place: &mut Place,
+        id: Option<u64>,
+    ) -> Option<Outcome> {
         loop {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
@@ -327,8 +351,9 @@ impl Door {
     }
 
     /// Hears an event; gives the answer if it is that.
-    async fn event(&self, event: &Bytes, place: &mut Place, id: u64) -> Option<Bytes> {
+    async fn event(&self, event: &Bytes, place: &mut Place, id: Option<u64>) -> Option<Bytes> {
         let block = Block::read(event)?;
+        place.heard += 1;
         if let Some(last) = block.id() {
             place.last = HeaderValue::from_str(last)
                 .ok()
@@ -343,10 +368,9 @@ impl Door {
             .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
         let message = Bytes::copy_from_slice(data.as_bytes());
         match Heard::of(&message, self.depth) {
-            Heard::Answer(own) if own == id => return Some(message),
+            Heard::Answer(own) if Some(own) == id => return Some(message),
             Heard::Unaddressed => {
-                if let Read::Answer(answer) = read_body((200, &message), Some(id), None, self.depth)
-                {
+                if let Read::Answer(answer) = read_body((200, &message), id, None, self.depth) {
                     return Some(answer);
                 }
             }
@@ -393,7 +417,7 @@ fn headers(said: &Variables) -> HeaderMap {
     pairs.collect()
 }
 
-fn parts(answered: Exchange) -> (http::response::Parts, Incoming, Lease) {
+pub(super) fn parts(answered: Exchange) -> (http::response::Parts, Incoming, Lease) {
     let Exchange { response, lease } = answered;
     let (head, body) = response.into_parts();
     (head, body, lease)

@@ -12,18 +12,26 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::call::Called;
+use super::own_stream::Followed;
 use super::post::{Came, Door, Letter, Outcome, SESSION, VERSION};
-use super::{Era, Mcp, Mode, stateless_headers};
+use super::{Era, Mcp, Mode, OwnStream};
 use crate::domain::jsonrpc::parse_response;
-use crate::domain::mcp::{Outgoing, agreed, dressed, greeting};
+use crate::domain::mcp::{Outgoing, agreed, greeting};
 use crate::domain::pending::Unanswered;
 use crate::upstream::link::{Event, Link};
 
 /// How long a server may take to hear that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A POST that runs.
-type Posting = Abortable<Pin<Box<dyn Future<Output = (Errand, Came)>>>>;
+/// A POST that runs, or the stream of the server's own.
+type Posting = Abortable<Pin<Box<dyn Future<Output = Done>>>>;
+
+/// What has come to its end.
+enum Done {
+    Post(Errand, Came),
+    OwnStream(Followed),
+}
 
 /// What a POST is for.
 #[derive(Debug, Clone, Copy)]
@@ -165,14 +173,19 @@ impl Session {
             }
             Outgoing::Call { id, method } => (id, method),
         };
-        let depth = self.mcp.plan.link.settings.depth;
-        let dressed = dressed(&message, &method, version, depth);
-        let letter = Letter {
-            id: Some(id),
-            body: dressed.body,
-            headers: stateless_headers(version, &method, dressed.name.as_deref()),
+        let called = Called {
+            id,
+            method,
+            message,
+            version,
+            depth: self.mcp.plan.link.settings.depth,
         };
-        self.post(Errand::Call(id), letter);
+        let (door, mirrored) = (self.door.clone(), self.mcp.mirrored.clone());
+        let call = async move {
+            let came = called.post(door, mirrored).await;
+            Done::Post(Errand::Call(id), came)
+        };
+        self.begin(Errand::Call(id), Box::pin(call));
     }
 
     fn abort(&mut self, id: u64) {
@@ -195,8 +208,12 @@ impl Session {
                     timeout(limit, door.post(letter)).await.unwrap_or(late)
                 }
             };
-            (errand, came)
+            Done::Post(errand, came)
         };
+        self.begin(errand, Box::pin(post));
+    }
+
+    fn begin(&mut self, errand: Errand, post: Pin<Box<dyn Future<Output = Done>>>) {
         let (handle, registration) = AbortHandle::new_pair();
         match errand {
             Errand::Call(id) => {
@@ -207,18 +224,37 @@ impl Session {
             // What comes behind them may need that they have arrived.
             Errand::Initialized | Errand::Notice => {}
         }
-        self.posts
-            .push(Abortable::new(Box::pin(post), registration));
+        self.posts.push(Abortable::new(post, registration));
     }
 
-    fn posted(&mut self, posted: Result<(Errand, Came), Aborted>) {
-        let Ok((errand, Came { outcome, session })) = posted else {
+    /// Hears what the server says by itself, if it has a stream for that.
+    fn follow(&mut self) {
+        if self.mcp.own_stream.get() == OwnStream::Never {
             return;
+        }
+        let (door, headers) = (self.door.clone(), self.headers.clone());
+        let stream = async move { Done::OwnStream(door.follow(headers).await) };
+        let (_, registration) = AbortHandle::new_pair();
+        self.posts
+            .push(Abortable::new(Box::pin(stream), registration));
+    }
+
+    fn posted(&mut self, posted: Result<Done, Aborted>) {
+        let (errand, Came { outcome, session }) = match posted {
+            Ok(Done::Post(errand, came)) => (errand, came),
+            Ok(Done::OwnStream(Followed::Never)) => {
+                return self.mcp.own_stream.set(OwnStream::Never);
+            }
+            Ok(Done::OwnStream(Followed::Forgotten)) => return self.forgotten(None),
+            Ok(Done::OwnStream(Followed::Refused)) | Err(Aborted) => return,
         };
         match errand {
             Errand::Initialize => self.initialized(outcome, session),
             Errand::Initialized => match outcome {
-                Outcome::Accepted | Outcome::Answered(_) => self.told.push_back(Event::Written),
+                Outcome::Accepted | Outcome::Answered(_) => {
+                    self.told.push_back(Event::Written);
+                    self.follow();
+                }
                 Outcome::Forgotten | Outcome::Failed(_) => {
                     self.lost("it did not take the end of the handshake");
                 }

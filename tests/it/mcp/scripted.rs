@@ -1,14 +1,38 @@
 //! MCP servers that a test scripts.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use crate::scene::{Called, answer, json, json_with};
 use crate::support::{Message, Upstream, chunked};
 
-/// A server with sessions, which gives its calls these answers. Sessions are `s1`, `s2` and so on.
+/// A server with sessions, which gives its calls these answers. Sessions are `s1`, `s2` and so on. It has no stream for
+/// itself, but may have those of calls that are taken up again.
 pub(crate) fn with_sessions(
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> Upstream {
+    let calls = Arc::new(calls);
+    let resumed = calls.clone();
+    sessions_with_streams(
+        move |request| match request.head.one("last-event-id") {
+            None => answer("405 Method Not Allowed", &[], ""),
+            Some(_) => resumed(
+                request,
+                &Called {
+                    id: None,
+                    method: serde_json::value::RawValue::NULL,
+                    params: None,
+                },
+            ),
+        },
+        move |request, called| calls(request, called),
+    )
+}
+
+/// A server with sessions, which answers GETs and calls so.
+pub(crate) fn sessions_with_streams(
+    streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
 ) -> Upstream {
     let sessions = Mutex::new(0);
@@ -17,14 +41,7 @@ pub(crate) fn with_sessions(
             return answer("405 Method Not Allowed", &[], "");
         }
         if request.head.start.starts_with("GET") {
-            return calls(
-                request,
-                &Called {
-                    id: None,
-                    method: serde_json::value::RawValue::NULL,
-                    params: None,
-                },
-            );
+            return streams(request);
         }
         let body: serde_json::Value = request.json();
         if body.get("method").is_none() || body.get("id").is_none() {
@@ -108,10 +125,20 @@ pub(crate) fn begun(body: &str) -> Vec<u8> {
     whole
 }
 
-/// What the server was asked, as `POST initialize` and the like.
+/// The requests for streams.
+pub(crate) fn listened(server: &Upstream) -> Vec<Message> {
+    let requests = server.requests().into_iter();
+    requests
+        .filter(|request| request.head.start.starts_with("GET"))
+        .collect()
+}
+
+/// What the server was asked but for streams, as `POST initialize` and the like.
 pub(crate) fn asked(server: &Upstream) -> Vec<String> {
     let requests = server.requests();
-    let shown = requests.iter().map(|request| {
+    let posted = requests.iter();
+    let posted = posted.filter(|request| !request.head.start.starts_with("GET"));
+    let shown = posted.map(|request| {
         let verb = request.head.start.split(' ').next().unwrap();
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let method = body["method"].as_str().unwrap_or("");

@@ -40,10 +40,17 @@ impl Upstream {
     pub(crate) fn serving(
         answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     ) -> Upstream {
+        Upstream::serving_at(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
+    }
+
+    fn serving_at(
+        listener: TcpListener,
+        answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Upstream {
         let answer = Arc::new(answer);
         let requests = Arc::<Mutex<Vec<Message>>>::default();
         let seen = requests.clone();
-        let mut upstream = Upstream::with(move |stream, _| {
+        let mut upstream = Upstream::at(listener, move |stream, _| {
             let (answer, seen) = (answer.clone(), seen.clone());
             thread::spawn(move || {
                 let mut wire = Wire::over(stream);
@@ -60,8 +67,14 @@ impl Upstream {
         upstream
     }
 
-    fn with(mut take: impl FnMut(TcpStream, &SyncSender<TcpStream>) + Send + 'static) -> Upstream {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    fn with(take: impl FnMut(TcpStream, &SyncSender<TcpStream>) + Send + 'static) -> Upstream {
+        Upstream::at(TcpListener::bind("127.0.0.1:0").unwrap(), take)
+    }
+
+    fn at(
+        listener: TcpListener,
+        mut take: impl FnMut(TcpStream, &SyncSender<TcpStream>) + Send + 'static,
+    ) -> Upstream {
         let address = listener.local_addr().unwrap();
         let (sender, accepted) = sync_channel(WAITING);
         thread::spawn(move || {
@@ -89,6 +102,27 @@ impl Upstream {
             requests: Arc::default(),
             _held: Some(held),
         }
+    }
+
+    /// Listens from now on, where nobody did: the test accepts the connections.
+    pub(crate) fn appears(self) -> Upstream {
+        Upstream::at(self.listener(), |stream, accepted| {
+            let _ = accepted.send(stream);
+        })
+    }
+
+    /// Listens from now on, where nobody did, and answers alone.
+    pub(crate) fn appears_serving(
+        self,
+        answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Upstream {
+        Upstream::serving_at(self.listener(), answer)
+    }
+
+    fn listener(self) -> TcpListener {
+        let held = self._held.unwrap();
+        held.listen(WAITING as i32).unwrap();
+        held.into()
     }
 
     /// Where it listens.

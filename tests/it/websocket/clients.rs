@@ -147,6 +147,59 @@ fn a_client_that_closes_cancels_its_calls() {
     becomes(|| metric(&proxy, "dualgauge_client_connections"), &0.0);
 }
 
+/// A client whose calls are as many as it may have, and as many that wait: the server has heard the first.
+fn full(upstream: &Upstream, keys: &str) -> (Proxy, End, End, serde_json::Value) {
+    let proxy = before(upstream, &format!("{keys}[rpc]\nsocket_concurrency = 1\n"));
+    let mut server = accept(upstream);
+    if keys.contains("handshake") {
+        server.greet();
+    }
+    let mut client = connect(&proxy);
+    ask(&mut client, "1", "[]");
+    let heard = server.hear();
+    (proxy, client, server, heard)
+}
+
+#[test]
+fn a_client_that_goes_away_is_seen_while_all_its_calls_are_open() {
+    let upstream = Upstream::start();
+    let (proxy, mut client, _server, _) = full(&upstream, "");
+    client.send(Message::Ping("here".into()));
+    assert_eq!(client.next(), Message::Pong("here".into()));
+    becomes(|| metric(&proxy, CALLS), &1.0);
+    drop(client);
+    becomes(|| metric(&proxy, CALLS), &0.0);
+    becomes(|| metric(&proxy, super::IN_FLIGHT), &0.0);
+    becomes(|| metric(&proxy, "dualgauge_client_connections"), &0.0);
+}
+
+#[test]
+fn a_client_cancels_its_call_while_all_that_it_may_have_are_open() {
+    let upstream = Upstream::start();
+    let (proxy, mut client, mut server, heard) = full(&upstream, "handshake = \"mcp\"\n");
+    // Of another client, and of no call at all.
+    let cancel = |id| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        )
+    };
+    let mut other = connect(&proxy);
+    other.say(cancel("1"));
+    client.say(cancel("\"1\""));
+    assert_eq!(metric(&proxy, super::IN_FLIGHT), 1.0);
+    client.say(cancel("1"));
+    let told = server.hear();
+    assert_eq!(told["method"], "notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], heard["id"]);
+    becomes(|| metric(&proxy, super::IN_FLIGHT), &0.0);
+    // It is not answered, and its place is free.
+    server.echo(&heard);
+    ask(&mut client, "2", "[2]");
+    let second = server.hear();
+    server.echo(&second);
+    assert_eq!(client.hear()["id"], 2);
+}
+
 #[test]
 fn frames_that_are_too_long_or_malformed_end_the_connection() {
     let upstream = saying(r#""result":7"#);

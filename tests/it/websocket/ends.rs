@@ -104,6 +104,17 @@ impl End {
         }
     }
 
+    /// The next text, as it came; nothing where the end is reached.
+    pub(crate) fn heard(&mut self) -> Option<String> {
+        loop {
+            match self.0.read() {
+                Ok(Message::Text(text)) => return Some(text.to_string()),
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// The next text, as JSON.
     pub(crate) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.hear_text()).unwrap()

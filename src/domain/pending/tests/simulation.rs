@@ -2,33 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::dice::Dice;
 use super::*;
 
 /// How many worlds there are.
 const WORLDS: u64 = 1500;
 /// How many things happen in each.
 const STEPS: usize = 250;
-
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn one_in(&mut self, chance: u64) -> bool {
-        self.below(chance) == 0
-    }
-}
 
 /// What is known of a caller.
 #[derive(Debug)]
@@ -94,6 +74,10 @@ struct World {
     callers: BTreeMap<u64, Caller>,
     ids: BTreeSet<u64>,
     told: usize,
+    /// What the link itself has said of questions.
+    failed: BTreeSet<(u64, String)>,
+    /// Questions that the server has not taken, because it had forgotten the link.
+    untaken: BTreeSet<u64>,
 }
 
 impl World {
@@ -129,6 +113,8 @@ impl World {
             callers: BTreeMap::new(),
             ids: BTreeSet::new(),
             told: 0,
+            failed: BTreeSet::new(),
+            untaken: BTreeSet::new(),
         }
     }
 
@@ -194,6 +180,7 @@ impl World {
                     | Unanswered::TooLarge
                     | Unanswered::Unusable(_) => writes > 0,
                 };
+                let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
                 check!(self, agrees, format!("{why:?} after {writes} writes"));
                 self.settle(ticket);
             }
@@ -223,8 +210,12 @@ impl World {
         }
         if let Some(caller) = said.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
             let before = caller.written.len();
-            let again = before == 0 || (caller.repeat == Repeat::Once && before == 1);
-            let elsewhere = !caller.written.contains(&self.links);
+            let ticket = said.ticket.unwrap_or(u64::MAX);
+            let untaken = self.untaken.contains(&ticket);
+            let again = before == 0 || ((caller.repeat == Repeat::Once || untaken) && before == 1);
+            let cut = format!("{:?}", Unanswered::Cut);
+            let elsewhere =
+                !caller.written.contains(&self.links) || self.failed.contains(&(ticket, cut));
             let gone = caller.ending != Ending::Waits;
             caller.written.push(self.links);
             check!(self, again && elsewhere && !gone, "written again");
@@ -310,7 +301,9 @@ impl World {
             Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"for":{whose}}}}}"#),
             None => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"greeted"}}"#),
         };
-        match self.dice.below(12) {
+        match self.dice.below(16) {
+            12 => self.fails(id, ticket),
+            13 => self.forgets(id, ticket),
             0 => {}
             1 => self.says(null),
             2 => {
@@ -322,6 +315,48 @@ impl World {
                 self.says(result);
                 self.answered.push(id);
             }
+        }
+    }
+
+    /// The link itself says that a question gets no answer.
+    fn fails(&mut self, id: u64, ticket: Option<u64>) {
+        let why = self.why();
+        if let Some(ticket) = ticket {
+            self.failed.insert((ticket, format!("{why:?}")));
+        }
+        self.link_takes(Input::Failed(id, why));
+    }
+
+    /// The server knows the link no longer, and has not taken a question, or has said so to nobody.
+    fn forgets(&mut self, id: u64, ticket: Option<u64>) {
+        let to = if self.dice.one_in(3) { None } else { Some(id) };
+        self.untaken.extend(ticket.filter(|_| to.is_some()));
+        self.link_takes(Input::Forgotten(to));
+    }
+
+    /// What is being written reaches nobody. Only of a notice can a link say so.
+    fn drops(&mut self) {
+        let bears_id = |message: &Bytes| read(message).id.is_some();
+        if self.link != Link::Open || self.writing.as_ref().is_none_or(bears_id) {
+            return;
+        }
+        let why = self.why();
+        let message = self.writing.take();
+        if let Some(ticket) = message.and_then(|message| read(&message).ticket) {
+            self.failed.insert((ticket, format!("{why:?}")));
+        }
+        self.take(Input::Unwritten(why));
+    }
+
+    fn why(&mut self) -> Unanswered {
+        match self.dice.below(7) {
+            0 => Unanswered::Cut,
+            1 => Unanswered::TooLarge,
+            2 => Unanswered::Unusable(500),
+            3 => Unanswered::Unreachable,
+            4 => Unanswered::Busy,
+            5 => Unanswered::Late,
+            _ => Unanswered::Unusable(0),
         }
     }
 
@@ -394,6 +429,7 @@ impl World {
                 self.take(Input::Opened);
             }
             13 if self.link == Link::Open => self.take(Input::Sign),
+            18 if self.dice.one_in(4) => self.drops(),
             14..=16 => {
                 if let Some(message) = self.writing.take().filter(|_| self.link == Link::Open) {
                     self.read.push(read(&message));

@@ -1,0 +1,172 @@
+//! Tokens by which callers know what a server tells of the progress of their calls (MCP, "Progress").
+//!
+//! Callers choose them, so that those of two callers may be the same. On a link that they share each gets another one,
+//! and what the server tells gets the caller's back. Law: every other byte stays what it is.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::Unnumbered;
+use crate::domain::json::{Json, Kind};
+
+/// The notification that tells.
+pub const PROGRESS: &str = "notifications/progress";
+
+const TOKEN: &str = "progressToken";
+
+impl Unnumbered {
+    /// The same call with another token, and the one that it had; nothing where it has none.
+    #[must_use]
+    pub fn with_token(&self, token: &str, depth: u16) -> Option<(Unnumbered, Json)> {
+        // Most calls have none, and need no closer look.
+        let said = |part: &Bytes| memchr::memmem::find(part, TOKEN.as_bytes()).is_some();
+        if !said(&self.before) && !said(&self.after) {
+            return None;
+        }
+        let whole = self.with_id(0);
+        let place = find(&whole, &["params", "_meta", TOKEN], depth)?;
+        let old = token_at(&whole, place.clone())?;
+        let split = self.before.len();
+        let token = Json::string(token);
+        let mut changed = self.clone();
+        if place.end <= split {
+            changed.before = spliced(&self.before, place, &token);
+        } else {
+            // Behind the digit of the id.
+            let behind = split + 1;
+            let place = place.start.checked_sub(behind)?..place.end - behind;
+            changed.after = spliced(&self.after, place, &token);
+        }
+        Some((changed, old))
+    }
+}
+
+/// The token that a notification of progress bears.
+#[must_use]
+pub fn told_token(notification: &Bytes, depth: u16) -> Option<String> {
+    let place = find(notification, &["params", TOKEN], depth)?;
+    Json::parse(notification.slice(place), depth)
+        .ok()?
+        .text()?
+        .ok()
+}
+
+/// A notification of progress with another token.
+#[must_use]
+pub fn retold(notification: &Bytes, token: &Json, depth: u16) -> Option<Bytes> {
+    let place = find(notification, &["params", TOKEN], depth)?;
+    Some(spliced(notification, place, token))
+}
+
+fn token_at(whole: &Bytes, place: Range<usize>) -> Option<Json> {
+    let token = Json::parse(whole.slice(place), 1).ok()?;
+    matches!(token.kind(), Kind::String | Kind::Number).then_some(token)
+}
+
+/// The place of a member of members.
+fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usize>> {
+    let mut value = Json::parse(text.clone(), depth).ok()?;
+    if value.as_bytes().len() != text.len() {
+        return None;
+    }
+    let mut place = 0..text.len();
+    for name in path {
+        if value.kind() != Kind::Object {
+            return None;
+        }
+        let inner = {
+            let members = value.open().ok()?;
+            let member = members.into_iter().find(|member| member.name == *name)?;
+            member.value
+        };
+        place = place.start + inner.start..place.start + inner.end;
+        value = value.piece(inner);
+    }
+    Some(place)
+}
+
+fn spliced(text: &Bytes, place: Range<usize>, value: &Json) -> Bytes {
+    [&text[..place.start], value.as_bytes(), &text[place.end..]]
+        .concat()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::jsonrpc::{Call, Incoming, Item, MessageLimits, parse};
+
+    fn called(text: &str) -> Call {
+        let limits = MessageLimits {
+            depth: 16,
+            batch: 1,
+        };
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        let Ok(Incoming::Single(Item::Call(call))) = parse(&text, limits) else {
+            panic!("no call: {text:?}");
+        };
+        call
+    }
+
+    fn changed(text: &str) -> Option<(String, String)> {
+        let (call, old) = called(text).unnumbered()?.with_token("T", 16)?;
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Some((text(&call.with_id(5)), text(old.as_bytes())))
+    }
+
+    #[test]
+    fn a_token_is_exchanged_and_nothing_else() {
+        for (before, after, old) in [
+            (
+                r#"{"jsonrpc":"2.0","id":"x","method":"m","params":{"a":1.0,"_meta":{"progressToken":7 ,"b":2}}}"#,
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":1.0,"_meta":{"progressToken":"T" ,"b":2}}}"#,
+                "7",
+            ),
+            (
+                r#"{"params":{"_meta":{"progressToken":"abc"}},"method":"m","jsonrpc":"2.0","id":12}"#,
+                r#"{"params":{"_meta":{"progressToken":"T"}},"method":"m","jsonrpc":"2.0","id":5}"#,
+                "\"abc\"",
+            ),
+        ] {
+            assert_eq!(changed(before), Some((after.to_owned(), old.to_owned())));
+        }
+        for none in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":["progressToken"]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"progressToken":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":1,"progressToken":2}}}"#,
+        ] {
+            assert_eq!(changed(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_tells_gets_the_callers_token_back() {
+        let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":"T"}}"#.into();
+        assert_eq!(told_token(&told, 8).as_deref(), Some("T"));
+        let retold = retold(&told, &Json::literal("7"), 8).unwrap();
+        assert_eq!(
+            retold,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":7}}"#
+        );
+        assert_eq!(told_token(&retold, 8), None);
+        assert_eq!(told_token(&Bytes::from_static(b"{}"), 8), None);
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back_is_the_same(token in "[a-z0-9]{0,8}", first in any::<bool>()) {
+            let (id, meta) = ("\"id\":5", format!("\"params\":{{\"_meta\":{{\"progressToken\":\"{token}\"}}}}"));
+            let parts = if first { format!("{id},{meta}") } else { format!("{meta},{id}") };
+            let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",{parts}}}");
+            let (there, old) = called(&text).unnumbered().unwrap().with_token("own", 16).unwrap();
+            let back = there.with_token(&old.text().unwrap().unwrap(), 16).unwrap();
+            prop_assert_eq!(back.0.with_id(5), text);
+            prop_assert_eq!(back.1.as_bytes(), b"\"own\"");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What is under way on a socket of a client: calls that run, messages that wait until fewer do, answers to be written.
+//!
+//! A client is read ahead of what runs, so that its end, its signs of life and its cancellations are seen while all it may
+//! have at a time is open. Laws: no more runs than the limit; what waits is bounded by count and by bytes.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::FuturesUnordered;
+
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::Heard;
+use crate::gateway::candidate::Candidate;
+
+/// What tells that a call is not wanted any more (MCP, "Cancellation").
+const CANCELLED: &str = "notifications/cancelled";
+
+/// An answer, and what follows when the client has it.
+pub(super) struct Reply {
+    pub(super) text: Bytes,
+    pub(super) followed_by: Vec<Candidate>,
+}
+
+impl Reply {
+    /// Nothing follows it.
+    pub(super) fn alone(text: Bytes) -> Reply {
+        Reply {
+            text,
+            followed_by: Vec::new(),
+        }
+    }
+}
+
+/// A message that is served, from its bytes to its answer, if it has one.
+pub(super) type Serving = Pin<Box<dyn Future<Output = Option<Reply>>>>;
+
+/// The same, with its number.
+type Numbered = Pin<Box<dyn Future<Output = (u64, Option<Reply>)>>>;
+
+/// What bounds a socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// How many messages are served at a time.
+    pub(super) concurrency: usize,
+    /// How many more may wait.
+    pub(super) ahead: usize,
+    /// How many bytes may wait.
+    pub(super) bytes: usize,
+    /// How deep messages may be nested.
+    pub(super) depth: u16,
+}
+
+/// A message that waits.
+struct Waiting {
+    /// The id of a call that is alone.
+    id: Option<Bytes>,
+    message: Bytes,
+}
+
+/// A call that runs.
+struct Running {
+    number: u64,
+    id: Bytes,
+    end: AbortHandle,
+}
+
+/// What is under way.
+pub(super) struct Underway {
+    bounds: Bounds,
+    calls: FuturesUnordered<Abortable<Numbered>>,
+    /// Those of them that have an id to cancel them by.
+    running: Vec<Running>,
+    next: u64,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// They wait to be written.
+    pub(super) replies: VecDeque<Reply>,
+    /// What follows the one that is being written.
+    pub(super) followed_by: Vec<Candidate>,
+}
+
+impl Underway {
+    pub(super) fn new(bounds: Bounds) -> Underway {
+        Underway {
+            bounds,
+            calls: FuturesUnordered::new(),
+            running: Vec::new(),
+            next: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            replies: VecDeque::new(),
+            followed_by: Vec::new(),
+        }
+    }
+
+    /// A message of the client. One that cancels a call of this client ends it, whether it runs or waits, and is served
+    /// as any other then.
+    pub(super) fn hear(&mut self, message: Bytes) {
+        let id = match Heard::of(&message, self.bounds.depth) {
+            Heard::Request { id, .. } => Some(Bytes::copy_from_slice(id.as_bytes())),
+            Heard::Notification { method } if method == CANCELLED => {
+                self.cancel(&message);
+                None
+            }
+            Heard::Notification { .. }
+            | Heard::Answer(_)
+            | Heard::Unaddressed
+            | Heard::Foreign
+            | Heard::Noise => None,
+        };
+        self.waiting_bytes += message.len();
+        self.waiting.push_back(Waiting { id, message });
+    }
+
+    fn cancel(&mut self, message: &Bytes) {
+        let told = Json::parse(message.clone(), self.bounds.depth).ok();
+        let params = told.and_then(|told| told.member("params"));
+        let Some(wanted) = params.and_then(|params| params.member("requestId")) else {
+            return;
+        };
+        for running in &self.running {
+            if running.id == wanted.as_bytes() {
+                running.end.abort();
+            }
+        }
+        let bytes = &mut self.waiting_bytes;
+        self.waiting.retain(|waiting| {
+            let stays = waiting.id.as_deref() != Some(wanted.as_bytes());
+            if !stays {
+                *bytes -= waiting.message.len();
+            }
+            stays
+        });
+    }
+
+    /// Begins what waits, as far as it may run now.
+    pub(super) fn begin(&mut self, mut serve: impl FnMut(Bytes) -> Serving) {
+        while self.open() < self.bounds.concurrency {
+            let Some(Waiting { id, message }) = self.waiting.pop_front() else {
+                return;
+            };
+            self.waiting_bytes -= message.len();
+            let number = self.next;
+            self.next += 1;
+            let serving = serve(message);
+            let (end, registration) = AbortHandle::new_pair();
+            if let Some(id) = id {
+                self.running.push(Running { number, id, end });
+            }
+            let serving: Numbered = Box::pin(async move { (number, serving.await) });
+            self.calls.push(Abortable::new(serving, registration));
+        }
+    }
+
+    /// Waits until a message is served, and gives its answer, if it has one; cancel-safe. Never ends where none is.
+    pub(super) async fn served(&mut self) -> Option<Reply> {
+        match self.calls.next().await {
+            Some(Ok((number, reply))) => {
+                self.running.retain(|running| running.number != number);
+                reply
+            }
+            Some(Err(_)) => {
+                self.running.retain(|running| !running.end.is_aborted());
+                None
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Keeps an answer, behind what the server has told before it answered.
+    pub(super) fn answered(&mut self, reply: Option<Reply>, told: impl Iterator<Item = Bytes>) {
+        self.replies.extend(told.map(Reply::alone));
+        self.replies.extend(reply);
+    }
+
+    /// How many messages are served, or have answers that wait.
+    fn open(&self) -> usize {
+        self.calls.len() + self.replies.len()
+    }
+
+    /// How many messages are not done with.
+    pub(super) fn count(&self) -> usize {
+        self.open() + self.waiting.len()
+    }
+
+    /// Whether more may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < self.bounds.ahead && self.waiting_bytes < self.bounds.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        concurrency: 2,
+        ahead: 2,
+        bytes: 100,
+        depth: 8,
+    };
+
+    fn call(id: &str) -> Bytes {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#).into()
+    }
+
+    fn cancelled(id: &str) -> Bytes {
+        format!(r#"{{"jsonrpc":"2.0","method":"{CANCELLED}","params":{{"requestId":{id}}}}}"#)
+            .into()
+    }
+
+    /// Begins what may begin, and never answers a call; tells what has begun.
+    fn begin(underway: &mut Underway) -> Vec<Bytes> {
+        let begun = Rc::<RefCell<Vec<Bytes>>>::default();
+        underway.begin(|message| {
+            begun.borrow_mut().push(message.clone());
+            if matches!(Heard::of(&message, 8), Heard::Request { .. }) {
+                return Box::pin(std::future::pending());
+            }
+            Box::pin(std::future::ready(None))
+        });
+        Rc::try_unwrap(begun).unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_begins_in_its_turn() {
+        let mut underway = Underway::new(BOUNDS);
+        for id in ["1", "2", "3", "4"] {
+            assert!(underway.has_room());
+            underway.hear(call(id));
+            begin(&mut underway);
+        }
+        assert!(!underway.has_room());
+        assert_eq!(underway.count(), 4);
+        underway.hear(cancelled("1"));
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [call("3")]);
+        let mut underway = Underway::new(BOUNDS);
+        underway.hear(format!("[{}]", "1,".repeat(60)).into());
+        assert!(!underway.has_room());
+    }
+
+    #[test]
+    fn a_call_is_cancelled_by_its_own_id_while_it_runs_and_while_it_waits() {
+        let mut underway = Underway::new(BOUNDS);
+        for id in ["1", "\"1\"", "3"] {
+            underway.hear(call(id));
+            begin(&mut underway);
+        }
+        underway.hear(cancelled("7"));
+        assert!(underway.served().now_or_never().is_none());
+        underway.hear(cancelled("3"));
+        underway.hear(cancelled("\"1\""));
+        assert!(underway.served().now_or_never().is_some());
+        // The notifications themselves are served as well.
+        let begun = begin(&mut underway);
+        assert_eq!(begun, [cancelled("7")]);
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [cancelled("3")]);
+        assert_eq!(underway.running.len(), 1);
+        assert_eq!(underway.running[0].id, "1");
+    }
+}

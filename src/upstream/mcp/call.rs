@@ -1,0 +1,102 @@
+//! A call of a revision without sessions: with the headers that repeat what it says, those that its tool wants included.
+//!
+//! What tools want is learnt from lists of them: from those that callers ask for, and, where a server refuses a call
+//! because its headers are not what it expects, from one that is asked for then. Such a call was not taken, and is sent
+//! again, once (MCP 2026-07-28, "Client Behavior").
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::post::{Came, Door, Letter, Outcome};
+use super::stateless_headers;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::mcp::{Mirrored, dressed, list_tools, next_page};
+
+/// "Header mismatch" (MCP 2026-07-28).
+const MISMATCH: i64 = -32020;
+/// How much of a list of tools is asked for.
+const PAGES: usize = 16;
+
+/// A call on its way.
+pub(super) struct Called {
+    pub(super) id: u64,
+    pub(super) method: String,
+    pub(super) message: Bytes,
+    pub(super) version: &'static str,
+    pub(super) depth: u16,
+}
+
+impl Called {
+    /// Sends it, and waits for what comes of it. Dropped, it closes the connection.
+    pub(super) async fn post(self, door: Door, mirrored: Rc<RefCell<Mirrored>>) -> Came {
+        let first = self.letter(&mirrored.borrow());
+        let sent = first.headers.clone();
+        let came = door.post(first).await;
+        let answer = self.reply(&came.outcome);
+        match (self.method.as_str(), answer) {
+            ("tools/list", Some(Reply::Result(result))) => mirrored.borrow_mut().learn(&result),
+            ("tools/call", Some(Reply::Error(error))) if error.code == MISMATCH => {
+                self.learn(&door, &mirrored).await;
+                let again = self.letter(&mirrored.borrow());
+                if again.headers != sent {
+                    return door.post(again).await;
+                }
+            }
+            _ => {}
+        }
+        came
+    }
+
+    fn letter(&self, mirrored: &Mirrored) -> Letter {
+        let dressed = dressed(&self.message, &self.method, self.version, self.depth);
+        let mut headers = stateless_headers(self.version, &self.method, dressed.name.as_deref());
+        if self.method == "tools/call" {
+            headers.extend(self.wanted(mirrored));
+        }
+        Letter {
+            id: Some(self.id),
+            body: dressed.body,
+            headers,
+        }
+    }
+
+    fn wanted(&self, mirrored: &Mirrored) -> HeaderMap {
+        let whole = Json::parse(self.message.clone(), self.depth).ok();
+        let params = whole.and_then(|whole| whole.member("params"));
+        params.map_or_else(HeaderMap::new, |params| mirrored.headers(&params))
+    }
+
+    fn reply(&self, outcome: &Outcome) -> Option<Reply> {
+        let Outcome::Answered(body) = outcome else {
+            return None;
+        };
+        let answer = parse_response(body, self.depth).ok()?;
+        Some(answer.reply)
+    }
+
+    /// Asks for the tools, within the time of the call.
+    async fn learn(&self, door: &Door, mirrored: &RefCell<Mirrored>) {
+        let (id, method) = (0, "tools/list");
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let asked = Bytes::from(list_tools(id, cursor.as_deref()));
+            let letter = Letter {
+                id: Some(id),
+                body: dressed(&asked, method, self.version, self.depth).body,
+                headers: stateless_headers(self.version, method, None),
+            };
+            let Some(Reply::Result(result)) = self.reply(&door.post(letter).await.outcome) else {
+                return;
+            };
+            mirrored.borrow_mut().learn(&result);
+            cursor = next_page(&result);
+            if cursor.is_none() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The stream that a server with sessions has for itself, asked for by GET: what it says there answers no call
+//! (MCP 2025-11-25, "Listening for Messages from the Server").
+//!
+//! A server may have none, and is not asked again then. One that ends is asked for again, from the event where it stood,
+//! after a rest that grows while nothing comes.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, StatusCode};
+use hyper::body::Incoming;
+use tokio::time::sleep;
+
+use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
+use crate::domain::mcp::{Looks, looks};
+use crate::domain::pending::Unanswered;
+use crate::upstream::{Body, Lease, read_whole};
+
+/// Why a stream of the server's own is not followed any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Followed {
+    /// The server has none, and never will.
+    Never,
+    /// It gives none now.
+    Refused,
+    /// It does not know the session.
+    Forgotten,
+}
+
+/// What a request for the stream came to.
+enum Opened {
+    Stream(Incoming, Lease),
+    Later,
+    End(Followed),
+}
+
+impl Door {
+    /// Hears what the server says by itself, for as long as it has a stream for that. Dropped, it closes the stream.
+    pub(super) async fn follow(&self, headers: HeaderMap) -> Followed {
+        let mut place = Place::new(self.limit());
+        let mut fruitless: u32 = 0;
+        loop {
+            let before = place.heard;
+            match self.open_own(headers.clone(), &place).await {
+                Opened::End(why) => return why,
+                Opened::Later => {}
+                Opened::Stream(mut body, mut lease) => {
+                    place.begin(self.limit());
+                    let _ = self.listen(&mut body, &mut place, None).await;
+                    lease.spoil();
+                }
+            }
+            fruitless = match place.heard == before {
+                true => fruitless.saturating_add(1),
+                false => 0,
+            };
+            sleep(rest(place.rest, fruitless)).await;
+        }
+    }
+
+    async fn open_own(&self, mut headers: HeaderMap, place: &Place) -> Opened {
+        let in_session = headers.contains_key(SESSION);
+        if let Some(last) = place.last.clone() {
+            headers.insert(LAST_EVENT, last);
+        }
+        let request = self.request(Method::GET, headers, Body::Empty);
+        let answered = match self.send(request).await {
+            Ok(answered) => answered,
+            Err(Unanswered::Unusable(_)) => return Opened::End(Followed::Refused),
+            Err(_) => return Opened::Later,
+        };
+        let (head, body, lease) = parts(answered);
+        let content_type = head.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        if looks(head.status.as_u16(), content_type) == Looks::Events {
+            return Opened::Stream(body, lease);
+        }
+        if read_whole(body, OTHER).await.is_ok() {
+            lease.release();
+        }
+        match head.status {
+            StatusCode::METHOD_NOT_ALLOWED => Opened::End(Followed::Never),
+            StatusCode::NOT_FOUND if in_session => Opened::End(Followed::Forgotten),
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Opened::Later,
+            // Another of this session may be open still, or the server is busy.
+            StatusCode::CONFLICT => Opened::Later,
+            status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
+                Opened::Later
+            }
+            _ => Opened::End(Followed::Refused),
+        }
+    }
+}
+
+/// How long to wait before the stream is asked for again: as the server wants, and longer while nothing comes.
+fn rest(said: Duration, fruitless: u32) -> Duration {
+    let least = if fruitless > 1 { said.max(REST) } else { said };
+    let longer = least.saturating_mul(1 << fruitless.saturating_sub(1).min(10));
+    longer.min(LONGEST_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_rests_longer_while_nothing_comes() {
+        let millis = Duration::from_millis;
+        assert_eq!(rest(millis(10), 0), millis(10));
+        assert_eq!(rest(millis(10), 1), millis(10));
+        let all: Vec<_> = (2..9)
+            .map(|fruitless| rest(millis(10), fruitless))
+            .collect();
+        let seconds = [2, 4, 8, 16, 30, 30, 30].map(Duration::from_secs);
+        assert_eq!(all, seconds);
+        assert_eq!(rest(LONGEST_REST, u32::MAX), LONGEST_REST);
+    }
+}

@@ -1,0 +1,116 @@
+//! The stream that a server has for itself, beside those of calls.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::scripted::{
+    asked, begun, listened, result, sessions_with_streams, stream, with_sessions,
+};
+use super::{STARTS, ask, before, strays};
+use crate::scene::answer;
+use crate::support::{Upstream, becomes};
+
+/// The response to a request of the server that came to it.
+fn told(server: &Upstream, id: &str) -> Option<Value> {
+    let requests = server.requests().into_iter();
+    let mut bodies = requests.filter_map(|request| serde_json::from_slice(&request.body).ok());
+    bodies.find(|body: &Value| body["id"] == id && body.get("method").is_none())
+}
+
+#[test]
+fn what_a_server_says_on_its_own_stream_is_heard() {
+    let said = [
+        r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":"r","method":"roots/list"}"#,
+        r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+    ];
+    let said = said.map(|message| format!(": a comment\nevent: message\ndata: {message}\n\n"));
+    let server = sessions_with_streams(
+        move |_| begun(&said.concat()),
+        |_, called| result(called, "1"),
+    );
+    let proxy = before(&server, "");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| strays(&proxy, "declined"), &2.0);
+    becomes(|| strays(&proxy, "notified"), &1.0);
+    becomes(|| told(&server, "p").is_some(), &true);
+    assert_eq!(told(&server, "p").unwrap()["result"], json!({}));
+    for id in ["r", "s"] {
+        becomes(|| told(&server, id).is_some(), &true);
+        assert_eq!(told(&server, id).unwrap()["error"]["code"], -32601);
+    }
+    let asks = listened(&server);
+    assert_eq!(asks.len(), 1);
+    assert_eq!(asks[0].head.one("mcp-session-id"), Some("s1"));
+    assert_eq!(asks[0].head.one("mcp-protocol-version"), Some("2025-06-18"));
+    assert!(
+        asks[0]
+            .head
+            .one("accept")
+            .unwrap()
+            .contains("text/event-stream")
+    );
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    // An open stream keeps nobody from ending.
+    assert!(proxy.stop().status.success());
+    assert_eq!(asked(&server).last().unwrap(), "DELETE ");
+}
+
+#[test]
+fn a_server_without_a_stream_of_its_own_is_asked_for_one_once() {
+    let calls = AtomicUsize::new(0);
+    let server = with_sessions(move |_, called| match called.method() {
+        "lost" if calls.fetch_add(1, Ordering::SeqCst) == 0 => answer("404 Not Found", &[], ""),
+        _ => result(called, "1"),
+    });
+    let proxy = before(&server, "");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| listened(&server).len(), &1);
+    assert_eq!(ask(&proxy, "lost")["result"], 1);
+    assert_eq!(proxy.metrics().value(STARTS), 2.0);
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    assert_eq!(listened(&server).len(), 1);
+}
+
+#[test]
+fn a_stream_of_the_servers_own_is_taken_up_where_it_stood() {
+    let turns = AtomicUsize::new(0);
+    let notice = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let server = sessions_with_streams(
+        move |_| match turns.fetch_add(1, Ordering::SeqCst) {
+            0 => stream(&format!("id: e-5\nretry: 10\n{notice}\n\n")),
+            1 => answer("503 Service Unavailable", &[], ""),
+            _ => begun(&format!("id: e-6\n{notice}\n\n")),
+        },
+        |_, called| result(called, "1"),
+    );
+    let proxy = before(&server, "");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| strays(&proxy, "notified"), &2.0);
+    let asks = listened(&server);
+    let stood: Vec<_> = asks
+        .iter()
+        .map(|ask| ask.head.one("last-event-id"))
+        .collect();
+    assert_eq!(stood, [None, Some("e-5"), Some("e-5")]);
+    assert_eq!(proxy.metrics().value(STARTS), 1.0);
+}
+
+#[test]
+fn a_session_that_its_stream_shows_to_be_forgotten_is_begun_anew() {
+    let turns = AtomicUsize::new(0);
+    let server = sessions_with_streams(
+        move |_| match turns.fetch_add(1, Ordering::SeqCst) {
+            0 => answer("404 Not Found", &[], ""),
+            _ => begun(": here\n\n"),
+        },
+        |_, called| result(called, "1"),
+    );
+    let proxy = before(&server, "");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| proxy.metrics().value(STARTS), &2.0);
+    becomes(|| listened(&server).len(), &2);
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+}

@@ -1,0 +1,229 @@
+//! Thousands of calls over links, some of which are cancelled, late or cut, and what they leave behind: nothing.
+//!
+//! What a process holds is measured after a first storm of calls, and again after more of them. A call carries 8 KiB, so
+//! that a process that keeps one in four of them is found by its memory, and one that keeps a connection or a task of
+//! one in a thousand by its files and its gauges.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::mcp::scripted::{begun, result, sessions_with_streams};
+use crate::random::dice::Dice;
+use crate::scene::{answer, rpc_failure};
+use crate::stdio;
+use crate::support::{Proxy, Upstream, becomes};
+use crate::websocket::ends::{End, accept};
+
+/// Clients at a time, and what each of them asks in a storm.
+const CLIENTS: u64 = 4;
+const CALLS: u64 = 200;
+/// The storms after the one that all is compared with.
+const STORMS: u64 = 2;
+/// How much more memory may be held, which an allocator keeps for later: 3 MiB, where the calls have carried 12 MiB.
+const SLACK_KIB: usize = 3 * 1024;
+
+const KEYS: &str = "timeout = \"300ms\"\nunanswered = 0\n";
+
+/// What a process holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    files: usize,
+    threads: usize,
+    resident_kib: usize,
+}
+
+impl Held {
+    fn by(proxy: &Proxy) -> Held {
+        let process = format!("/proc/{}", proxy.process());
+        let status = fs::read_to_string(format!("{process}/status")).unwrap();
+        let value = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|line| line.split_whitespace().next());
+            word.unwrap().parse().unwrap()
+        };
+        Held {
+            files: fs::read_dir(format!("{process}/fd")).unwrap().count(),
+            threads: value("Threads:"),
+            resident_kib: value("VmRSS:"),
+        }
+    }
+
+    fn is_back_at(&self, before: &Held) -> bool {
+        self.files <= before.files
+            && self.threads <= before.threads
+            && self.resident_kib <= before.resident_kib + SLACK_KIB
+    }
+}
+
+/// Nobody waits for anything, on either side.
+fn is_calm(proxy: &Proxy, upstream: &str) -> bool {
+    let metrics = proxy.metrics();
+    let calls = ["written", "waiting"].map(|state| {
+        format!(r#"dualgauge_link_calls_in_flight{{upstream="{upstream}",state="{state}"}}"#)
+    });
+    let levels = calls.iter().map(|series| metrics.value(series));
+    let own = ["dualgauge_calls_in_flight", "dualgauge_client_connections"];
+    let own = own.iter().map(|series| metrics.value(series));
+    levels.chain(own).all(|level| level == 0.0)
+}
+
+fn post(body: &str) -> String {
+    let length = body.len();
+    format!("POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+/// What one client does in a storm: calls that are answered, that nobody answers in time, and from which it goes away.
+fn client(proxy: &Proxy, seed: u64) {
+    let mut dice = Dice::of(seed);
+    let mut wire = proxy.connect();
+    let load = "x".repeat(8 * 1024);
+    for turn in 0..CALLS {
+        let method = match dice.below(64) {
+            0 => "late",
+            1..=4 => "never",
+            _ => "echo",
+        };
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{turn},"method":"{method}","params":["{seed}-{turn}","{load}"]}}"#
+        );
+        if method == "never" {
+            let mut gone = proxy.connect();
+            gone.send(post(&body));
+            continue;
+        }
+        wire.send(post(&body));
+        let said: Value = wire.read_answer().json();
+        assert_eq!(said["id"], turn);
+        if said.get("result").is_some() {
+            let own = said["result"]["got"][0].as_str();
+            assert_eq!(own, Some(&*format!("{seed}-{turn}")), "another's answer");
+        } else {
+            let (code, _) = rpc_failure(&said);
+            assert!((-32012..=-32001).contains(&code), "{said}");
+        }
+    }
+}
+
+fn storm(proxy: &Proxy, number: u64) {
+    std::thread::scope(|scope| {
+        for place in 0..CLIENTS {
+            scope.spawn(move || client(proxy, number * CLIENTS + place));
+        }
+        // The link is lost in the midst of it.
+        let mut wire = proxy.connect();
+        wire.send(post(
+            r#"{"jsonrpc":"2.0","id":1,"method":"crash","params":[]}"#,
+        ));
+        wire.read_answer();
+    });
+}
+
+/// Storms before a server, and what is left of them.
+fn nothing_is_left(proxy: &Proxy, upstream: &str) {
+    storm(proxy, 0);
+    becomes(|| is_calm(proxy, upstream), &true);
+    let before = Held::by(proxy);
+    for number in 1..=STORMS {
+        storm(proxy, number);
+    }
+    becomes(|| is_calm(proxy, upstream), &true);
+    let mut last = None;
+    let back = || {
+        let held = Held::by(proxy);
+        let is_back = held.is_back_at(&before);
+        last = Some(held);
+        is_back
+    };
+    becomes(back, &true);
+    eprintln!("{upstream}: {before:?}, then {last:?}");
+}
+
+#[test]
+fn calls_of_a_child_leave_nothing_behind() {
+    let keys = format!("mode = \"pipelined\"\nin_flight = 64\n{KEYS}");
+    nothing_is_left(&stdio::before_child(&keys), "child");
+}
+
+#[test]
+fn calls_over_a_websocket_leave_nothing_behind() {
+    let upstream = std::sync::Arc::new(Upstream::start());
+    let server = upstream.clone();
+    std::thread::spawn(move || {
+        loop {
+            serve(&mut accept(&server));
+        }
+    });
+    let proxy = crate::websocket::before(&upstream, KEYS);
+    nothing_is_left(&proxy, "socket");
+}
+
+/// One socket, up to its end. What is late comes when all have given it up.
+fn serve(end: &mut End) {
+    let mut held: Vec<Value> = Vec::new();
+    while let Some(text) = end.heard() {
+        let message: Value = serde_json::from_str(&text).unwrap();
+        match message["method"].as_str().unwrap_or_default() {
+            "echo" => end.echo(&message),
+            "late" => held.push(message),
+            "crash" => return,
+            _ => {}
+        }
+        if held.len() > 3 {
+            for message in held.drain(..) {
+                end.echo(&message);
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_of_an_mcp_server_leave_nothing_behind() {
+    let turns = AtomicUsize::new(0);
+    let server = sessions_with_streams(
+        |_| begun(": here\n\n"),
+        move |_, called| match called.method() {
+            "echo" => {
+                let got = format!(r#"{{"got":{}}}"#, called.params());
+                match turns.fetch_add(1, Ordering::Relaxed) % 16 {
+                    // One that breaks off, and one that is answered in a stream.
+                    0 => Vec::new(),
+                    1 => begun(&format!(
+                        "data: {{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{got}}}\n\n",
+                        called.id()
+                    )),
+                    _ => result(called, &got),
+                }
+            }
+            "crash" => answer("404 Not Found", &[], ""),
+            _ => begun(": wait\n\n"),
+        },
+    );
+    let proxy = crate::mcp::before(&server, "timeout = \"300ms\"\n");
+    nothing_is_left(&proxy, "m");
+}
+
+#[test]
+fn what_is_held_is_seen() {
+    let upstream = Upstream::start();
+    let proxy = crate::websocket::before(&upstream, "");
+    let _server = accept(&upstream);
+    let first = proxy.connect();
+    becomes(
+        || proxy.metrics().value("dualgauge_client_connections"),
+        &1.0,
+    );
+    let before = Held::by(&proxy);
+    let more = [proxy.connect(), proxy.connect()];
+    becomes(|| Held::by(&proxy).is_back_at(&before), &false);
+    assert!(!is_calm(&proxy, "socket"));
+    drop((first, more));
+    becomes(|| Held::by(&proxy).is_back_at(&before), &true);
+    becomes(|| is_calm(&proxy, "socket"), &true);
+    let held = Held {
+        resident_kib: before.resident_kib + SLACK_KIB + 1,
+        ..before.clone()
+    };
+    assert!(!held.is_back_at(&before));
+}
