@@ -188,7 +188,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.line = Line::Down;
                 self.lost(&why);
             }
-            Told::Event(Event::Message(message)) => self.take(Input::Message(message)),
+            Told::Event(Event::Message(message)) => self.said(message),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
             Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
             Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
@@ -205,6 +205,17 @@ impl<T: Transport> Owner<'_, T> {
                     self.open();
                 }
             }
+        }
+    }
+
+    /// What is no message of JSON-RPC may be one of the protocol that a client speaks beside it.
+    fn said(&mut self, message: Bytes) {
+        let skipped = self.pending.counts().skipped;
+        let copy = self.notices.is_some().then(|| message.clone());
+        self.take(Input::Message(message));
+        if let Some(message) = copy.filter(|_| self.pending.counts().skipped > skipped) {
+            self.used = clock::now();
+            self.notice(message);
         }
     }
 
@@ -265,10 +276,6 @@ impl<T: Transport> Owner<'_, T> {
                 self.used = clock::now();
                 self.notice(message);
                 tracing::debug!(upstream = self.name, method, "the server tells something");
-            }
-            Output::Unread(message) => {
-                self.used = clock::now();
-                self.notice(message);
             }
         }
     }
