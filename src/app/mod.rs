@@ -5,4 +5,5 @@ pub mod control;
 mod counting;
 mod links;
 pub mod run;
+mod spans;
 pub mod workers;

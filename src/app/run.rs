@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
 use super::links::LinkThread;
+use super::spans::SpanThread;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls;
 use crate::config::load::Sources;
@@ -104,8 +105,17 @@ pub fn run(
     let plan = control.plan();
     warn_of_frames(&plan);
     let linked = runtime.block_on(links.follow(&plan));
-    let workers = Workers::start(listen, count, (&plan, &linked), &names, tls.as_ref())
-        .map_err(at("listen.address", listen))?;
+    let traced = plan.trace.as_ref();
+    let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
+    let served = (&plan, &linked);
+    let workers = Workers::start(
+        listen,
+        count,
+        served,
+        (&names, sending.spans()),
+        tls.as_ref(),
+    )
+    .map_err(at("listen.address", listen))?;
     // The workers keep the links open, and nobody else does.
     drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
@@ -127,6 +137,7 @@ pub fn run(
         links,
         names,
         lines: log.dropped_lines(),
+        sending,
     };
     runtime.block_on(operate(control, workers, signals, (admin, tokens), page))
 }
@@ -146,6 +157,7 @@ struct Page {
     links: LinkThread,
     names: Arc<Names>,
     lines: DroppedLines,
+    sending: SpanThread,
 }
 
 impl Page {
@@ -166,6 +178,7 @@ impl Page {
             sunsets: Sunset::all(plan),
             sessions: self.remote.sessions(),
             log_lines_dropped: self.lines.count(),
+            spans_dropped: self.sending.dropped(),
         };
         render(&self.names, &self.remote.snapshots().await, &process)
     }
@@ -204,6 +217,8 @@ async fn operate(
         result
     };
     let ((), admin, life) = tokio::join!(owner, admin, life);
+    let mut sending = page.sending;
+    sending.end().await;
     life.and(admin.map_err(RunError::System))
 }
 

@@ -16,9 +16,11 @@ use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
+use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance};
 use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
+use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
 
 /// How many commands may wait for a worker; it takes them between calls.
@@ -46,7 +48,7 @@ impl Workers {
         address: SocketAddr,
         count: usize,
         (plan, links): (&Arc<Plan>, &Links),
-        names: &Arc<Names>,
+        (names, spans): (&Arc<Names>, Option<&Spans>),
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
         let address = listen::reserve(address)?;
@@ -60,6 +62,8 @@ impl Workers {
             salt: salt(),
             sessions: Arc::default(),
             desk: comparing.desk().clone(),
+            ids: Ids::new(0),
+            spans: spans.cloned(),
         };
         let mut workers = Workers {
             commands: Vec::new(),
@@ -73,7 +77,11 @@ impl Workers {
         for (index, listener) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links) = (plan.clone(), links.clone());
-            let (common, over) = (common.clone(), over.clone());
+            let over = over.clone();
+            let common = Common {
+                ids: Ids::new(seed()),
+                ..common.clone()
+            };
             let entrance = Entrance {
                 listener,
                 tls: tls.cloned(),
@@ -204,11 +212,15 @@ impl Remote {
 /// What hashes of values are salted with: another one in each run, the same for all workers, since what they keep is
 /// put together.
 fn salt() -> Salt {
-    let word = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut salt = [0; 16];
-    salt[..8].copy_from_slice(&word());
-    salt[8..].copy_from_slice(&word());
+    salt[..8].copy_from_slice(&seed().to_be_bytes());
+    salt[8..].copy_from_slice(&seed().to_be_bytes());
     Salt(salt)
+}
+
+/// Another number each time.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn work(

@@ -18,6 +18,7 @@ mod route;
 mod stdio;
 mod store;
 mod stream;
+mod trace;
 mod upstream;
 mod websocket;
 
@@ -97,6 +98,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let cors = table.table("cors", cors::cors);
     let compare = table.table("compare", compare::compare);
     let deprecated = table.table("deprecated", lifecycle::deprecated);
+    let trace = table.table("trace", trace::trace);
     let log = table.require_table("log", log);
     let (admin, tokens) = admin?;
     Some(RawConfig {
@@ -126,6 +128,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         cors,
         compare: compare.unwrap_or_default(),
         deprecated,
+        trace,
         places: Places::default(),
         log: log?,
     })

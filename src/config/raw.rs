@@ -12,6 +12,7 @@ mod mcp;
 mod stdio;
 mod store;
 mod stream;
+mod trace;
 mod websocket;
 mod words;
 
@@ -46,6 +47,7 @@ pub use mcp::RawMcp;
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
+pub use trace::RawTrace;
 pub use websocket::RawWebSocket;
 pub use words::{
     CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, SocketsWord, UnroutedWord,
@@ -95,6 +97,8 @@ pub struct RawConfig {
     pub compare: RawCompare,
     /// `[deprecated]`: of the routes that say nothing of their own end.
     pub deprecated: Option<RawDeprecated>,
+    /// `[trace]`
+    pub trace: Option<RawTrace>,
     /// Where the keys of routes, of sets and of events were said.
     pub places: Places,
     /// `[log]`

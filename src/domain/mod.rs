@@ -3,6 +3,7 @@
 //! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
+pub mod addresses;
 pub mod calendar;
 pub mod candidates;
 pub mod check;
@@ -37,6 +38,7 @@ pub mod side;
 pub mod sse;
 pub mod stream;
 pub mod token;
+pub mod trace;
 pub mod translate;
 pub mod websocket;
 pub mod wire;

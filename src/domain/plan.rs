@@ -24,6 +24,7 @@ use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments};
 use super::side::Side;
 use super::stream::Streams;
+use super::trace::TracePlan;
 
 /// Everything that a call is served by.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Plan {
     pub streams: Streams,
     /// The events of both sides.
     pub events: Events,
+    /// What is done about traces; without it those of callers are passed on.
+    pub trace: Option<TracePlan>,
     /// Who gets what.
     pub rollout: Rollout,
     /// What bounds the calls that are run only to compare.

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use super::candidate::Candidate;
+use super::closing::Closing;
 use super::content::Content;
 use super::record::Record;
 use crate::domain::pieces::Pieces;
@@ -42,8 +43,8 @@ pub(super) struct Coming {
     pub(super) content: Content,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
-    /// After what time it ends by itself.
-    pub(super) max_age: Option<Duration>,
+    /// What ends it by itself.
+    pub(super) closing: Option<Closing>,
 }
 
 /// A body on its way from an upstream to the client.
@@ -56,8 +57,7 @@ struct Streamed {
     silence: Duration,
     /// Made when the upstream is first waited for; most answers are there at once.
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Rings when it ends by itself.
-    end: Option<Pin<Box<Sleep>>>,
+    closing: Option<Closing>,
     part: Part,
 }
 
@@ -107,16 +107,13 @@ impl AnswerBody {
 
     /// A body that streams from a connection.
     pub(super) fn streamed(coming: Coming, record: Record) -> AnswerBody {
-        let end = coming
-            .max_age
-            .map(|age| Box::pin(tokio::time::sleep_until(clock::now() + age)));
         let mut streamed = Streamed {
             content: coming.content,
             record,
             lease: Some(coming.lease),
             silence: coming.silence,
             alarm: None,
-            end,
+            closing: coming.closing,
             part: Part::First,
         };
         if streamed.content.is_end_stream() {
@@ -138,8 +135,8 @@ impl Streamed {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        if let Some(end) = &mut self.end
-            && end.as_mut().poll(cx).is_ready()
+        if let Some(closing) = &mut self.closing
+            && closing.poll(cx).is_ready()
         {
             // What is left in the connection is nobody's; it is closed.
             self.lease = None;
@@ -152,6 +149,10 @@ impl Streamed {
         match polled {
             Poll::Ready(frame) => {
                 self.alarm = None;
+                let frame = match (frame, &mut self.closing) {
+                    (Some(Ok(frame)), Some(closing)) => Some(Ok(closing.pass(frame))),
+                    (frame, _) => frame,
+                };
                 Poll::Ready(frame.map(|frame| frame.map_err(AnswerFault::Cut)))
             }
             Poll::Pending => {

@@ -24,6 +24,7 @@ pub(super) fn identify<'a>(
     arrival: &Arrival,
 ) -> Identity<'a> {
     record.comes_over(arrival.links());
+    record.traces(headers);
     let installed = record.installed().clone();
     let clients = &installed.plan.rollout.clients;
     let claims = |tokens: &Tokens, text: &str| {

@@ -82,7 +82,7 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = prepare(&mut head, &body, upstream.plan(), arrival);
+    let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
     let request = Request::from_parts(head, body);
@@ -131,14 +131,14 @@ pub(super) async fn forward(
 fn prepare(
     head: &mut request::Parts,
     body: &Body,
-    upstream: &UpstreamPlan,
+    (record, upstream): (&Record, &UpstreamPlan),
     arrival: &Arrival,
 ) -> Option<HeaderValue> {
     let wanted = headers::wanted_upgrade(&head.headers);
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = head.headers.get(HOST).cloned();
-    headers::add_hop(
+    record.passes_on(
         &mut head.headers,
         Hop {
             version: head.version,

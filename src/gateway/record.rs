@@ -8,10 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Uri};
+use http::{HeaderMap, Method, Request, Uri};
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
+use super::headers::{Hop, add_hop};
 use super::{Installed, Worker};
 use crate::domain::calendar::Moment;
 use crate::domain::claim;
@@ -20,6 +21,7 @@ use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
+use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
 use crate::upstream::link::OwnLinks;
@@ -56,6 +58,8 @@ pub(super) struct Record {
     candidate: Option<Candidate>,
     /// The links that the caller's connection has for itself.
     links: Option<Rc<OwnLinks>>,
+    /// The trace that the call belongs to.
+    trace: Option<Trace>,
 }
 
 /// What a record is of.
@@ -123,6 +127,7 @@ impl Record {
             role: Role::Call,
             candidate: None,
             links: None,
+            trace: None,
         }
     }
 
@@ -152,6 +157,7 @@ impl Record {
             role: Role::Waiting,
             candidate: None,
             links: self.links.clone(),
+            trace: self.trace,
         }
     }
 
@@ -209,6 +215,19 @@ impl Record {
     /// The call comes over a connection with these links.
     pub(super) fn comes_over(&mut self, links: &Rc<OwnLinks>) {
         self.links = Some(links.clone());
+    }
+
+    /// The call came with these headers, which may say what trace it belongs to.
+    pub(super) fn traces(&mut self, headers: &HeaderMap) {
+        self.trace = self.worker.trace(&self.installed.plan, headers);
+    }
+
+    /// Adds this hop, and the trace, to a request that goes on.
+    pub(super) fn passes_on(&self, headers: &mut HeaderMap, from: Hop<'_>) {
+        add_hop(headers, from);
+        if let Some(trace) = &self.trace {
+            trace.tell(headers);
+        }
     }
 
     /// The links that the caller's connection has for itself.

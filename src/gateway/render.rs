@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::answer::{AnswerBody, Coming};
 use super::candidate::{Candidate, Told};
+use super::closing::Closing;
 use super::content::Content;
 use super::record::Record;
 use super::tunnel;
@@ -91,11 +92,12 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 candidate.passes(&head);
             }
             let withheld = withheld(&head);
+            let closing = Closing::of(&head.headers, max_age, &record);
             let coming = Coming {
                 content: Content::of(body, rewriter),
                 lease,
                 silence,
-                max_age,
+                closing,
             };
             let streamed = AnswerBody::streamed(coming, record);
             Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))

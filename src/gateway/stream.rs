@@ -18,6 +18,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::side::Side;
+use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
 use crate::upstream::{Body, Progress, Repeat};
 
@@ -25,7 +26,6 @@ use crate::upstream::{Body, Progress, Repeat};
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Asks proxies on the way not to wait for more.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const EVENT_STREAM: &str = "text/event-stream";
 
 /// Serves a client who asks for a stream.
 pub(super) async fn serve(
@@ -98,11 +98,11 @@ async fn open(
         None => target_uri(path)?,
     };
     let mut headers = headers::translated(&head.headers, plan, HasBody::No);
-    headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
-    headers::add_hop(&mut headers, Hop::of(head, arrival));
+    record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
     let mut copy = Request::new(Body::Empty);
     *copy.uri_mut() = outgoing.uri().clone();
@@ -150,8 +150,7 @@ fn rewriter(
         value.map(|value| String::from_utf8_lossy(value.as_bytes()))
     };
     let kind = said(CONTENT_TYPE).unwrap_or_default();
-    let essence = kind.split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case(EVENT_STREAM) {
+    if !sse::is_event_stream(&kind) {
         return Err(refusal::no_stream(&kind));
     }
     match said(CONTENT_ENCODING) {

@@ -68,7 +68,7 @@ pub(super) async fn rest_call(
         Waits::No => jsonrpc::notification(&call.method, call.params, &members),
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
-    headers::add_hop(&mut headers, headers::Hop::of(&head, arrival));
+    record.passes_on(&mut headers, headers::Hop::of(&head, arrival));
     let outgoing = Outgoing {
         method: Method::POST,
         target: target_uri(&upstream.plan().path)?,
@@ -190,7 +190,7 @@ pub(super) async fn rpc_call(
     };
     let has_body = HasBody::of(&call.body);
     let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
-    headers::add_hop(&mut headers, headers::Hop::of(head, arrival));
+    record.passes_on(&mut headers, headers::Hop::of(head, arrival));
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::caller::Remembered;
 use super::candidate::{Bench, Desk};
+use super::labels::PlanLabels;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::pending::Rank;
@@ -18,7 +19,9 @@ use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
+use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{LabelId, Names, Pool, Shard, Snapshot};
+use crate::telemetry::spans::Spans;
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{HttpUpstream, Tasks, Upstream};
 
@@ -35,6 +38,7 @@ pub struct Worker {
     connections: Cell<u64>,
     patience: Cell<Patience>,
     leaving: watch::Sender<bool>,
+    ids: RefCell<Ids>,
 }
 
 /// What all workers share.
@@ -48,6 +52,10 @@ pub struct Common {
     pub sessions: Arc<Sessions>,
     /// Where long comparisons are made.
     pub desk: Desk,
+    /// Where the ids of this worker's spans begin.
+    pub ids: Ids,
+    /// Where spans are handed over, if anybody wants them.
+    pub spans: Option<Spans>,
 }
 
 /// Whether calls in progress may come to their end.
@@ -75,59 +83,6 @@ pub struct Installed {
     past: Past,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
-}
-
-/// The label handles of a plan, resolved once.
-#[derive(Debug)]
-struct PlanLabels {
-    routes: Vec<LabelId>,
-    streams: Vec<LabelId>,
-    clients: Vec<LabelId>,
-    flags: Vec<LabelId>,
-    prefixes: Vec<LabelId>,
-    unrouted: LabelId,
-    other: LabelId,
-}
-
-impl PlanLabels {
-    fn of(plan: &Plan, names: &Names) -> PlanLabels {
-        PlanLabels {
-            routes: plan
-                .routes
-                .routes()
-                .iter()
-                .map(|route| names.intern(&route.name))
-                .collect(),
-            streams: plan
-                .streams
-                .all()
-                .iter()
-                .map(|stream| names.intern(&stream.name))
-                .collect(),
-            clients: plan
-                .rollout
-                .clients
-                .all()
-                .iter()
-                .map(|client| names.intern(&client.name))
-                .collect(),
-            flags: plan
-                .rollout
-                .flags
-                .iter()
-                .map(|flag| names.intern(&flag.name))
-                .collect(),
-            prefixes: plan
-                .lifecycle
-                .prefixes
-                .all()
-                .iter()
-                .map(|prefix| names.intern(prefix))
-                .collect(),
-            unrouted: names.intern("unrouted"),
-            other: names.intern(crate::domain::rollout::OTHER),
-        }
-    }
 }
 
 impl Installed {
@@ -320,6 +275,7 @@ impl Worker {
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
+            ids: RefCell::new(common.ids.clone()),
             common,
             tasks,
             bench,
@@ -466,6 +422,16 @@ impl Worker {
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
     pub fn give_up(&self) {
         self.patience.set(Patience::Over);
+    }
+
+    /// The trace of a call with these headers, if it has one.
+    pub(super) fn trace(&self, plan: &Plan, headers: &http::HeaderMap) -> Option<Trace> {
+        Trace::of(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
+    }
+
+    /// Where spans are handed over, if anybody wants them.
+    pub(super) fn spans(&self) -> Option<&Spans> {
+        self.common.spans.as_ref()
     }
 
     pub(super) fn patience(&self) -> Patience {

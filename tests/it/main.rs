@@ -72,6 +72,7 @@ mod support;
 mod systems;
 mod there_and_back;
 mod timeouts;
+mod traces;
 mod two_servers;
 mod upgrade;
 mod upstream_failures;

@@ -6,7 +6,7 @@ use crate::config::raw::RawConfig;
 
 /// All of that by its key, as the files say it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fixed([(&'static str, String); 9]);
+pub(super) struct Fixed([(&'static str, String); 10]);
 
 impl Fixed {
     pub(super) fn of(config: &RawConfig) -> Self {
@@ -21,6 +21,7 @@ impl Fixed {
             ),
             ("admin.tokens", format!("{:?}", config.admin_tokens)),
             ("rollout.store", format!("{:?}", config.rollout.store)),
+            ("trace.endpoint", format!("{:?}", exported(config))),
             ("log.format", format!("{:?}", config.log.format.value)),
             ("log.level", config.log.level.value.as_str().to_owned()),
         ])
@@ -40,6 +41,13 @@ impl Fixed {
             .map(|(((key, _), _), _)| *key)
             .collect()
     }
+}
+
+/// Where spans are sent.
+fn exported(config: &RawConfig) -> Option<(String, &str)> {
+    let trace = config.trace.as_ref()?;
+    let endpoint = trace.endpoint.as_ref()?.value.to_string();
+    Some((endpoint, &trace.service.value))
 }
 
 /// The files by their digests: their texts are secret.
@@ -67,5 +75,10 @@ pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
     config.admin_tokens.clone_from(&started.admin_tokens);
     config.rollout.store.clone_from(&started.rollout.store);
     config.rollout.state = started.rollout.state.clone();
+    let sent = started.trace.as_ref();
+    if let Some(trace) = &mut config.trace {
+        trace.endpoint = sent.and_then(|sent| sent.endpoint.clone());
+        trace.service = sent.map_or_else(|| trace.service.clone(), |sent| sent.service.clone());
+    }
     config.log = started.log.clone();
 }

@@ -21,6 +21,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod trace;
 mod upstreams;
 mod websocket;
 mod words;
@@ -63,7 +64,10 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
+    let trace = raw.trace.as_ref();
+    let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let plan = Plan {
+        trace,
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,

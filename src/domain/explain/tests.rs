@@ -140,6 +140,7 @@ fn plan() -> Plan {
     };
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
+        trace: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
+use crate::domain::sse;
 
 /// What an answer looks like before its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +20,15 @@ pub enum Looks {
 /// What an answer is by its `Content-Type`. A stream with a status of failure is none.
 #[must_use]
 pub fn looks(status: u16, content_type: Option<&str>) -> Looks {
-    let essence = content_type.unwrap_or_default().split(';').next();
-    let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
-    match essence.as_str() {
-        "application/json" => Looks::Json,
-        "text/event-stream" if (200..300).contains(&status) => Looks::Events,
-        _ => Looks::Other,
+    let kind = content_type.unwrap_or_default();
+    if sse::is_event_stream(kind) && (200..300).contains(&status) {
+        return Looks::Events;
+    }
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Looks::Json
+    } else {
+        Looks::Other
     }
 }
 

@@ -6,12 +6,24 @@
 //! written anew reads as what was written. No more is held than one event up to a limit.
 
 mod block;
+mod border;
 mod law;
 mod reader;
 
 pub use block::{Block, Content, MESSAGE, Unwritable};
+pub use border::Border;
 pub use law::check_any_cut;
 pub use reader::{Piece, Reader};
+
+/// The type of a stream (§9.2.5).
+pub const EVENT_STREAM: &str = "text/event-stream";
+
+/// Whether a `Content-Type` is that of a stream, whatever its parameters say.
+#[must_use]
+pub fn is_event_stream(kind: &str) -> bool {
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case(EVENT_STREAM)
+}
 
 #[cfg(test)]
 mod tests;

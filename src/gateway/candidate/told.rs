@@ -8,6 +8,7 @@ use crate::domain::compare::{Answer, Run, Skip};
 use crate::domain::failure::{Blame, Failure};
 use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::side::Side;
+use crate::domain::sse;
 use crate::gateway::coding::Coding;
 use crate::gateway::render::Whole;
 
@@ -182,12 +183,5 @@ pub(super) fn headers_size(headers: &HeaderMap) -> usize {
 /// Whether an answer has no end that could be waited for.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE);
-    kind.is_some_and(|kind| {
-        let essence = kind.as_bytes().split(|byte| *byte == b';').next();
-        essence.is_some_and(|essence| {
-            essence
-                .trim_ascii()
-                .eq_ignore_ascii_case(b"text/event-stream")
-        })
-    })
+    kind.is_some_and(|kind| sse::is_event_stream(&String::from_utf8_lossy(kind.as_bytes())))
 }

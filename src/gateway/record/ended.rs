@@ -6,10 +6,13 @@ use super::{Keyed, Record, Role};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{DecidedBy, Stage};
 use crate::domain::side::Side;
+use crate::domain::trace::Trace;
 use crate::gateway::guarded::Guarded;
 use crate::gateway::worker::Patience;
+use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
 use crate::telemetry::metrics::{CallLabels, DecisionLabels, LabelId, Outcome, Shard, Timing};
+use crate::telemetry::spans::{Attribute, Span};
 
 impl Drop for Record {
     fn drop(&mut self) {
@@ -107,6 +110,11 @@ impl Record {
         if CallLine::is_wanted() {
             self.log(labels, total);
         }
+        if let (Some(trace), Some(spans)) = (self.trace, self.worker.spans())
+            && trace.context.is_sampled()
+        {
+            spans.offer(self.span(trace, labels, total));
+        }
     }
 
     /// Which rule chose the stage, and whether a percentage could be applied.
@@ -145,6 +153,75 @@ impl Record {
         }
     }
 
+    /// The name of the route, or of the stream that is asked for.
+    fn route_name(&self) -> Option<&str> {
+        let plan = &self.installed.plan;
+        match (self.stream, self.route) {
+            (Some(stream), _) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
+            (None, Some(route)) => Some(plan.routes.route(route).name.as_str()),
+            (None, None) => None,
+        }
+    }
+
+    /// What a collector of traces is told (OpenTelemetry's semantic conventions for HTTP and for JSON-RPC).
+    fn span(&self, trace: Trace, labels: CallLabels, took: Duration) -> Span {
+        let text = |text: &str| Attribute::Text(text.to_owned());
+        let plan = &self.installed.plan;
+        let mut attributes = vec![
+            ("http.request.method", text(self.method.as_str())),
+            ("url.path", text(self.uri.path())),
+            (
+                "dualgauge.client",
+                text(plan.rollout.clients.name(self.client)),
+            ),
+            ("dualgauge.side", text(self.side.as_str())),
+            ("dualgauge.decision", text(&plan.rollout.describe(self.why))),
+            ("dualgauge.outcome", text(labels.outcome.as_str())),
+        ];
+        if self.side == Side::Rpc {
+            attributes.push(("rpc.system.name", text("jsonrpc")));
+        }
+        let stage = labels.stage.map(|stage| text(stage.as_str()));
+        let status = self
+            .ending
+            .status
+            .map(|status| Attribute::Integer(status.into()));
+        let upstream = self
+            .upstream
+            .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
+        let known = [
+            ("http.route", self.route_name().map(text)),
+            ("rpc.method", self.rpc_method.as_deref().map(text)),
+            ("dualgauge.stage", stage),
+            ("http.response.status_code", status),
+            (
+                "rpc.response.status_code",
+                self.ending.code.map(|code| text(&code.to_string())),
+            ),
+            (
+                "dualgauge.blame",
+                labels.blame.map(|blame| text(blame.as_str())),
+            ),
+            ("dualgauge.upstream_ms", upstream),
+        ];
+        let known = known.into_iter();
+        attributes.extend(known.filter_map(|(key, value)| Some((key, value?))));
+        let failed = self.ending.reason.map(|reason| reason.row().label);
+        Span {
+            trace,
+            name: format!("{} {}", self.side, self.route_name().unwrap_or("unrouted")),
+            ended: clock::wall(),
+            took,
+            error: failed.or(match labels.outcome {
+                Outcome::Success | Outcome::Cancelled => None,
+                outcome @ (Outcome::Error | Outcome::Failed | Outcome::Cut) => {
+                    Some(outcome.as_str())
+                }
+            }),
+            attributes,
+        }
+    }
+
     fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
         CallLine {
@@ -152,12 +229,7 @@ impl Record {
             method: self.method.as_str(),
             path: self.uri.path(),
             rpc_method: self.rpc_method.as_deref(),
-            route: match self.stream {
-                Some(stream) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
-                None => self
-                    .route
-                    .map(|route| plan.routes.route(route).name.as_str()),
-            },
+            route: self.route_name(),
             client: plan.rollout.clients.name(self.client),
             proof: self.proof,
             stage: labels.stage,
@@ -170,6 +242,7 @@ impl Record {
             cause: self.ending.cause.as_deref(),
             duration,
             upstream: self.upstream,
+            trace: self.trace.map(|trace| trace.context.trace),
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
         }
         .emit();

@@ -233,6 +233,7 @@ impl Letter {
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
         record.comes_over(self.arrival.links());
+        record.traces(&self.head.headers);
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
         let (id, spoken) = match item {

@@ -219,7 +219,7 @@ impl Letter {
         body: Bytes,
     ) -> Result<Reply, Failure> {
         let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
-        headers::add_hop(&mut headers, Hop::of(&self.head, &self.arrival));
+        record.passes_on(&mut headers, Hop::of(&self.head, &self.arrival));
         let mut request = Request::new(Body::from(Pieces::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;

@@ -58,6 +58,8 @@ pub struct CallLine<'a> {
     pub duration: Duration,
     /// The part of it that was spent on the upstream.
     pub upstream: Option<Duration>,
+    /// The trace that the call belongs to.
+    pub trace: Option<u128>,
     /// Members for which the route has no place on the other side.
     pub dropped: Option<u64>,
 }
@@ -90,6 +92,7 @@ impl CallLine<'_> {
             cause = self.cause.map(|cause| cut(cause, CAUSE)).as_deref(),
             duration_ms = milliseconds(self.duration),
             upstream_ms = self.upstream.map(milliseconds),
+            trace_id = self.trace.map(|trace| format!("{trace:032x}")),
             dropped = self.dropped,
         );
     }

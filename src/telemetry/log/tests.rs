@@ -60,6 +60,7 @@ fn success() -> CallLine<'static> {
         cause: None,
         duration: Duration::from_nanos(12_345_678),
         upstream: Some(Duration::from_micros(12_000)),
+        trace: Some(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736),
         dropped: Some(2),
     }
 }
@@ -81,6 +82,7 @@ fn failure() -> CallLine<'static> {
         cause: Some("connect to \"new\": connection refused (os error 111)"),
         duration: Duration::from_micros(80),
         upstream: None,
+        trace: None,
         dropped: None,
         ..success()
     }
@@ -93,7 +95,7 @@ fn a_call_is_one_line_of_text() {
         failure().emit();
     });
     insta::assert_snapshot!(lines, @r#"
-    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/face/v1/tools/call route=tools.call client=ios-app proof=declared stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 dropped=2
+    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/face/v1/tools/call route=tools.call client=ios-app proof=declared stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 dropped=2
     2026-02-03T12:00:00.042Z INFO dualgauge::call side=rpc method=POST path=/rpc rpc_method=tools/call client=other stage=passthrough decision=default outcome=failed blame=upstream status=200 code=-32001 reason=upstream_unreachable cause="connect to \"new\": connection refused (os error 111)" duration_ms=0.08
     "#);
 }
@@ -105,7 +107,7 @@ fn a_call_is_one_object_of_json() {
         failure().emit();
     });
     insta::assert_snapshot!(lines, @r#"
-    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/face/v1/tools/call","route":"tools.call","client":"ios-app","proof":"declared","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"dropped":2}
+    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/face/v1/tools/call","route":"tools.call","client":"ios-app","proof":"declared","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","dropped":2}
     {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rpc","method":"POST","path":"/rpc","rpc_method":"tools/call","client":"other","stage":"passthrough","decision":"default","outcome":"failed","blame":"upstream","status":200,"code":-32001,"reason":"upstream_unreachable","cause":"connect to \"new\": connection refused (os error 111)","duration_ms":0.08}
     "#);
 }

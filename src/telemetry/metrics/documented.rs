@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 19] = [
+const UNITS: [&str; 20] = [
     "call",
     "candidate",
     "connection",
@@ -25,6 +25,7 @@ const UNITS: [&str; 19] = [
     "second",
     "second since 1970",
     "session",
+    "span",
     "start",
     "token",
     "trip",

@@ -259,6 +259,13 @@ pub(super) const LOG_LINES_DROPPED: Family = Family {
     help: "Log lines that were dropped because standard error took them too slowly.",
 };
 
+pub(super) const SPANS_DROPPED: Family = Family {
+    name: "dualgauge_spans_dropped_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Spans that were dropped because the collector of traces did not take them, or too slowly.",
+};
+
 pub(super) const BUILD: Family = Family {
     name: "dualgauge_build_info",
     kind: MetricType::GAUGE,
@@ -333,7 +340,7 @@ pub(super) const SESSIONS_REMEMBERED: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 43] = [
+pub(super) const ALL: [&Family; 44] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -376,5 +383,6 @@ pub(super) const ALL: [&Family; 43] = [
     &KILL_SWITCH,
     &STORE_UP,
     &LOG_LINES_DROPPED,
+    &SPANS_DROPPED,
     &BUILD,
 ];

@@ -35,6 +35,8 @@ pub struct Process {
     pub sessions: SessionCounts,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
+    /// Spans that no collector has got.
+    pub spans_dropped: u64,
 }
 
 /// When a side of a route is to stop answering.

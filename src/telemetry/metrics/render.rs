@@ -331,6 +331,7 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
     .map(|(result, count)| counter(&family::PLAN_RELOADS, &[result], count));
     let loaded_at = crate::telemetry::clock::unix_seconds(process.loaded_at);
     let dropped = counter(&family::LOG_LINES_DROPPED, &[], process.log_lines_dropped);
+    let spans = counter(&family::SPANS_DROPPED, &[], process.spans_dropped);
     let version = [env!("CARGO_PKG_VERSION")];
     let tripped = process.flags.iter().map(|state| {
         let is_tripped = f64::from(u8::from(state.arming == Arming::Tripped));
@@ -368,6 +369,7 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
         of(&family::SESSIONS, vec![begun]),
         of(&family::SESSIONS_REMEMBERED, vec![remembered]),
         of(&family::LOG_LINES_DROPPED, vec![dropped]),
+        of(&family::SPANS_DROPPED, vec![spans]),
         of(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
     ]
 }

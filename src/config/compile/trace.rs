@@ -1,0 +1,29 @@
+//! `[trace]`: which traces are recorded, and where spans go.
+
+use crate::config::problem::Problem;
+use crate::config::raw::RawTrace;
+use crate::domain::rollout::Percent;
+use crate::domain::trace::{ExportPlan, TracePlan};
+
+pub(super) fn compile(raw: &RawTrace, problems: &mut Vec<Problem>) -> TracePlan {
+    let endpoint = raw.endpoint.as_ref();
+    if let Some(endpoint) = endpoint {
+        let problem = if cfg!(not(feature = "otlp")) {
+            Some(
+                "this build has no export of traces; build it with the feature `otlp`, or remove the endpoint",
+            )
+        } else if endpoint.value.scheme_str() != Some("http") {
+            Some("spans are sent over `http://`, to a collector beside this proxy")
+        } else {
+            None
+        };
+        problems.extend(problem.map(|message| endpoint.problem(message)));
+    }
+    TracePlan {
+        sample: Percent::from_thousandths(raw.sample.value).unwrap_or(Percent::ALL),
+        export: endpoint.map(|endpoint| ExportPlan {
+            endpoint: endpoint.value.to_string(),
+            service: raw.service.value.clone(),
+        }),
+    }
+}

@@ -1,0 +1,19 @@
+//! `[trace]`
+
+use crate::config::kind::{percent, text, url};
+use crate::config::raw::RawTrace;
+use crate::config::reader::Table;
+
+/// All of them: who does not want that many says so.
+const SAMPLE: u32 = 100_000;
+
+pub(super) fn trace(table: &mut Table<'_>) -> Option<RawTrace> {
+    let sample = table.get_or("sample", percent, SAMPLE);
+    let endpoint = table.get("endpoint", url);
+    let service = table.get_or("service", text, "dualgauge".to_owned());
+    Some(RawTrace {
+        sample: sample?,
+        endpoint,
+        service: service?,
+    })
+}

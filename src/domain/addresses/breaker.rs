@@ -1,0 +1,94 @@
+//! A circuit breaker: an upstream that fails and fails is left alone for a while, and then asked by one call.
+
+use std::time::Duration;
+
+use super::{End, News};
+
+/// When an upstream is left alone as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerPlan {
+    /// After so many failures one behind the other, whichever address they were of.
+    pub failures: u32,
+    /// For so long; each further time in a row twice as long, up to eight times.
+    pub pause: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Breaker {
+    plan: BreakerPlan,
+    state: State,
+    /// How often it has opened without closing in between.
+    times: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Closed {
+        /// One behind the other.
+        failures: u32,
+    },
+    Open {
+        until: Duration,
+    },
+    /// One call is under way that shows whether the upstream is back.
+    Trial,
+}
+
+impl Breaker {
+    pub(super) fn new(plan: BreakerPlan) -> Breaker {
+        Breaker {
+            plan,
+            state: State::Closed { failures: 0 },
+            times: 0,
+        }
+    }
+
+    /// Lets a call through, or tells how long it is best to wait.
+    pub(super) fn ask(&mut self, now: Duration) -> Option<Duration> {
+        match self.state {
+            State::Closed { .. } => None,
+            State::Open { until } if until <= now => {
+                self.state = State::Trial;
+                None
+            }
+            State::Open { until } => Some(until - now),
+            State::Trial => Some(self.plan.pause),
+        }
+    }
+
+    /// A call that was let through has ended.
+    pub(super) fn ended(&mut self, end: End, now: Duration) -> Option<News> {
+        match (self.state, end) {
+            (State::Closed { failures: 0 }, End::Answered)
+            | (State::Closed { .. }, End::Abandoned) => None,
+            (State::Closed { .. }, End::Answered) => {
+                self.state = State::Closed { failures: 0 };
+                None
+            }
+            (State::Closed { failures }, End::Failed) if failures + 1 < self.plan.failures => {
+                self.state = State::Closed {
+                    failures: failures + 1,
+                };
+                None
+            }
+            (State::Closed { .. } | State::Trial, End::Failed) => {
+                let pause = self.plan.pause * (1 << self.times.min(3));
+                self.times += 1;
+                self.state = State::Open { until: now + pause };
+                Some(News::Opened(pause))
+            }
+            // A call that began before it opened says that the upstream is back as well.
+            (State::Trial | State::Open { .. }, End::Answered) => {
+                self.state = State::Closed { failures: 0 };
+                self.times = 0;
+                Some(News::Closed)
+            }
+            // The next call is the one that shows it.
+            (State::Trial, End::Abandoned) => {
+                self.state = State::Open { until: now };
+                None
+            }
+            (State::Open { .. }, End::Failed | End::Abandoned) => None,
+        }
+    }
+}

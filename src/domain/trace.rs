@@ -1,0 +1,352 @@
+//! W3C Trace Context (Recommendation, level 1): which trace a call belongs to, and which span it is in.
+//!
+//! Laws: what is written is read back as what it was; what a caller sent is kept to the letter unless this proxy has a
+//! span of its own to name; an unknown later version is read as this one, as §3.2.4 asks; what cannot be read starts a
+//! trace anew, without the state that belonged to it (§3.3).
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::domain::rollout::Percent;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// The flag that says that the caller records the trace (§3.2.2.5.1).
+const SAMPLED: u8 = 1;
+
+/// A position in a trace: what `traceparent` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    /// Names the trace; never zero.
+    pub trace: u128,
+    /// Names the span; never zero.
+    pub span: u64,
+    /// `trace-flags`.
+    pub flags: u8,
+}
+
+impl TraceContext {
+    /// Reads a `traceparent`.
+    ///
+    /// ```
+    /// use dualgauge::domain::trace::TraceContext;
+    /// let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    /// let context = TraceContext::parse(text).unwrap();
+    /// assert_eq!(context.to_string(), text);
+    /// assert!(context.is_sampled());
+    /// assert!(TraceContext::parse(&text.to_uppercase()).is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<TraceContext> {
+        let (version, rest) = (text.get(..2)?, text.get(2..)?);
+        let version = u8::try_from(hex(version)?).ok()?;
+        let (body, more) = (rest.get(..53)?, rest.get(53..)?);
+        let is_known = match version {
+            0 => more.is_empty(),
+            // It is invalid for ever (§3.2.2.1).
+            255 => false,
+            // Later versions add behind a dash, if anything (§3.2.4).
+            1..=254 => more.is_empty() || more.starts_with('-'),
+        };
+        let mut parts = body.strip_prefix('-')?.split('-');
+        let (trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?);
+        let shaped = (trace.len(), span.len(), flags.len()) == (32, 16, 2);
+        if !is_known || !shaped || parts.next().is_some() {
+            return None;
+        }
+        let context = TraceContext {
+            trace: hex(trace)?,
+            span: u64::try_from(hex(span)?).ok()?,
+            flags: u8::try_from(hex(flags)?).ok()?,
+        };
+        (context.trace != 0 && context.span != 0).then_some(context)
+    }
+
+    /// What a request says; none where it says nothing, says it twice, or says what cannot be read.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Option<TraceContext> {
+        let mut said = headers.get_all(TRACEPARENT).iter();
+        let (first, second) = (said.next()?, said.next());
+        match second {
+            None => TraceContext::parse(first.to_str().ok()?),
+            Some(_) => None,
+        }
+    }
+
+    /// Says it to the next one, in place of what was said before. The state of a trace that begins here goes.
+    pub fn tell(self, headers: &mut HeaderMap, from: Origin) {
+        if let Ok(value) = HeaderValue::try_from(self.to_string()) {
+            headers.insert(TRACEPARENT, value);
+        }
+        if from == Origin::Here {
+            headers.remove(TRACESTATE);
+        }
+    }
+
+    /// Another span of the same trace.
+    #[must_use]
+    pub fn with_span(self, span: u64) -> TraceContext {
+        TraceContext { span, ..self }
+    }
+
+    /// Whether the caller records the trace.
+    #[must_use]
+    pub fn is_sampled(self) -> bool {
+        self.flags & SAMPLED != 0
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{:02x}",
+            self.trace, self.span, self.flags
+        )
+    }
+}
+
+/// Where a trace has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// At the caller, or before it.
+    Caller,
+    /// With this call.
+    Here,
+}
+
+/// What is done about traces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracePlan {
+    /// The share of the traces that begin here which is recorded.
+    pub sample: Percent,
+    /// Where spans are sent; without it the spans of callers stay those that servers see.
+    pub export: Option<ExportPlan>,
+}
+
+/// Where spans are sent: a collector that takes OTLP over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportPlan {
+    /// `http://host:port/v1/traces`
+    pub endpoint: String,
+    /// What this proxy is called there: `service.name`.
+    pub service: String,
+}
+
+/// The trace of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trace {
+    /// What the servers behind are told.
+    pub context: TraceContext,
+    /// The span of the caller, if it named one.
+    pub parent: Option<u64>,
+    /// Where the trace has begun.
+    pub from: Origin,
+}
+
+impl Trace {
+    /// The trace of a call with these headers, if it has one.
+    #[must_use]
+    pub fn of(plan: Option<&TracePlan>, headers: &HeaderMap, ids: &mut Ids) -> Option<Trace> {
+        match (TraceContext::of(headers), plan) {
+            (Some(said), Some(plan)) if plan.export.is_some() => Some(Trace {
+                context: said.with_span(ids.span()),
+                parent: Some(said.span),
+                from: Origin::Caller,
+            }),
+            (Some(said), _) => Some(Trace {
+                context: said,
+                parent: None,
+                from: Origin::Caller,
+            }),
+            (None, Some(plan)) => Some(Trace {
+                context: ids.begin(plan.sample),
+                parent: None,
+                from: Origin::Here,
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// Tells the next one, where it would not learn it from what the caller said.
+    pub fn tell(&self, headers: &mut HeaderMap) {
+        if self.parent.is_some() || self.from == Origin::Here {
+            self.context.tell(headers, self.from);
+        }
+    }
+}
+
+/// Where new ids come from: numbers that look random, and are not for secrets (SplitMix64).
+#[derive(Debug, Clone)]
+pub struct Ids {
+    state: u64,
+}
+
+impl Ids {
+    /// Ids that depend on a seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Ids {
+        Ids { state: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// The id of a span.
+    pub fn span(&mut self) -> u64 {
+        self.next().max(1)
+    }
+
+    /// The first span of a trace.
+    fn begin(&mut self, sample: Percent) -> TraceContext {
+        let trace = u128::from(self.span()) << 64 | u128::from(self.next());
+        let is_sampled =
+            self.next() % u64::from(Percent::ALL.thousandths()) < u64::from(sample.thousandths());
+        TraceContext {
+            trace,
+            span: self.span(),
+            flags: if is_sampled { SAMPLED } else { 0 },
+        }
+    }
+}
+
+/// A number of lower-case hexadecimal digits, and nothing else.
+fn hex(text: &str) -> Option<u128> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+    let digits = text.bytes().all(is_digit);
+    digits
+        .then(|| u128::from_str_radix(text, 16).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SAID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    const KEPT: TracePlan = TracePlan {
+        sample: Percent::ALL,
+        export: None,
+    };
+
+    fn exported() -> TracePlan {
+        TracePlan {
+            sample: Percent::ALL,
+            export: Some(ExportPlan {
+                endpoint: "http://127.0.0.1:4318/v1/traces".into(),
+                service: "dualgauge".into(),
+            }),
+        }
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn what_is_no_context_is_refused() {
+        let wrong = [
+            "",
+            "00",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473-600f067aa0ba902b7-01",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "0x-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01x",
+        ];
+        for text in wrong {
+            assert_eq!(TraceContext::parse(text), None, "{text}");
+        }
+        let later = format!("cc{}-more", &SAID[2..]);
+        assert_eq!(TraceContext::parse(&later), TraceContext::parse(SAID));
+    }
+
+    #[test]
+    fn a_context_that_is_said_twice_is_none() {
+        assert!(TraceContext::of(&headers(&[("traceparent", SAID)])).is_some());
+        let twice = headers(&[("traceparent", SAID), ("traceparent", SAID)]);
+        assert_eq!(TraceContext::of(&twice), None);
+    }
+
+    #[test]
+    fn what_a_caller_said_is_kept_unless_there_is_a_span_of_our_own() {
+        let said = headers(&[("traceparent", SAID), ("tracestate", "a=b")]);
+        for plan in [None, Some(KEPT)] {
+            let mut out = said.clone();
+            let trace = Trace::of(plan.as_ref(), &said, &mut Ids::new(1)).unwrap();
+            trace.tell(&mut out);
+            assert_eq!(out, said);
+        }
+        let mut out = said.clone();
+        let trace = Trace::of(Some(&exported()), &said, &mut Ids::new(1)).unwrap();
+        trace.tell(&mut out);
+        assert_eq!(trace.parent, Some(0x00f0_67aa_0ba9_02b7));
+        let told = TraceContext::of(&out).unwrap();
+        assert_eq!(told, trace.context);
+        assert_eq!(
+            (told.trace, told.flags),
+            (0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736, 1)
+        );
+        assert_ne!(Some(told.span), trace.parent);
+        assert_eq!(out["tracestate"], "a=b");
+    }
+
+    #[test]
+    fn a_trace_begins_where_there_is_none_or_no_readable_one() {
+        for said in [
+            headers(&[]),
+            headers(&[("traceparent", "x"), ("tracestate", "a=b")]),
+        ] {
+            assert_eq!(Trace::of(None, &said, &mut Ids::new(1)), None);
+            let mut out = said.clone();
+            let trace = Trace::of(Some(&KEPT), &said, &mut Ids::new(1)).unwrap();
+            trace.tell(&mut out);
+            assert_eq!(TraceContext::of(&out), Some(trace.context));
+            assert!(trace.context.is_sampled());
+            assert!(!out.contains_key("tracestate"));
+        }
+    }
+
+    #[test]
+    fn so_many_of_the_traces_that_begin_here_are_recorded() {
+        let mut ids = Ids::new(7);
+        let tenth = Percent::from_thousandths(10_000).unwrap();
+        let sampled = (0..10_000)
+            .filter(|_| ids.begin(tenth).is_sampled())
+            .count();
+        assert!((900..1100).contains(&sampled), "{sampled}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(trace in 1..u128::MAX, span in 1..u64::MAX, flags: u8) {
+            let context = TraceContext { trace, span, flags };
+            prop_assert_eq!(TraceContext::parse(&context.to_string()), Some(context));
+        }
+
+        #[test]
+        fn no_text_brings_it_down(text in "[0-9a-f-]{0,60}|.{0,60}") {
+            let read = TraceContext::parse(&text);
+            prop_assert!(read.is_none_or(|read| text[2..].starts_with(&read.to_string()[2..])));
+        }
+    }
+}
