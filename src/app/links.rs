@@ -216,8 +216,8 @@ async fn begin(launch: Launch, tasks: Tasks) {
 
 async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, tasks: Tasks) {
     match plan.transport.clone() {
-        // It has no link.
-        Transport::Http => {}
+        // They have no link that the process owns.
+        Transport::Http | Transport::Frames(_) => {}
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
             let transport = Mcp::new(&plan, *server, tasks);

@@ -1,5 +1,6 @@
 //! Wiring: build from a configuration, spawn, join, drain. No decision about a call is made here.
 
+mod certificates;
 mod comparing;
 pub mod control;
 mod counting;

@@ -13,18 +13,17 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+use super::certificates::Certificates;
 use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
 use super::links::LinkThread;
 use super::spans::SpanThread;
 use super::workers::{Remote, Workers};
-use crate::config::compile::tls;
+use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
-use crate::config::problem::Problems;
 use crate::config::raw::LogFormatWord;
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::domain::route::Speech;
 use crate::server::admin::{self, Command, Tokens};
 use crate::store::Health;
 use crate::telemetry::clock;
@@ -42,7 +41,7 @@ pub enum RunError {
     Start(#[from] StartError),
     /// TLS cannot be offered.
     #[error(transparent)]
-    Tls(#[from] Problems),
+    Tls(#[from] TlsFault),
     /// An address cannot be listened on.
     #[error("cannot listen on {address} (`{key}`)")]
     Listen {
@@ -95,7 +94,6 @@ pub fn run(
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let admin = config.admin.value;
     let tokens = Tokens::new(config.admin_tokens.clone());
-    let tls = config.listen.tls.as_ref().map(tls::server).transpose()?;
     let names = Arc::new(Names::new());
     // The admin listener first: the workers take calls as soon as they are there.
     let admin = runtime
@@ -103,17 +101,16 @@ pub fn run(
         .map_err(at("admin.address", admin))?;
     let links = LinkThread::start()?;
     let plan = control.plan();
-    warn_of_frames(&plan);
+    let certificates = Certificates::of(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
     let traced = plan.trace.as_ref();
     let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
-    let served = (&plan, &linked);
     let workers = Workers::start(
         listen,
         count,
-        served,
+        (&plan, &linked),
         (&names, sending.spans()),
-        tls.as_ref(),
+        certificates.follow(&plan).as_ref(),
     )
     .map_err(at("listen.address", listen))?;
     // The workers keep the links open, and nobody else does.
@@ -135,6 +132,7 @@ pub fn run(
         counting,
         remote: workers.remote(),
         links,
+        certificates,
         names,
         lines: log.dropped_lines(),
         sending,
@@ -150,11 +148,12 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
     }
 }
 
-/// What the page of metrics is made of.
+/// What follows the plan, and what the page of metrics is made of.
 struct Page {
     counting: Counting,
     remote: Remote,
     links: LinkThread,
+    certificates: Certificates,
     names: Arc<Names>,
     lines: DroppedLines,
     sending: SpanThread,
@@ -198,7 +197,8 @@ async fn operate(
         install: async |plan: Arc<Plan>| {
             page.counting.follow(&plan, clock::moment(clock::wall()));
             let links = page.links.follow(&plan).await;
-            page.remote.install(plan, links).await;
+            let tls = page.certificates.follow(&plan);
+            page.remote.install((plan, links), tls).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
@@ -261,18 +261,6 @@ async fn live(
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())
-}
-
-/// Who moves a socket of frames must not wait in vain.
-fn warn_of_frames(plan: &Plan) {
-    let routes = plan.routes.routes().iter();
-    let framed = routes.filter(|route| route.speech == Speech::Frame).count();
-    if framed > 0 {
-        tracing::warn!(
-            routes = framed,
-            "routes with `frame` are checked and translated, but no socket of frames is served in this version"
-        );
-    }
 }
 
 /// The signals that a run listens to.

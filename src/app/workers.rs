@@ -18,7 +18,7 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
-use crate::server::listen::{self, Command, Entrance};
+use crate::server::listen::{self, Command, Entrance, Installation};
 use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
@@ -154,17 +154,21 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Lets every worker serve by a plan, over the links that it has, and returns when all do.
-    pub async fn install(&self, plan: Arc<Plan>, links: Links) {
+    /// Lets every worker serve by a plan, over the links that it has, and take connections in by `tls`; returns when
+    /// all do.
+    pub async fn install(&self, (plan, links): (Arc<Plan>, Links), tls: Option<Arc<ServerConfig>>) {
         let epoch = Epoch(1 + self.installs.fetch_add(1, Ordering::Relaxed));
+        let next = Installation {
+            plan,
+            links,
+            tls,
+            epoch,
+        };
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (done, installed) = oneshot::channel();
-            if commands
-                .send(Command::Install(plan.clone(), links.clone(), epoch, done))
-                .await
-                .is_ok()
-            {
+            let install = Command::Install(Box::new(next.clone()), done);
+            if commands.send(install).await.is_ok() {
                 waiting.push(installed);
             }
         }

@@ -16,8 +16,10 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::cli::connection::{ConnectionFault, exchange, within};
+use crate::cli::connection::{ConnectionFault, address, exchange, within};
+use crate::config::compile::tls::Spoken;
 use crate::config::load::environment;
+use crate::upstream::Connector;
 
 /// An answer, at most.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -188,7 +190,8 @@ impl Admin {
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<(StatusCode, Bytes), AdminFault> {
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
-        let told = exchange(&self.authority, async |mut sender| {
+        let connector = Connector::new(&address(&self.authority, 80), None, Spoken::Http);
+        let told = exchange(&connector, async |mut sender| {
             let response = sender.send_request(self.request(ask)).await;
             self.read(response.map_err(broken)?).await
         });

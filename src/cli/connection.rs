@@ -8,9 +8,10 @@ use futures_util::future;
 use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
+
+use crate::upstream::Connector;
 
 /// The way to send requests of one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
@@ -33,17 +34,20 @@ pub(super) fn within<T>(limit: Duration, asking: impl Future<Output = T>) -> io:
     Ok(told)
 }
 
-/// Connects, and ends the connection when the exchange, which owns its sender, is over. The port is 80 where the
-/// authority names none.
+/// Where a server listens: the port is that of its scheme where the authority names none.
+pub(super) fn address(authority: &str, usual: u16) -> String {
+    match authority.rsplit_once(':') {
+        Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => authority.to_owned(),
+        Some(_) | None => format!("{authority}:{usual}"),
+    }
+}
+
+/// Connects, and ends the connection when the exchange, which owns its sender, is over.
 pub(super) async fn exchange<T>(
-    authority: &str,
+    connector: &Connector,
     exchange: impl AsyncFnOnce(Sender) -> T,
 ) -> Result<T, ConnectionFault> {
-    let address = match authority.rsplit_once(':') {
-        Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => authority.to_owned(),
-        Some(_) | None => format!("{authority}:80"),
-    };
-    let stream = TcpStream::connect(address).await;
+    let stream = connector.connect().await;
     let stream = stream.map_err(ConnectionFault::Unreachable)?;
     let connected = handshake(TokioIo::new(stream)).await;
     let (sender, connection) = connected.map_err(ConnectionFault::Broken)?;

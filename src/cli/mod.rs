@@ -285,7 +285,7 @@ struct ImportArguments {
     /// An OpenRPC document, JSON or YAML; may be given several times
     #[arg(long, value_name = "FILE")]
     openrpc: Vec<PathBuf>,
-    /// A JSON-RPC server to ask, `http://host[:port]/path`
+    /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
     #[arg(long, value_name = "URL")]
     from: Option<String>,
     /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
@@ -294,6 +294,9 @@ struct ImportArguments {
     /// A header to ask it with, `Name: value`; may be given several times
     #[arg(long, value_name = "HEADER", requires = "from")]
     header: Vec<String>,
+    /// The authorities whose certificate it must have, PEM, in place of the public ones
+    #[arg(long, value_name = "FILE", requires = "from")]
+    ca: Option<PathBuf>,
     /// How many seconds it may take to answer, 600 at most
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,

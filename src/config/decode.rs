@@ -9,6 +9,7 @@ mod event;
 mod example;
 mod frame;
 pub(super) mod guard;
+mod headers;
 pub(super) mod identity;
 mod lifecycle;
 mod local;

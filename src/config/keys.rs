@@ -1,10 +1,10 @@
-//! The files of keys and certificates: read once all is decoded.
+//! The files of keys, of certificates and of what headers say: read once all is decoded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::problem::Problem;
-use crate::config::raw::{RawConfig, RawFile};
+use crate::config::raw::{RawConfig, RawFile, RawHeaderValue, RawServer, RawUpstream};
 
 /// Far beyond any set of keys.
 const LONGEST: u64 = 1024 * 1024;
@@ -18,7 +18,26 @@ pub(super) fn of(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
         let own = [&mut tls.certificate, &mut tls.key];
         own.into_iter().chain(&mut tls.client_ca)
     });
-    tokens.map(|key| &mut key.file).chain(tls)
+    let upstreams = config.upstreams.iter_mut().flat_map(of_upstream);
+    tokens.map(|key| &mut key.file).chain(tls).chain(upstreams)
+}
+
+fn of_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile> {
+    let tls = upstream.tls.iter_mut().flat_map(|tls| {
+        let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
+        files.into_iter().flatten()
+    });
+    let headers = match &mut upstream.server {
+        RawServer::Socket(socket) => Some(&mut socket.headers),
+        RawServer::Mcp(server) => Some(&mut server.headers),
+        RawServer::Url(_) | RawServer::Command(_) => None,
+    };
+    let values = headers.into_iter().flat_map(|headers| &mut headers.0);
+    let files = values.filter_map(|(_, value)| match value {
+        RawHeaderValue::File(file) => Some(file),
+        RawHeaderValue::Text(_) => None,
+    });
+    tls.chain(files)
 }
 
 /// Reads what each holds; gives the files that were read.
@@ -44,7 +63,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let length = fs::metadata(path).map_err(unreadable)?.len();
     if length > LONGEST {
         return Err(format!(
-            "`{shown}` is longer than {LONGEST} bytes, so it is no key and no certificate"
+            "`{shown}` is longer than {LONGEST} bytes, so it is no key, no certificate and no header"
         ));
     }
     fs::read(path).map_err(unreadable)

@@ -380,20 +380,10 @@ pub(super) fn header_named(text: &str) -> Result<HeaderName, Wrong> {
         .map_err(|_| Wrong::new(format!("`{}` is no name of an HTTP header", cut(text))))
 }
 
-/// The address of an upstream. Only plain `http` and `ws` for now.
+/// The address of an upstream: `http`, `https`, `ws` or `wss`.
 pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
     let text = string(found)?;
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    if let Some(later @ ("https" | "wss")) = scheme {
-        let plain = if later == "wss" {
-            "a `ws://`"
-        } else {
-            "an `http://`"
-        };
-        return Err(Wrong::new(format!(
-            "`{later}` is not supported in this version; write {plain} address"
-        )));
-    }
     let no_url = || {
         Wrong::new(format!(
             "`{}` is no address of a server; write one such as `http://127.0.0.1:9001`",
@@ -407,7 +397,10 @@ pub(super) fn url(found: Found<'_>) -> Result<Uri, Wrong> {
     }
     let uri: Uri = text.parse().map_err(|_| no_url())?;
     let host = uri.host().unwrap_or_default();
-    if !matches!(scheme, Some("http" | "ws")) || host.is_empty() || text.contains('#') {
+    if !matches!(scheme, Some("http" | "https" | "ws" | "wss"))
+        || host.is_empty()
+        || text.contains('#')
+    {
         return Err(no_url());
     }
     Ok(uri)

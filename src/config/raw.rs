@@ -39,8 +39,8 @@ pub use answers::{
 pub use compare::RawCompare;
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
-    RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
-    RawTokenKeyFile, Secret,
+    RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders, RawKey,
+    RawMatch, RawTls, RawTokenKey, RawTokenKeyFile, Secret,
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
@@ -145,6 +145,8 @@ pub struct RawUpstream {
     pub forward: Vec<Located<HeaderName>>,
     /// `envelope`, in place of that of `[rpc]`.
     pub envelope: Option<Vec<RawPaired>>,
+    /// `tls`: only with an `https` or `wss` url.
+    pub tls: Option<RawClientTls>,
     /// `default`: whether it takes calls whose route names no upstream, where its side has several.
     pub usual: Option<Located<UsualWord>>,
 }
@@ -152,11 +154,11 @@ pub struct RawUpstream {
 /// What an upstream is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawServer {
-    /// `url`: scheme `http`, with a host, without user or fragment.
+    /// `url`: scheme `http` or `https`, with a host, without user or fragment.
     Url(Located<Uri>),
     /// `command`
     Command(Box<RawStdio>),
-    /// `url`: scheme `ws`, and else the same.
+    /// `url`: scheme `ws` or `wss`, and else the same.
     Socket(Box<RawWebSocket>),
     /// `url` with `protocol = "mcp"`
     Mcp(Box<RawMcp>),

@@ -22,6 +22,7 @@ mod mcp;
 mod routes;
 mod stdio;
 mod store;
+mod tls;
 mod websocket;
 
 /// A folder with a configuration, and what else is said.
@@ -238,7 +239,7 @@ workers = 0
 
 [upstream.old]
 side = "rst"
-url = "https://example.com"
+url = "gopher://example.com"
 timeout = "10x"
 
 [upstream.new]
@@ -289,7 +290,7 @@ dualgauge.toml:4: listen.adress: unknown key
 dualgauge.toml:5: listen.workers: the number `0` is no whole number from 1 to 1024
 dualgauge.toml:8: upstream.old.side: `rst` is not allowed here; write `rest` or `rpc`
   hint: did you mean `rest`?
-dualgauge.toml:9: upstream.old.url: `https` is not supported in this version; write an `http://` address
+dualgauge.toml:9: upstream.old.url: `gopher://example.com` is no address of a server; write one such as `http://127.0.0.1:9001`
 dualgauge.toml:10: upstream.old.timeout: `10x` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 dualgauge.toml:12: upstream.new: `side` is missing
 dualgauge.toml:13: upstream.new.url: a table is no string

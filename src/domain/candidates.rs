@@ -28,6 +28,10 @@ pub struct Candidates {
 /// Why no call of a route is ever made twice, if none is.
 #[must_use]
 pub fn never(route: &Route) -> Option<Skip> {
+    if route.is_frame() {
+        // What answers a frame may be an event, or silence.
+        return Some(Skip::Stream);
+    }
     match (route.effect, route.waits) {
         (Effect::Idempotent | Effect::Unsafe, _) => Some(Skip::Unsafe),
         (Effect::Safe, Waits::No) => Some(Skip::Notification),

@@ -294,13 +294,26 @@ pub fn decide(
     if browned_out(plan, (route, side), at).is_some() {
         return Decision::plain(Stage::Retired, Why::Brownout);
     }
-    plan.rollout.decide(&rollout::Call {
+    let decision = plan.rollout.decide(&rollout::Call {
         caller,
         route: &plan.routes.route(index).name,
         side,
         headers,
         session,
-    })
+    });
+    served(plan, decision, (index, side))
+}
+
+/// A REST side that has a server for calls of HTTP only, or for frames only, serves those of the other kind on the one
+/// way that there is.
+fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
+    let old = decision.stage.control() == Some(Way::Old);
+    let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
+    let stage = match old && alone {
+        true => Stage::Translate,
+        false => decision.stage,
+    };
+    Decision { stage, ..decision }
 }
 
 /// The window in which calls of a side of a route are refused now, if they are.

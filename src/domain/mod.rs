@@ -37,6 +37,7 @@ pub mod schema;
 pub mod side;
 pub mod sse;
 pub mod stream;
+pub mod tls;
 pub mod token;
 pub mod trace;
 pub mod translate;

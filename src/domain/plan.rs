@@ -14,21 +14,25 @@ use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::event::Events;
+use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::mcp::Revision;
 use super::outcome::ReplyLimits;
-use super::pending::Settings;
+use super::pending::{Heartbeat, Settings};
 use super::rollout::Rollout;
-use super::route::{PathError, RouteTable, Segments};
+use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
 use super::stream::Streams;
+use super::tls::{ClientTls, ServerTls};
 use super::trace::TracePlan;
 
 /// Everything that a call is served by.
 #[derive(Debug)]
 pub struct Plan {
+    /// TLS of the listener; connections are plain without it.
+    pub tls: Option<Arc<ServerTls>>,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.
@@ -75,6 +79,20 @@ impl Plan {
         self.upstreams.all.get(place)
     }
 
+    /// Finds the route of an RPC call among those of the server that it would be sent to: first of the one that takes
+    /// calls of HTTP, then of the one that takes frames.
+    #[must_use]
+    pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
+        let call = (method, params);
+        let found = self.routes.select_rpc_to(Speech::Http, call);
+        let is_served = |route: &usize| self.upstreams.of(Some(*route), Side::Rest).is_some();
+        if found.as_ref().is_some_and(is_served) {
+            return found;
+        }
+        let framed = self.routes.select_rpc_to(Speech::Frame, call);
+        framed.filter(is_served).or(found)
+    }
+
     /// The upstream of a side for those who ask for a stream.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&UpstreamPlan> {
@@ -90,7 +108,9 @@ pub struct Upstreams {
     pub all: Vec<UpstreamPlan>,
     /// What takes the calls of a side, REST then RPC, unless their route says otherwise.
     pub usual: [Option<usize>; 2],
-    /// What each route says, by its place in the table.
+    /// What takes frames, unless their route says otherwise: it is of the REST side, but takes no call of HTTP.
+    pub frames: Option<usize>,
+    /// Where the calls of each route go, by its place in the table.
     pub of_routes: Vec<[Option<usize>; 2]>,
     /// What each stream says, by its place.
     pub of_streams: Vec<[Option<usize>; 2]>,
@@ -101,8 +121,8 @@ impl Upstreams {
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
         let index = index(side);
-        let own = route.and_then(|route| self.of_routes.get(route)?[index]);
-        own.or(self.usual[index])
+        let own = route.and_then(|route| self.of_routes.get(route));
+        own.map_or(self.usual[index], |own| own[index])
     }
 
     /// The place of the upstream of a side for those who ask for a stream.
@@ -129,6 +149,8 @@ pub struct UpstreamPlan {
     pub side: Side,
     /// How it is spoken to.
     pub transport: Transport,
+    /// How connections to it are secured; they are plain without.
+    pub tls: Option<Arc<ClientTls>>,
     /// `host:port`, as in the `Host` header; of a child its program, for people to read.
     pub authority: String,
     /// The path of its url; empty for a child.
@@ -162,7 +184,8 @@ impl UpstreamPlan {
         if host.is_some() {
             self.authority.clone()
         } else {
-            format!("{}:80", self.authority)
+            let port = if self.tls.is_some() { 443 } else { 80 };
+            format!("{}:{port}", self.authority)
         }
     }
 }
@@ -178,6 +201,8 @@ pub enum Transport {
     WebSocket(Box<WebSocketPlan>),
     /// MCP over Streamable HTTP: one session for all callers.
     Mcp(Box<McpPlan>),
+    /// A WebSocket whose server speaks in frames: one for each connection of a client.
+    Frames(Box<FramesPlan>),
 }
 
 impl Transport {
@@ -185,7 +210,7 @@ impl Transport {
     #[must_use]
     pub fn link(&self) -> Option<&LinkPlan> {
         match self {
-            Transport::Http => None,
+            Transport::Http | Transport::Frames(_) => None,
             Transport::Stdio(child) => Some(&child.link),
             Transport::WebSocket(socket) => Some(&socket.link),
             Transport::Mcp(server) => Some(&server.link),
@@ -199,7 +224,19 @@ impl Transport {
     pub fn sharing(&self) -> Sharing {
         match self {
             Transport::WebSocket(socket) => socket.sharing,
+            Transport::Frames(_) => Sharing::Client,
             Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
+        }
+    }
+
+    /// How the other side of it is spoken.
+    #[must_use]
+    pub fn speech(&self) -> Speech {
+        match self {
+            Transport::Frames(_) => Speech::Frame,
+            Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
+                Speech::Http
+            }
         }
     }
 }
@@ -207,6 +244,8 @@ impl Transport {
 /// An MCP server at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPlan {
+    /// Headers of each request beside those of MCP.
+    pub headers: Variables,
     /// Which revision is spoken.
     pub revision: Revision,
     /// The most bytes of a message that it says.
@@ -241,6 +280,19 @@ pub struct WebSocketPlan {
     pub message_limit: usize,
     /// How it is spoken to.
     pub link: LinkPlan,
+}
+
+/// A WebSocket whose server speaks in frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FramesPlan {
+    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    pub headers: Variables,
+    /// The most bytes of a message that the server sends, and of each of its frames.
+    pub message_limit: usize,
+    /// How many calls may wait for their answers on one of them.
+    pub in_flight: usize,
+    /// How a silent one is asked for a sign of life, if it is.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// Who shares a link.
@@ -316,6 +368,17 @@ pub struct Sockets {
     pub concurrency: usize,
     /// How long one of them may be without a message.
     pub idle_timeout: Duration,
+    /// What is spoken there.
+    pub tongue: Tongue,
+}
+
+/// What clients speak over WebSockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tongue {
+    /// JSON-RPC alone.
+    Rpc,
+    /// JSON-RPC or frames, found out anew for each message.
+    Both,
 }
 
 /// Whether a path is an RPC path as it stands.

@@ -13,8 +13,8 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, read_charged,
-    read_whole,
+    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, chain,
+    read_charged, read_whole,
 };
 
 /// An upstream's answer, whole.
@@ -189,16 +189,4 @@ fn read(fault: ReadFault) -> Failure {
         ReadFault::Cut(_) => Failure::new(Reason::UpstreamCut, "the server's answer broke off")
             .because(chain(&fault)),
     }
-}
-
-/// An error with all its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

@@ -82,10 +82,10 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
 /// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already. `from` is
 /// what the client sent.
 pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
-    let via = if from.version == Version::HTTP_10 {
-        "1.0 dualgauge"
-    } else {
-        "1.1 dualgauge"
+    let via = match from.version {
+        Version::HTTP_10 => "1.0 dualgauge",
+        Version::HTTP_2 => "2.0 dualgauge",
+        _ => "1.1 dualgauge",
     };
     headers.append(VIA, HeaderValue::from_static(via));
     let mut value = String::with_capacity(80);

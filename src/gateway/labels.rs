@@ -1,9 +1,10 @@
-//! The names of a plan as labels, resolved once when it is installed.
+//! The label handles of a plan, resolved once when it is installed: a call looks up no name.
 
 use crate::domain::plan::Plan;
+use crate::domain::rollout::OTHER;
 use crate::telemetry::metrics::{LabelId, Names};
 
-/// The label handles of a plan, resolved once.
+/// The label handles of a plan, each in the order of the plan.
 #[derive(Debug)]
 pub(super) struct PlanLabels {
     pub(super) routes: Vec<LabelId>,
@@ -17,41 +18,19 @@ pub(super) struct PlanLabels {
 
 impl PlanLabels {
     pub(super) fn of(plan: &Plan, names: &Names) -> PlanLabels {
+        let routes = plan.routes.routes().iter();
+        let streams = plan.streams.all().iter();
+        let clients = plan.rollout.clients.all().iter();
+        let flags = plan.rollout.flags.iter();
+        let prefixes = plan.lifecycle.prefixes.all().iter();
         PlanLabels {
-            routes: plan
-                .routes
-                .routes()
-                .iter()
-                .map(|route| names.intern(&route.name))
-                .collect(),
-            streams: plan
-                .streams
-                .all()
-                .iter()
-                .map(|stream| names.intern(&stream.name))
-                .collect(),
-            clients: plan
-                .rollout
-                .clients
-                .all()
-                .iter()
-                .map(|client| names.intern(&client.name))
-                .collect(),
-            flags: plan
-                .rollout
-                .flags
-                .iter()
-                .map(|flag| names.intern(&flag.name))
-                .collect(),
-            prefixes: plan
-                .lifecycle
-                .prefixes
-                .all()
-                .iter()
-                .map(|prefix| names.intern(prefix))
-                .collect(),
+            routes: routes.map(|route| names.intern(&route.name)).collect(),
+            streams: streams.map(|stream| names.intern(&stream.name)).collect(),
+            clients: clients.map(|client| names.intern(&client.name)).collect(),
+            flags: flags.map(|flag| names.intern(&flag.name)).collect(),
+            prefixes: prefixes.map(|prefix| names.intern(prefix)).collect(),
             unrouted: names.intern("unrouted"),
-            other: names.intern(crate::domain::rollout::OTHER),
+            other: names.intern(OTHER),
         }
     }
 }

@@ -101,7 +101,7 @@ fn is_of_the_link(method: &str) -> bool {
     )
 }
 
-fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Failure {
     match why {
         Unanswered::Busy => {
             let message =

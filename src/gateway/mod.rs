@@ -14,8 +14,10 @@ mod coding;
 mod content;
 mod cors;
 mod forward;
+mod framed;
 mod guarded;
 mod headers;
+mod installed;
 mod intake;
 mod labels;
 mod linked;
@@ -26,6 +28,7 @@ mod render;
 mod rest;
 mod rpc;
 mod sessions;
+mod silence;
 mod stream;
 mod translated;
 mod tunnel;
@@ -47,9 +50,11 @@ use crate::upstream::link::OwnLinks;
 
 pub use answer::AnswerBody;
 pub use candidate::{Clerk, Desk};
+pub use installed::Installed;
 pub use sessions::Sessions;
-pub use worker::{Common, Connected, Installed, Worker};
+pub use worker::{Common, Connected, Worker};
 
+use framed::OwnSockets;
 use record::Record;
 
 /// What the listener knows of a request besides the request.
@@ -73,6 +78,8 @@ struct Origin {
     subject: Option<Subject>,
     /// The links to servers that it has for itself.
     links: Rc<OwnLinks>,
+    /// Its sockets at servers that speak in frames.
+    sockets: OwnSockets,
 }
 
 impl Arrival {
@@ -85,6 +92,7 @@ impl Arrival {
             scheme: "http",
             subject: None,
             links: Rc::default(),
+            sockets: OwnSockets::default(),
         })
     }
 
@@ -97,6 +105,7 @@ impl Arrival {
             scheme: "https",
             subject,
             links: Rc::default(),
+            sockets: OwnSockets::default(),
         })
     }
 
@@ -115,6 +124,11 @@ impl Arrival {
     /// The links to servers that the connection has for itself.
     fn links(&self) -> &Rc<OwnLinks> {
         &self.origin.links
+    }
+
+    /// The sockets that the connection has at servers that speak in frames.
+    fn sockets(&self) -> &OwnSockets {
+        &self.origin.sockets
     }
 
     /// What the verified certificate of the connection says.

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
 use super::Arrival;
 use super::ask::{self, Reply};
 use super::forward::target_uri;
+use super::framed;
 use super::headers::{self, HasBody};
 use super::intake::{self, Content};
 use super::linked;
@@ -27,7 +28,7 @@ use crate::domain::plan::{Credentials, Limits};
 use crate::domain::refusal;
 use crate::domain::route::{Carries, Route, Segments, Waits};
 use crate::domain::side::Side;
-use crate::domain::translate::{self, RestHead, Terms, ToRpc};
+use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{Body, HttpUpstream, Repeat, Upstream};
@@ -56,19 +57,43 @@ pub(super) async fn rest_call(
     let body = intake::json(&head.headers, body, limits).await?;
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
+    let said = (&*call.method, call.params);
+    match carried(record, route, said, (&head, arrival)).await? {
+        Some(answered) => rest_answer(record, (route, &call.call), answered),
+        None => {
+            record.answered(StatusCode::ACCEPTED.as_u16());
+            let acknowledged = render::acknowledged(StatusCode::ACCEPTED);
+            Ok(Answer::Whole(Box::new(acknowledged)))
+        }
+    }
+}
+
+/// Asks the RPC upstream of a route, whatever carries the call there, and gives its answer with the id that the call
+/// had; none where it has none. `head` is what the client has sent with the call.
+pub(super) async fn carried(
+    record: &mut Record,
+    route: &Route,
+    (method, params): (&str, Pieces),
+    (head, arrival): (&request::Parts, &Arrival),
+) -> Result<Option<(Reply, u64)>, Failure> {
+    let depth = record.installed().plan.limits.depth;
     let upstream = upstream(record, Side::Rpc)?;
-    let members = headers::credentials(upstream.plan(), &head.headers, limits.depth);
+    let members = headers::credentials(upstream.plan(), &head.headers, depth);
     let upstream = match &upstream {
         Upstream::Http(http) => http,
-        Upstream::Link(link) => return over_link(record, (link, route), call, &members).await,
+        Upstream::Link(link) => {
+            return over_link(record, (link, route), (method, params), &members).await;
+        }
+        // It is of the other side.
+        Upstream::Frames(_) => return Err(refusal::no_upstream(Side::Rpc)),
     };
     let id = record.worker().mint();
     let message = match route.waits {
-        Waits::Yes => jsonrpc::request(id, &call.method, call.params, &members),
-        Waits::No => jsonrpc::notification(&call.method, call.params, &members),
+        Waits::Yes => jsonrpc::request(id, method, params, &members),
+        Waits::No => jsonrpc::notification(method, params, &members),
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
-    record.passes_on(&mut headers, headers::Hop::of(&head, arrival));
+    record.passes_on(&mut headers, headers::Hop::of(head, arrival));
     let outgoing = Outgoing {
         method: Method::POST,
         target: target_uri(&upstream.plan().path)?,
@@ -78,54 +103,46 @@ pub(super) async fn rest_call(
     if route.waits == Waits::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
         ask::forget(record, upstream, outgoing.into_request(), limit).await?;
-        record.answered(StatusCode::ACCEPTED.as_u16());
-        return Ok(Answer::Whole(Box::new(render::acknowledged(
-            StatusCode::ACCEPTED,
-        ))));
+        return Ok(None);
     }
     let reply = ask(record, upstream, route, outgoing).await?;
-    rest_answer(record, (route, &call.call), (reply, id))
+    Ok(Some((reply, id)))
 }
 
-/// A REST call that goes over a link, where it gets an id that no other call has.
+/// A call that goes over a link, where it gets an id that no other call has.
 async fn over_link(
     record: &mut Record,
     (link, route): (&LinkUpstream, &Route),
-    call: ToRpc<'_>,
+    (method, params): (&str, Pieces),
     members: Members<'_>,
-) -> Result<Answer, Failure> {
+) -> Result<Option<(Reply, u64)>, Failure> {
     let limit = route.timeout.unwrap_or(link.plan().timeout);
     if route.waits == Waits::No {
-        let message = jsonrpc::notification(&call.method, call.params, members);
-        let said = (&*call.method, message.into_bytes());
+        let message = jsonrpc::notification(method, params, members);
+        let said = (method, message.into_bytes());
         linked::tell(record, link, said, limit).await?;
-        record.answered(StatusCode::ACCEPTED.as_u16());
-        let acknowledged = render::acknowledged(StatusCode::ACCEPTED);
-        return Ok(Answer::Whole(Box::new(acknowledged)));
+        return Ok(None);
     }
     let question = linked::Question {
-        method: &call.method,
-        call: Unnumbered::new(&call.method, call.params, members),
+        method,
+        call: Unnumbered::new(method, params, members),
         repeat: match route.effect.may_repeat() {
             true => pending::Repeat::Once,
             false => pending::Repeat::Never,
         },
     };
-    let answered = linked::ask(record, link, question, limit).await?;
-    rest_answer(record, (route, &call.call), answered)
+    linked::ask(record, link, question, limit).await.map(Some)
 }
 
-/// Makes the REST answer of an RPC answer.
-fn rest_answer(
-    record: &mut Record,
-    (route, call): (&Route, &Bindings),
-    (reply, id): (Reply, u64),
-) -> Result<Answer, Failure> {
-    let installed = record.installed().clone();
-    let limits = &installed.plan.limits;
-    let terms = terms(limits);
+/// The response that an RPC upstream has given to a call of a route, with its code where it is an error.
+pub(super) fn response(
+    record: &Record,
+    route: &Route,
+    (reply, id): (&Reply, u64),
+) -> Result<(jsonrpc::Reply, Option<i64>), Failure> {
+    let limits = &record.installed().plan.limits;
     let answer = parse_response(&reply.body, limits.depth)
-        .map_err(|fault| no_response(&reply, fault, limits.error_text))?;
+        .map_err(|fault| no_response(reply, fault, limits.error_text))?;
     let code = match &answer.reply {
         jsonrpc::Reply::Result(_) => None,
         jsonrpc::Reply::Error(error) => Some(error.code),
@@ -134,7 +151,18 @@ fn rest_answer(
     if let jsonrpc::Reply::Result(result) = &answer.reply {
         refusal::unless_valid(route, result)?;
     }
-    let answered = route.outcomes.rpc_to_rest(answer.reply, call, terms);
+    Ok((answer.reply, code))
+}
+
+/// Makes the REST answer of an RPC answer.
+fn rest_answer(
+    record: &mut Record,
+    (route, call): (&Route, &Bindings),
+    (reply, id): (Reply, u64),
+) -> Result<Answer, Failure> {
+    let (answer, code) = response(record, route, (&reply, id))?;
+    let terms = terms(&record.installed().plan.limits);
+    let answered = route.outcomes.rpc_to_rest(answer, call, terms);
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match code {
@@ -169,6 +197,10 @@ pub(super) async fn rpc_call(
     let installed = record.installed().clone();
     let routes = &installed.plan.routes;
     let route = routes.route(index);
+    if route.is_frame() {
+        let answer = framed::rpc_call(record, route, said, arrival).await?;
+        return Ok((answer, HeaderMap::new()));
+    }
     let limits = &installed.plan.limits;
     let terms = terms(limits);
     let called = (said.method.as_str(), said.params.as_ref());
@@ -284,7 +316,7 @@ async fn ask(
     }
 }
 
-fn terms(limits: &Limits) -> Terms {
+pub(super) fn terms(limits: &Limits) -> Terms {
     Terms {
         depth: limits.depth,
         now: clock::rfc3339,

@@ -9,21 +9,17 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::caller::Remembered;
 use super::candidate::{Bench, Desk};
-use super::labels::PlanLabels;
+use super::installed::Installed;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
-use crate::domain::pending::Rank;
-use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::rollout::{Digest, Epoch, Past};
-use crate::domain::side::Side;
-use crate::domain::token::{Claims, TokenFault};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Epoch;
 use crate::domain::trace::{Ids, Trace};
-use crate::telemetry::metrics::{LabelId, Names, Pool, Shard, Snapshot};
+use crate::telemetry::metrics::{Names, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
-use crate::upstream::link::{LinkUpstream, Links, Reach};
-use crate::upstream::{HttpUpstream, Tasks, Upstream};
+use crate::upstream::Tasks;
+use crate::upstream::link::Links;
 
 /// One worker.
 #[derive(Debug)]
@@ -65,189 +61,6 @@ pub(super) enum Patience {
     Waits,
     /// The drain was longer than its limit: what is dropped now is dropped by the proxy.
     Over,
-}
-
-/// A plan with what a worker needs to serve it.
-#[derive(Debug)]
-pub struct Installed {
-    /// The plan.
-    pub plan: Arc<Plan>,
-    /// In the order of the plan.
-    upstreams: Vec<Upstream>,
-    /// The same servers, over connections of their own for what is run only to compare.
-    beside: Vec<Upstream>,
-    labels: PlanLabels,
-    /// The number of the plan.
-    epoch: Epoch,
-    /// What the flags were before, for open sessions.
-    past: Past,
-    /// Tokens that a key of this plan has signed.
-    tokens: RefCell<Remembered>,
-}
-
-impl Installed {
-    fn new(
-        (plan, links, epoch): (Arc<Plan>, &Links, Epoch),
-        common: &Common,
-        before: Option<&Installed>,
-        tasks: &Tasks,
-    ) -> Installed {
-        let servers = plan.upstreams.all.iter().enumerate();
-        let upstreams = servers
-            .clone()
-            .map(|(place, wanted)| match links.of(place) {
-                Some(link) => linked(wanted, link, Rank::Client),
-                None => {
-                    let before = before.map(|before| &before.upstreams[..]);
-                    Upstream::Http(kept_or_opened(wanted, before, tasks))
-                }
-            })
-            .collect();
-        let concurrency = plan.candidates.concurrency;
-        let beside = servers
-            .map(|(place, wanted)| match links.of(place) {
-                Some(link) => linked(wanted, link, Rank::Candidate),
-                None => {
-                    let before = before.map(|before| &before.beside[..]);
-                    let mut wanted = wanted.clone();
-                    wanted.connections = concurrency;
-                    Upstream::Http(kept_or_opened(&wanted, before, tasks))
-                }
-            })
-            .collect();
-        let labels = PlanLabels::of(&plan, &common.names);
-        let past = before.map_or_else(Past::default, |before| {
-            let now = common.sessions.now();
-            let flags = before.plan.rollout.flags.as_slice();
-            before.past.followed((flags, &plan.rollout), (epoch, now))
-        });
-        Installed {
-            plan,
-            upstreams,
-            beside,
-            labels,
-            epoch,
-            past,
-            tokens: RefCell::default(),
-        }
-    }
-
-    /// Those that have connections of this worker.
-    fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
-        let all = self.upstreams.iter().chain(&self.beside);
-        all.filter_map(Upstream::http)
-    }
-
-    /// The upstream of a side for the calls of a route, or of no route.
-    #[must_use]
-    pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
-        self.upstreams.get(self.plan.upstreams.of(route, side)?)
-    }
-
-    /// The upstream of a side for those who ask for a stream; only HTTP has streams.
-    #[must_use]
-    pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
-        let place = self.plan.upstreams.of_stream(stream, side)?;
-        self.upstreams.get(place)?.http()
-    }
-
-    /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
-    pub(super) fn signed_claims(
-        &self,
-        token: Digest,
-        read: impl FnOnce() -> Result<Claims, TokenFault>,
-    ) -> Result<Rc<Claims>, TokenFault> {
-        self.tokens.borrow_mut().claims(token, read)
-    }
-
-    /// The same for what is run only to compare.
-    pub(super) fn upstream_of_candidates(
-        &self,
-        route: Option<usize>,
-        side: Side,
-    ) -> Option<&Upstream> {
-        self.beside.get(self.plan.upstreams.of(route, side)?)
-    }
-
-    /// The connections to the servers of each side.
-    fn pools(&self) -> [Pool; Side::ALL.len()] {
-        let mut pools = [Pool::default(); Side::ALL.len()];
-        for upstream in self.all_upstreams() {
-            pools[upstream.plan().side as usize].add(Pool {
-                open: upstream.open() as u64,
-                idle: upstream.idle() as u64,
-                limit: upstream.plan().connections as u64,
-            });
-        }
-        pools
-    }
-
-    pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
-        route
-            .and_then(|index| self.labels.routes.get(index))
-            .copied()
-            .unwrap_or(self.labels.unrouted)
-    }
-
-    pub(super) fn stream_label(&self, stream: usize) -> LabelId {
-        let label = self.labels.streams.get(stream);
-        label.copied().unwrap_or(self.labels.unrouted)
-    }
-
-    /// Under what the guard of a flag is told of calls, where it has one.
-    pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
-        let flags = &self.plan.rollout.flags;
-        flags.get(flag)?.guard.as_ref()?;
-        self.labels.flags.get(flag).copied()
-    }
-
-    /// The flag that has decided, or none.
-    pub(super) fn flag_label(&self, flag: Option<usize>) -> LabelId {
-        flag.and_then(|index| self.labels.flags.get(index))
-            .copied()
-            .unwrap_or(LabelId::NONE)
-    }
-
-    /// The number of the plan.
-    pub(super) fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// What the flags were before.
-    pub(super) fn past(&self) -> &Past {
-        &self.past
-    }
-
-    /// The prefix of routes that a path of no route lies under.
-    pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
-        let prefix = self.plan.lifecycle.prefixes.find(path)?;
-        self.labels.prefixes.get(prefix).copied()
-    }
-
-    pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {
-        client
-            .and_then(|index| self.labels.clients.get(index))
-            .copied()
-            .unwrap_or(self.labels.other)
-    }
-}
-
-fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
-    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
-}
-
-fn kept_or_opened(
-    wanted: &UpstreamPlan,
-    before: Option<&[Upstream]>,
-    tasks: &Tasks,
-) -> Rc<HttpUpstream> {
-    let before = before.into_iter().flatten();
-    let mut before = before.filter_map(Upstream::http);
-    let kept = before.find(|kept| kept.plan() == wanted);
-    kept.map_or_else(
-        || Rc::new(HttpUpstream::new(wanted.clone(), tasks.clone())),
-        Rc::clone,
-    )
 }
 
 /// A connection of a client.

@@ -20,8 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::http2;
 use super::pace::Paced;
-use super::socket::Socket as Client;
+use super::socket;
 use super::wire::{Inspected, Inspection};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
@@ -29,6 +30,7 @@ use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
+use crate::upstream::Socket as Client;
 use crate::upstream::link::Links;
 
 /// How many connections may wait to be accepted by one worker.
@@ -43,14 +45,27 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 /// What other threads ask of a worker.
 #[derive(Debug)]
 pub enum Command {
-    /// Serve calls that begin from now on by this plan, over the links that it has.
-    Install(Arc<Plan>, Links, Epoch, oneshot::Sender<()>),
+    /// Serve calls that begin from now on by another plan.
+    Install(Box<Installation>, oneshot::Sender<()>),
     /// Copy the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copy the last mismatches.
     Mismatches(oneshot::Sender<Mismatches>),
     /// Accept nothing more, let calls in progress end, and return.
     Drain,
+}
+
+/// What a worker serves by.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// The links that it has.
+    pub links: Links,
+    /// What handshakes of new connections need.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The number of the plan.
+    pub epoch: Epoch,
 }
 
 /// Where connections come in.
@@ -75,7 +90,7 @@ struct Accepted {
 /// What the system says, such as "address in use".
 pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
     // Without SO_REUSEPORT: a second instance fails here instead of taking half of the connections.
-    let socket = socket(address)?;
+    let socket = unbound(address)?;
     socket.bind(&address.into())?;
     socket
         .local_addr()?
@@ -88,7 +103,7 @@ pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
 /// # Errors
 /// What the system says.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    let socket = socket(address)?;
+    let socket = unbound(address)?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -96,7 +111,7 @@ pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-fn socket(address: SocketAddr) -> io::Result<Socket> {
+fn unbound(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -115,7 +130,7 @@ pub async fn run(
     entrance: Entrance,
     mut commands: mpsc::Receiver<Command>,
 ) -> io::Result<()> {
-    let Entrance { listener, tls } = entrance;
+    let Entrance { listener, mut tls } = entrance;
     let listener = TcpListener::from_std(listener)?;
     let (drain, drains) = watch::channel(());
     let mut tidy = interval(TIDY);
@@ -134,8 +149,10 @@ pub async fn run(
                 }
             },
             command = commands.recv() => match command {
-                Some(Command::Install(plan, links, epoch, done)) => {
+                Some(Command::Install(next, done)) => {
+                    let Installation { plan, links, tls: shown, epoch } = *next;
                     worker.install(plan, &links, epoch);
+                    tls = shown;
                     let _ = done.send(());
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
@@ -178,14 +195,14 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
     let Accepted { stream, peer, tls } = accepted;
     // A small answer is written at once; waiting for more would only delay it.
     let _ = stream.set_nodelay(true);
-    let taken = timeout(limit, Client::take(stream, tls.as_ref())).await;
+    let taken = timeout(limit, socket::take(stream, tls.as_ref())).await;
     let Ok(Ok(socket)) = taken else {
         worker.count(|shard| shard.failed_handshake());
         return None;
     };
     let arrival = match &socket {
         Client::Plain(_) => Arrival::from_peer(peer.ip()),
-        Client::Secured(_) => Arrival::secured(peer.ip(), socket.subject()),
+        Client::Secured(_) => Arrival::secured(peer.ip(), socket::subject(&socket)),
     };
     Some((socket, arrival))
 }
@@ -202,6 +219,9 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiv
     let Some((socket, arrivals)) = taken else {
         return;
     };
+    if socket::is_http2(&socket) {
+        return http2::serve(worker, (socket, arrivals), drains).await;
+    }
     let inspection = Inspection::default();
     let wire = WireLimits {
         head: limits.head,

@@ -1,110 +1,44 @@
-//! A client's socket, with TLS or without: everything above reads plain bytes.
+//! How a client's connection is taken in: by a handshake where there is TLS.
 
-use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::server::TlsStream;
+use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::certificate;
+use crate::config::compile::tls::HTTP_2;
 use crate::domain::rollout::Subject;
+use crate::upstream::Socket;
 
-/// A client's socket.
-#[derive(Debug)]
-pub(super) enum Socket {
-    /// As it is.
-    Plain(TcpStream),
-    /// Behind TLS.
-    Secured(Box<TlsStream<TcpStream>>),
+/// Takes a connection in.
+///
+/// # Errors
+/// What the handshake says: no TLS, no common version, a certificate that is not believed.
+pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Socket> {
+    let Some(config) = tls else {
+        return Ok(Socket::Plain(stream));
+    };
+    let stream = TlsAcceptor::from(config.clone()).accept(stream).await?;
+    Ok(Socket::Secured(Box::new(TlsStream::Server(stream))))
 }
 
-impl Socket {
-    /// Takes a connection in, by a handshake where there is TLS.
-    ///
-    /// # Errors
-    /// What the handshake says: no TLS, no common version, a certificate that is not believed.
-    pub(super) async fn take(
-        stream: TcpStream,
-        tls: Option<&Arc<ServerConfig>>,
-    ) -> io::Result<Socket> {
-        let Some(config) = tls else {
-            return Ok(Socket::Plain(stream));
-        };
-        let stream = TlsAcceptor::from(config.clone()).accept(stream).await?;
-        Ok(Socket::Secured(Box::new(stream)))
-    }
-
-    /// What the client's certificate says; TLS has verified it.
-    pub(super) fn subject(&self) -> Option<Subject> {
-        match self {
-            Socket::Plain(_) => None,
-            Socket::Secured(stream) => {
-                let chain = stream.get_ref().1.peer_certificates()?;
-                certificate::subject(chain.first()?)
-            }
+/// What the client's certificate says; TLS has verified it.
+pub(super) fn subject(socket: &Socket) -> Option<Subject> {
+    match socket {
+        Socket::Plain(_) => None,
+        Socket::Secured(stream) => {
+            let chain = stream.get_ref().1.peer_certificates()?;
+            certificate::subject(chain.first()?)
         }
     }
 }
 
-impl AsyncRead for Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Socket::Secured(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Socket::Secured(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Socket::Secured(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Socket::Plain(stream) => stream.is_write_vectored(),
-            Socket::Secured(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Socket::Secured(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Socket::Secured(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+/// Whether the handshake has agreed on HTTP/2.
+pub(super) fn is_http2(socket: &Socket) -> bool {
+    match socket {
+        Socket::Plain(_) => false,
+        Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
     }
 }

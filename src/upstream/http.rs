@@ -13,11 +13,12 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
+use super::connect::Connector;
 use super::{Body, Tasks};
+use crate::config::compile::tls::Spoken;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
@@ -83,6 +84,7 @@ pub struct Exchange {
 #[derive(Debug)]
 pub struct HttpUpstream {
     plan: UpstreamPlan,
+    connector: Connector,
     tasks: Tasks,
     idle: RefCell<Vec<Idle>>,
     permits: std::sync::Arc<Semaphore>,
@@ -160,6 +162,7 @@ impl HttpUpstream {
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
         let permits = std::sync::Arc::new(Semaphore::new(plan.connections));
         HttpUpstream {
+            connector: Connector::of(&plan, Spoken::Http),
             plan,
             tasks,
             idle: RefCell::default(),
@@ -295,15 +298,8 @@ impl HttpUpstream {
             source,
         };
         let limit = self.plan.connect_timeout;
-        let connected = timeout(limit, TcpStream::connect(self.plan.address())).await;
-        let late = |_| {
-            std::io::Error::new(
-                std::io::ErrorKind::TimedOut,
-                format!("no connection within {limit:?}"),
-            )
-        };
-        let stream = connected.map_err(late).flatten().map_err(unreachable)?;
-        stream.set_nodelay(true).map_err(unreachable)?;
+        let stream = self.connector.connect_within(limit).await;
+        let stream = stream.map_err(unreachable)?;
         let mut builder = Builder::new();
         builder.preserve_header_case(true);
         let handshake = builder.handshake(TokioIo::new(stream)).await;

@@ -5,22 +5,28 @@
 //! to the pool only after a whole answer to a whole request.
 
 mod body;
+mod connect;
+mod framed;
 mod frames;
 mod http;
 mod lines;
 pub mod link;
 mod mcp;
 mod read;
+mod socket;
 mod stdio;
 mod tap;
 mod tasks;
 mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};
+pub use connect::{Connector, chain};
+pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
 pub use mcp::{Mcp, Session};
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
+pub use socket::Socket;
 pub use stdio::{Running, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
@@ -39,6 +45,8 @@ pub enum Upstream {
     Http(Rc<HttpUpstream>),
     /// All calls of the process share one link.
     Link(Rc<LinkUpstream>),
+    /// Each connection of a client has a socket, on which the server speaks in frames.
+    Frames(Rc<FramesUpstream>),
 }
 
 impl Upstream {
@@ -48,6 +56,7 @@ impl Upstream {
         match self {
             Upstream::Http(http) => http.plan(),
             Upstream::Link(link) => link.plan(),
+            Upstream::Frames(frames) => frames.plan(),
         }
     }
 
@@ -56,7 +65,16 @@ impl Upstream {
     pub fn http(&self) -> Option<&Rc<HttpUpstream>> {
         match self {
             Upstream::Http(http) => Some(http),
-            Upstream::Link(_) => None,
+            Upstream::Link(_) | Upstream::Frames(_) => None,
+        }
+    }
+
+    /// The same, where it speaks in frames.
+    #[must_use]
+    pub fn frames(&self) -> Option<&Rc<FramesUpstream>> {
+        match self {
+            Upstream::Frames(frames) => Some(frames),
+            Upstream::Http(_) | Upstream::Link(_) => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An MCP server over Streamable HTTP as an upstream: sessions, streams, and what comes instead of answers.
 
 mod peers;
-mod scripted;
+pub(crate) mod scripted;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -2,44 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 use crate::scene::json;
-use crate::support::{Proxy, Upstream, WITHIN, becomes, rest_only};
-
-type Authority = CertifiedIssuer<'static, KeyPair>;
-
-fn authority() -> Authority {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-/// A certificate and its key.
-struct Certified {
-    certificate: CertificateDer<'static>,
-    pem: String,
-    key: KeyPair,
-}
-
-fn certified(by: &Authority, common_name: &str, alternative: &str) -> Certified {
-    let mut params = CertificateParams::new(vec![alternative.to_owned()]).unwrap();
-    params
-        .distinguished_name
-        .push(DnType::CommonName, common_name);
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, by).unwrap();
-    Certified {
-        certificate: certificate.der().clone(),
-        pem: certificate.pem(),
-        key,
-    }
-}
+use crate::support::certificates::{Authority, Certified, authority, certified, secured};
+use crate::support::{Proxy, Upstream, becomes, rest_only};
 
 struct Scene {
     ours: Authority,
@@ -70,7 +38,7 @@ impl Scene {
         let config = format!("{}{CONFIG}", rest_only(&rest));
         let files = [
             ("own.pem", own.pem.as_str()),
-            ("own.key", &own.key.serialize_pem()),
+            ("own.key", &own.key_pem()),
             ("ca.pem", &ours.pem()),
         ];
         let proxy = Proxy::start_with(&config, &files);
@@ -78,26 +46,7 @@ impl Scene {
     }
 
     fn connect(&self, with: Option<&Certified>) -> StreamOwned<ClientConnection, TcpStream> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.ours.der().clone()).unwrap();
-        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots);
-        let config = match with {
-            None => builder.with_no_client_auth(),
-            Some(own) => {
-                let key = PrivateKeyDer::try_from(own.key.serialize_der()).unwrap();
-                builder
-                    .with_client_auth_cert(vec![own.certificate.clone()], key)
-                    .unwrap()
-            }
-        };
-        let name = ServerName::try_from("proxy.example").unwrap();
-        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let socket = TcpStream::connect(self.proxy.address()).unwrap();
-        socket.set_read_timeout(Some(WITHIN)).unwrap();
-        StreamOwned::new(connection, socket)
+        secured(&self.proxy, &self.ours, with)
     }
 
     /// Two calls on one connection, and all that came back.

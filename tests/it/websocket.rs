@@ -1,7 +1,7 @@
 //! JSON-RPC over WebSockets: a server behind the proxy that speaks it, and clients that do.
 
 mod clients;
-mod ends;
+pub(crate) mod ends;
 
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;

@@ -1,7 +1,5 @@
 //! What a reload cannot change: it takes effect at a start only.
 
-use sha2::{Digest as _, Sha256};
-
 use crate::config::raw::RawConfig;
 
 /// All of that by its key, as the files say it.
@@ -50,18 +48,9 @@ fn exported(config: &RawConfig) -> Option<(String, &str)> {
     Some((endpoint, &trace.service.value))
 }
 
-/// The files by their digests: their texts are secret.
+/// Whether there is TLS. Its files may change at any time: connections from then on are shown what is new.
 fn tls(config: &RawConfig) -> String {
-    let Some(tls) = &config.listen.tls else {
-        return String::new();
-    };
-    let files = [
-        Some(&tls.certificate),
-        Some(&tls.key),
-        tls.client_ca.as_ref(),
-    ];
-    let digests = files.map(|file| file.map(|file| Sha256::digest(&file.content.0)));
-    format!("{digests:?}")
+    config.listen.tls.is_some().to_string()
 }
 
 /// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
@@ -70,7 +59,9 @@ pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
     let (listen, before) = (&mut config.listen, &started.listen);
     listen.address.clone_from(&before.address);
     listen.workers.clone_from(&before.workers);
-    listen.tls.clone_from(&before.tls);
+    if listen.tls.is_some() != before.tls.is_some() {
+        listen.tls.clone_from(&before.tls);
+    }
     config.admin = started.admin.clone();
     config.admin_tokens.clone_from(&started.admin_tokens);
     config.rollout.store.clone_from(&started.rollout.store);

@@ -3,7 +3,9 @@
 //! One connection for each call, everything within one limit of time, every answer within one limit of size.
 //! Answers are JSON, or the event stream that an MCP server may answer with.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,8 +16,11 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::{LARGEST, Method};
-use crate::cli::connection::{ConnectionFault, Sender, exchange, within};
+use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
+use crate::config::compile::tls::{Spoken, TlsFault, client};
 use crate::domain::import::{Given, Kind};
+use crate::domain::tls::{ClientTls, Pem};
+use crate::upstream::Connector;
 
 /// Pages of a list of tools, at most.
 const MOST_PAGES: usize = 100;
@@ -34,6 +39,12 @@ pub(in crate::cli) enum AskFault {
         /// Why.
         why: &'static str,
     },
+    /// The file of the authorities cannot be read.
+    #[error("`{0}` cannot be read")]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// Nobody can be believed by it.
+    #[error("`{0}` is of no use")]
+    Authorities(PathBuf, #[source] TlsFault),
     /// A header cannot be sent.
     #[error("the header `{0}` cannot be sent; write `Name: value`")]
     Header(String),
@@ -83,6 +94,7 @@ pub(in crate::cli) enum AskFault {
 pub(super) struct Server {
     uri: Uri,
     authority: String,
+    connector: Connector,
     headers: HeaderMap,
 }
 
@@ -93,24 +105,19 @@ struct Answer {
 }
 
 impl Server {
-    /// Reads an address and further headers.
-    pub(super) fn parse(url: &str, headers: &[String]) -> Result<Server, AskFault> {
+    /// Reads an address, further headers, and whose certificates are believed if not those of the public authorities.
+    pub(super) fn parse(
+        url: &str,
+        headers: &[String],
+        ca: Option<&Path>,
+    ) -> Result<Server, AskFault> {
         let wrong = |why| AskFault::Url {
             url: without_credentials(url),
             why,
         };
         let uri: Uri = url
             .parse()
-            .map_err(|_| wrong("it is no URL; write `http://host[:port]/path`"))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err(wrong(
-                    "https is not supported in this version; save the document and give it with `--openrpc`",
-                ));
-            }
-            Some(_) | None => return Err(wrong("it must begin with `http://`")),
-        }
+            .map_err(|_| wrong("it is no URL; write `https://host[:port]/path`"))?;
         let authority = uri.authority().map(ToString::to_string);
         let authority = authority.ok_or_else(|| wrong("it names no host"))?;
         if authority.contains('@') {
@@ -118,10 +125,26 @@ impl Server {
                 "credentials belong into `--header`, not into the URL",
             ));
         }
+        let connector = match uri.scheme_str() {
+            Some("http") if ca.is_some() => {
+                return Err(wrong(
+                    "`--ca` is for an address that begins with `https://`",
+                ));
+            }
+            Some("http") => Connector::new(&address(&authority, 80), None, Spoken::Http),
+            Some("https") => {
+                let tls = tls(uri.host().unwrap_or_default(), ca)?;
+                Connector::new(&address(&authority, 443), Some(&tls), Spoken::Http)
+            }
+            Some(_) | None => {
+                return Err(wrong("it must begin with `http://` or `https://`"));
+            }
+        };
         let headers = headers.iter().map(|text| header(text));
         Ok(Server {
             uri,
             authority,
+            connector,
             headers: headers.collect::<Result<_, _>>()?,
         })
     }
@@ -140,7 +163,8 @@ impl Server {
 
     /// The address without what may be secret in it.
     fn name(&self) -> String {
-        format!("http://{}{}", self.authority, self.uri.path())
+        let scheme = self.uri.scheme_str().unwrap_or("http");
+        format!("{scheme}://{}{}", self.authority, self.uri.path())
     }
 
     async fn tell(&self, method: Option<Method>) -> Result<Given, AskFault> {
@@ -275,7 +299,7 @@ impl Server {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
-        let told = exchange(&self.authority, async |sender| {
+        let told = exchange(&self.connector, async |sender| {
             self.exchange(sender, request, method).await
         });
         told.await.map_err(|fault| match fault {
@@ -329,6 +353,8 @@ impl AskFault {
             AskFault::Status { status, .. } => status.is_client_error(),
             AskFault::Refused { .. } | AskFault::NoRpc(_) => true,
             AskFault::Url { .. }
+            | AskFault::Unreadable(..)
+            | AskFault::Authorities(..)
             | AskFault::Header(_)
             | AskFault::Unreachable(..)
             | AskFault::Broken(..)
@@ -337,6 +363,22 @@ impl AskFault {
             | AskFault::Neither(..) => false,
         }
     }
+}
+
+fn tls(host: &str, ca: Option<&Path>) -> Result<ClientTls, AskFault> {
+    let read = ca.map(|path| {
+        let text = fs::read(path).map_err(|source| AskFault::Unreadable(path.into(), source));
+        text.map(|text| Pem::new(&text))
+    });
+    let tls = ClientTls {
+        server_name: host.trim_matches(['[', ']']).to_owned(),
+        ca: read.transpose()?,
+        own: None,
+    };
+    if let (Some(path), Err(fault)) = (ca, client(&tls, Spoken::Http)) {
+        return Err(AskFault::Authorities(path.into(), fault));
+    }
+    Ok(tls)
 }
 
 fn without_credentials(url: &str) -> String {

@@ -86,7 +86,7 @@ fn drafted(arguments: &ImportArguments) -> Result<Draft, ImportFault> {
         }
     }
     if let Some(url) = &arguments.from {
-        let server = ask::Server::parse(url, &arguments.header)?;
+        let server = ask::Server::parse(url, &arguments.header, arguments.ca.as_deref())?;
         let limit = Duration::from_secs(arguments.timeout);
         given.push(server.ask(arguments.method, limit)?);
     }

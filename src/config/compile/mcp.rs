@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::headers;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawMcp};
 use crate::domain::pending::{Backoff, Order, Settings};
@@ -22,6 +23,7 @@ pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
         let problem = server.url.problem(message);
         problems.push(problem.hint("write `side = \"rpc\"`"));
     }
+    headers::check(&server.headers, problems);
 }
 
 pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
@@ -37,6 +39,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     McpPlan {
+        headers: headers::plan(&server.headers),
         revision: server.revision.value,
         message_limit: server.message_limit.value,
         link: LinkPlan {

@@ -9,6 +9,7 @@ mod compare;
 mod cors;
 mod greeting;
 pub(super) mod guard;
+mod headers;
 mod identity;
 mod lifecycle;
 mod local;
@@ -27,13 +28,15 @@ mod websocket;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::StatusCode;
 
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
-use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Upstreams};
-use crate::domain::route::Segments;
+use crate::domain::event::{Events, Form};
+use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
 
 /// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
@@ -43,18 +46,18 @@ use crate::domain::side::Side;
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
-    let tls = raw.listen.tls.as_ref().map(tls::server);
-    if let Some(Err(found)) = tls {
-        problems.extend(found.into_vec());
-    }
+    let tls = raw.listen.tls.as_ref();
+    let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
     let mut upstreams = upstreams::compile(raw, &mut problems);
-    let face = face(&raw.rpc, &upstreams, &mut problems);
+    let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
-    let of_routes = of_routes.map(|route| upstreams::of_route(raw, route, &mut problems));
+    let of_routes =
+        of_routes.map(|route| upstreams::of_route((raw, &upstreams), route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
     let events = streams::events(raw, &mut problems);
+    face.sockets = sockets(&raw.rpc, &upstreams, tongue(&routes, &events));
     let rollout = rollout::compile(raw, flags, &mut problems);
     streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
@@ -68,6 +71,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let plan = Plan {
         trace,
+        tls,
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,
@@ -108,7 +112,7 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     )));
 }
 
-fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> RpcFace {
+fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
     for path in &raw.paths {
         let normal = Segments::split(&path.value).normal();
@@ -132,22 +136,36 @@ fn face(raw: &RawRpc, upstreams: &Upstreams, problems: &mut Vec<Problem>) -> Rpc
         notification_status,
         batch_concurrency: raw.batch_concurrency.value,
         envelope: upstreams::envelope(&raw.envelope, problems),
-        sockets: sockets(raw, upstreams),
+        sockets: None,
     }
 }
 
-/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to.
-fn sockets(raw: &RawRpc, upstreams: &Upstreams) -> Option<Sockets> {
+/// What clients may say over WebSockets.
+fn tongue(routes: &RouteTable, events: &Events) -> Tongue {
+    let mut events = events.all().iter();
+    let told = events.any(|event| event.face(Form::Frame).is_some());
+    match told || routes.routes().iter().any(Route::is_frame) {
+        true => Tongue::Both,
+        false => Tongue::Rpc,
+    }
+}
+
+/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to, and
+/// frames are told from JSON-RPC by nobody else.
+fn sockets(raw: &RawRpc, upstreams: &Upstreams, tongue: Tongue) -> Option<Sockets> {
     let usual = upstreams.of(None, Side::Rpc);
     let usual = usual.and_then(|place| upstreams.all.get(place));
     let served = match raw.websocket.as_ref().map(|said| said.value) {
         Some(SocketsWord::Served) => true,
         Some(SocketsWord::Passed) => false,
-        None => usual.is_some_and(|usual| usual.transport.link().is_some()),
+        None => {
+            tongue == Tongue::Both || usual.is_some_and(|usual| usual.transport.link().is_some())
+        }
     };
     served.then_some(Sockets {
         concurrency: raw.socket_concurrency.value,
         idle_timeout: raw.socket_idle_timeout.value,
+        tongue,
     })
 }
 

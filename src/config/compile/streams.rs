@@ -8,7 +8,7 @@ use crate::config::raw::{RawConfig, RawFlag, RawStream};
 use crate::domain::event::Events;
 use crate::domain::plan::Upstreams;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{RouteTable, Segments};
+use crate::domain::route::{RouteTable, Segments, Speech};
 use crate::domain::stream::{Stream, StreamPath, Streams};
 
 /// The events; what is wrong with one is told by its key.
@@ -27,7 +27,8 @@ pub(super) fn streams(
     problems: &mut Vec<Problem>,
 ) -> Streams {
     let of_streams = raw.streams.iter();
-    let of_streams = of_streams.map(|stream| upstreams::named(raw, &stream.upstreams, problems));
+    let of_streams =
+        of_streams.map(|stream| upstreams::named(raw, (&stream.upstreams, Speech::Http), problems));
     upstreams.of_streams = of_streams.collect();
     let mut known: Vec<(&Located<(Method, String)>, StreamPath)> = Vec::new();
     let mut streams = Vec::with_capacity(raw.streams.len());
@@ -110,16 +111,27 @@ fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut
     }
 }
 
-/// A flag that asks for a comparison of a stream, which would be two streams that say the same at different times.
+/// A flag that asks for a comparison of a stream, which would be two streams that say the same at different times, or of
+/// frames, whose answers are no pair of messages: they may come as events, or as silence.
 pub(super) fn check_flags(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) {
-    let is_stream = |flag: &&RawFlag| {
-        let mut streams = raw.streams.iter();
-        streams.any(|stream| stream.name.value == flag.route.value)
+    let named = |flag: &RawFlag| {
+        let name = &flag.route.value;
+        let is_stream = raw.streams.iter().any(|stream| stream.name.value == *name);
+        let mut frames = raw.routes.iter().filter(|route| route.frame.is_some());
+        let is_frame = frames.any(|route| route.name.value == *name);
+        match (is_stream, is_frame) {
+            (true, _) => Some("streams"),
+            (false, true) => Some("frames"),
+            (false, false) => None,
+        }
     };
     let compares = |flag: &&RawFlag| matches!(flag.stage.value, Stage::Shadow | Stage::Verify);
-    for flag in flags.iter().filter(is_stream).filter(compares) {
+    for flag in flags.iter().filter(compares) {
+        let Some(what) = named(flag) else {
+            continue;
+        };
         let message = format!(
-            "streams are not compared, so `{}` has no stage `{}`",
+            "{what} are not compared, so `{}` has no stage `{}`",
             flag.route.value,
             flag.stage.value.as_str()
         );

@@ -1,66 +1,240 @@
-//! `[listen.tls]`: the certificate of the listener, and whose certificates it believes.
+//! TLS of the listener and towards upstreams: certificates and keys, as rustls takes them.
+//!
+//! A plan has their bytes, which are read here to see that they can be used, and again by whoever opens or takes
+//! connections.
 
 use std::sync::Arc;
 
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use crate::config::problem::{Problem, Problems};
-use crate::config::raw::{RawFile, RawTls};
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{RawClientTls, RawFile, RawTls};
+use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, Shown};
+
+const HTTP_1: &[u8] = b"http/1.1";
+
+/// What a connection speaks whose handshake has agreed on HTTP/2 (RFC 9113 §3.2).
+pub const HTTP_2: &[u8] = b"h2";
+
+/// Why TLS is not to be had with what a plan says of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct TlsFault {
+    /// What is of no use.
+    pub part: Part,
+    /// Why.
+    pub message: String,
+}
+
+/// A part of what is said of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The chain that is shown.
+    Certificate,
+    /// Its key.
+    Key,
+    /// The authorities that are believed.
+    Authorities,
+    /// The name of the server.
+    Name,
+}
+
+/// What is spoken over a connection, as its handshake offers it (RFC 7301).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoken {
+    /// HTTP/1.1.
+    Http,
+    /// A WebSocket, which begins as HTTP/1.1; without an offer, since there are servers that know no other name.
+    WebSocket,
+}
 
 /// What the listener needs for TLS.
 ///
 /// # Errors
-/// What is wrong with the files.
-pub fn server(raw: &RawTls) -> Result<Arc<ServerConfig>, Problems> {
-    let chain = certificates(&raw.certificate)?;
-    // What is wrong with a key is not told: the text is one.
-    let key = PrivateKeyDer::from_pem_slice(&raw.key.content.0)
-        .map_err(|_| fault(&raw.key, "it has no private key in PEM form"))?;
+/// [`TlsFault`], for nothing that [`listener`] has let pass.
+pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
+    let chain = certificates(&tls.own.certificate, Part::Certificate)?;
+    let key = key(&tls.own.key)?;
     let provider = Arc::new(default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| fault(&raw.certificate, &error.to_string()))?;
-    let builder = match &raw.client_ca {
+        .map_err(|error| fault(Part::Certificate, error))?;
+    let builder = match &tls.client_ca {
         None => builder.with_no_client_auth(),
-        Some(file) => {
+        Some(ca) => {
             let verifier =
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots(file)?), provider)
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots(ca)?), provider)
                     .allow_unauthenticated()
                     .build()
-                    .map_err(|error| fault(file, &error.to_string()))?;
+                    .map_err(|error| fault(Part::Authorities, error))?;
             builder.with_client_cert_verifier(verifier)
         }
     };
     let mut config = builder
         .with_single_cert(chain, key)
-        .map_err(|error| fault(&raw.certificate, &error.to_string()))?;
+        .map_err(|error| fault(Part::Certificate, error))?;
     // The listener speaks nothing else, and a client that wants nothing else is told so by TLS itself.
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = match tls.http2 {
+        Http2::Offered => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
+        Http2::Off => vec![HTTP_1.to_vec()],
+    };
     Ok(Arc::new(config))
 }
 
-fn certificates(file: &RawFile) -> Result<Vec<CertificateDer<'static>>, Problem> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&file.content.0).collect();
-    let read = read.ok().filter(|read| !read.is_empty());
-    read.ok_or_else(|| fault(file, "it has no certificate in PEM form"))
+/// What a connection to a server needs, and the name that its certificate must bear.
+///
+/// # Errors
+/// [`TlsFault`], for nothing that [`upstream`] has let pass.
+pub fn client(
+    tls: &ClientTls,
+    spoken: Spoken,
+) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsFault> {
+    let name = server_name(tls)?;
+    let roots = match &tls.ca {
+        Some(ca) => roots(ca)?,
+        None => RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        },
+    };
+    let provider = Arc::new(default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| fault(Part::Authorities, error))?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| fault(Part::Authorities, error))?
+        .with_webpki_verifier(verifier);
+    let mut config = match &tls.own {
+        None => builder.with_no_client_auth(),
+        Some(own) => {
+            let chain = certificates(&own.certificate, Part::Certificate)?;
+            builder
+                .with_client_auth_cert(chain, key(&own.key)?)
+                .map_err(|error| fault(Part::Certificate, error))?
+        }
+    };
+    config.alpn_protocols = match spoken {
+        Spoken::Http => vec![HTTP_1.to_vec()],
+        Spoken::WebSocket => Vec::new(),
+    };
+    Ok((Arc::new(config), name))
 }
 
-fn roots(file: &RawFile) -> Result<RootCertStore, Problem> {
+/// `[listen.tls]`, if it can be used.
+pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
+    let tls = ServerTls {
+        own: shown(&raw.certificate, &raw.key),
+        client_ca: raw.client_ca.as_ref().map(pem),
+        http2: raw.http2.as_ref().map_or(Http2::Offered, |said| said.value),
+    };
+    let own = ServerTls {
+        client_ca: None,
+        ..tls.clone()
+    };
+    problems.extend(server(&own).err().map(|fault| match fault.part {
+        Part::Key => useless(&raw.key, &fault),
+        Part::Certificate | Part::Authorities | Part::Name => useless(&raw.certificate, &fault),
+    }));
+    if let Some((file, ca)) = raw.client_ca.as_ref().zip(tls.client_ca.as_ref()) {
+        problems.extend(roots(ca).err().map(|fault| useless(file, &fault)));
+    }
+    tls
+}
+
+/// `[upstream.NAME.tls]`, or none, of a server that is asked by `host` unless it is said by which name; each part that
+/// cannot be used is told.
+pub(super) fn upstream(
+    raw: Option<&RawClientTls>,
+    (host, url): (&str, &Located<http::Uri>),
+    problems: &mut Vec<Problem>,
+) -> ClientTls {
+    let said = raw.and_then(|raw| raw.server_name.as_ref());
+    let named = said.map_or(host, |name| name.value.as_str());
+    let own = raw.and_then(|raw| raw.certificate.as_ref().zip(raw.key.as_ref()));
+    let ca = raw.and_then(|raw| raw.ca.as_ref());
+    let tls = ClientTls {
+        server_name: named.trim_matches(['[', ']']).to_owned(),
+        ca: ca.map(pem),
+        own: own.map(|(certificate, key)| shown(certificate, key)),
+    };
+    if let Some((file, ca)) = ca.zip(tls.ca.as_ref()) {
+        problems.extend(roots(ca).err().map(|fault| useless(file, &fault)));
+    }
+    if server_name(&tls).is_err() {
+        problems.push(match said {
+            Some(said) => said.problem(format!("`{}` {NO_NAME}", said.value)),
+            None => url.problem(format!("its host, `{host}`, {NO_NAME}")),
+        });
+    }
+    if let Some((certificate, key)) = own {
+        let only_shown = ClientTls {
+            server_name: "localhost".to_owned(),
+            ca: None,
+            own: tls.own.clone(),
+        };
+        let found = client(&only_shown, Spoken::Http).err();
+        problems.extend(found.map(|fault| match fault.part {
+            Part::Key => useless(key, &fault),
+            Part::Certificate | Part::Authorities | Part::Name => useless(certificate, &fault),
+        }));
+    }
+    tls
+}
+
+const NO_NAME: &str = "is no host name and no address that a certificate can bear";
+
+fn shown(certificate: &RawFile, key: &RawFile) -> Shown {
+    Shown {
+        certificate: pem(certificate),
+        key: pem(key),
+    }
+}
+
+fn pem(file: &RawFile) -> Pem {
+    Pem::new(&file.content.0)
+}
+
+fn server_name(tls: &ClientTls) -> Result<ServerName<'static>, TlsFault> {
+    let name = ServerName::try_from(tls.server_name.clone());
+    name.map_err(|error| fault(Part::Name, error))
+}
+
+fn key(pem: &Pem) -> Result<PrivateKeyDer<'static>, TlsFault> {
+    // What is wrong with a key is not told: the text is one.
+    PrivateKeyDer::from_pem_slice(pem.as_bytes())
+        .map_err(|_| fault(Part::Key, "it has no private key in PEM form"))
+}
+
+fn certificates(pem: &Pem, part: Part) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let read = read.ok().filter(|read| !read.is_empty());
+    read.ok_or_else(|| fault(part, "it has no certificate in PEM form"))
+}
+
+fn roots(pem: &Pem) -> Result<RootCertStore, TlsFault> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(file)? {
+    for certificate in certificates(pem, Part::Authorities)? {
         roots
             .add(certificate)
-            .map_err(|error| fault(file, &error.to_string()))?;
+            .map_err(|error| fault(Part::Authorities, error))?;
     }
     Ok(roots)
 }
 
-fn fault(file: &RawFile, message: &str) -> Problem {
+fn fault(part: Part, why: impl ToString) -> TlsFault {
+    TlsFault {
+        part,
+        message: why.to_string(),
+    }
+}
+
+fn useless(file: &RawFile, fault: &TlsFault) -> Problem {
     let shown = file.path.value.display();
     file.path
-        .problem(format!("`{shown}` is of no use: {message}"))
+        .problem(format!("`{shown}` is of no use: {fault}"))
 }

@@ -1,12 +1,15 @@
 //! The servers behind: at least one, and which of them takes which calls.
 
+use std::sync::Arc;
+
 use http::{HeaderName, Uri};
 
-use super::{mcp, stdio, websocket};
+use super::{headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
 use crate::domain::plan::{Transport, UpstreamPlan, Upstreams};
+use crate::domain::route::Speech;
 use crate::domain::side::Side;
 
 /// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
@@ -38,7 +41,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
             RawServer::Socket(socket) => {
                 check_url(&socket.url, Side::Rpc, problems);
-                websocket::check(socket, upstream.side.value, problems);
+                headers::check(&socket.headers, problems);
             }
             RawServer::Mcp(server) => {
                 check_url(&server.url, Side::Rpc, problems);
@@ -55,7 +58,10 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             .collect(),
         ..Upstreams::default()
     };
-    upstreams.usual = Side::ALL.map(|side| usual(&raw.upstreams, side, problems));
+    let takers = [Taker::Rest, Taker::Rpc, Taker::Frames];
+    let [rest, rpc, frames] = takers.map(|taker| usual(&raw.upstreams, taker, problems));
+    upstreams.usual = [rest, rpc];
+    upstreams.frames = frames;
     upstreams
 }
 
@@ -80,10 +86,42 @@ fn none(raw: &RawConfig) -> Problem {
     }
 }
 
-/// The upstream of a side that takes what no route has sent elsewhere: the only one, or the one that says so.
-fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> Option<usize> {
+/// What an upstream takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    /// Calls of HTTP.
+    Rest,
+    /// JSON-RPC.
+    Rpc,
+    /// Frames, which are of the REST side as well.
+    Frames,
+}
+
+impl Taker {
+    fn of(upstream: &RawUpstream) -> Taker {
+        match (upstream.side.value, &upstream.server) {
+            (Side::Rpc, _) => Taker::Rpc,
+            (Side::Rest, RawServer::Socket(_)) => Taker::Frames,
+            (Side::Rest, RawServer::Url(_) | RawServer::Command(_) | RawServer::Mcp(_)) => {
+                Taker::Rest
+            }
+        }
+    }
+
+    const fn describe(self) -> &'static str {
+        match self {
+            Taker::Rest => "the `rest` side",
+            Taker::Rpc => "the `rpc` side",
+            Taker::Frames => "the `rest` side, for frames,",
+        }
+    }
+}
+
+/// The upstream that takes what no route has sent elsewhere: the only one, or the one that says so.
+fn usual(upstreams: &[RawUpstream], taker: Taker, problems: &mut Vec<Problem>) -> Option<usize> {
+    let side = taker.describe();
     let ours: Vec<usize> = (0..upstreams.len())
-        .filter(|place| upstreams[*place].side.value == side)
+        .filter(|place| Taker::of(&upstreams[*place]) == taker)
         .collect();
     let says = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
@@ -97,7 +135,7 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
         (_, Some(one), Some(other)) => {
             let other = upstreams[*other].usual.as_ref()?;
             problems.push(other.problem(format!(
-                "the `{side}` side has its default already, `{}`",
+                "{side} has its default already, `{}`",
                 upstreams[*one].name.value
             )));
             Some(*one)
@@ -105,7 +143,7 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
         ([first, second, ..], None, _) => {
             let name = &upstreams[*second].name;
             let problem = name.problem(format!(
-                "the `{side}` side has several upstreams, and none of them says that it takes the calls whose route names none"
+                "{side} has several upstreams, and none of them says that it takes the calls whose route names none"
             ));
             problems.push(problem.hint("write `default = true` in one of them"));
             Some(*first)
@@ -113,19 +151,28 @@ fn usual(upstreams: &[RawUpstream], side: Side, problems: &mut Vec<Problem>) -> 
     }
 }
 
-/// The upstream that a route names for a side, or for the side that it is of.
+/// Where the calls of a route go: to the upstreams that it names, else to those that take what it has.
 pub(super) fn of_route(
-    raw: &RawConfig,
+    (raw, upstreams): (&RawConfig, &Upstreams),
     route: &RawRoute,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
-    named(raw, &route.upstreams, problems)
+    let [rest, rpc] = upstreams.usual;
+    let (speech, rest) = match &route.frame {
+        Some(_) => (Speech::Frame, upstreams.frames),
+        None => (Speech::Http, rest),
+    };
+    let [own_rest, own_rpc] = named(raw, (&route.upstreams, speech), problems);
+    [own_rest.or(rest), own_rpc.or(rpc)]
 }
+
+/// The name of an upstream, for the side that it is said for.
+type Named = (Option<Side>, Located<String>);
 
 /// The upstreams of these names, by their sides.
 pub(super) fn named(
     raw: &RawConfig,
-    names: &[(Option<Side>, Located<String>)],
+    (names, speech): (&[Named], Speech),
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];
@@ -150,6 +197,21 @@ pub(super) fn named(
                 "the upstream `{}` is of the `{own}` side",
                 name.value
             )));
+            continue;
+        }
+        let spoken = match Taker::of(&raw.upstreams[place]) {
+            Taker::Frames => Speech::Frame,
+            Taker::Rest | Taker::Rpc => Speech::Http,
+        };
+        if own == Side::Rest && spoken != speech {
+            let message = match speech {
+                Speech::Http => "speaks in frames over a WebSocket, which carries no call of HTTP",
+                Speech::Frame => "takes calls of HTTP, and no frames",
+            };
+            let problem = name.problem(format!("the upstream `{}` {message}", name.value));
+            let hint =
+                "name one whose `url` begins with `ws://` for `frame`, with `http://` for `rest`";
+            problems.push(problem.hint(hint));
             continue;
         }
         found[usize::from(own == Side::Rpc)] = Some(place);
@@ -191,7 +253,7 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
     pairs.collect()
 }
 
-/// What the raw half leaves to check: `http://host[:port]/path` and no more.
+/// What the raw half leaves to check: `scheme://host[:port]/path` and no more.
 fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "the address of a server has no query; remove it from `?` on";
@@ -211,15 +273,22 @@ fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The port of `http`, which `Host` leaves out (RFC 9110 §4.2.1).
-const HTTP: u16 = 80;
+/// Whether the url is one of a server behind TLS.
+fn is_secured(url: &Uri) -> bool {
+    matches!(url.scheme_str(), Some("https" | "wss"))
+}
 
-/// The port of the url; 80 where it has none.
+/// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
+fn usual_port(url: &Uri) -> u16 {
+    if is_secured(url) { 443 } else { 80 }
+}
+
+/// The port of the url; that of its scheme where it has none.
 fn port(url: &Uri) -> Option<u16> {
     let authority = url.authority()?;
     let after_host = &authority.as_str()[authority.host().len()..];
     match after_host.strip_prefix(':') {
-        None => Some(HTTP),
+        None => Some(usual_port(url)),
         Some(port) => port.parse().ok().filter(|port| *port != 0),
     }
 }
@@ -228,8 +297,19 @@ fn port(url: &Uri) -> Option<u16> {
 fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {
-        None | Some(HTTP) => host.to_owned(),
+        None => host.to_owned(),
+        Some(port) if port == usual_port(url) => host.to_owned(),
         Some(port) => format!("{host}:{port}"),
+    }
+}
+
+/// The address of a server; a child has none.
+fn url(server: &RawServer) -> Option<&Located<Uri>> {
+    match server {
+        RawServer::Url(url) => Some(url),
+        RawServer::Mcp(server) => Some(&server.url),
+        RawServer::Socket(socket) => Some(&socket.url),
+        RawServer::Command(_) => None,
     }
 }
 
@@ -258,7 +338,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     // Those of `[rpc]` are checked where they stand.
     let mut known = Vec::new();
     let found = if raw.envelope.is_some() {
-        problems
+        &mut *problems
     } else {
         &mut known
     };
@@ -279,12 +359,18 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
             (Transport::Stdio(Box::new(child)), program, String::new())
         }
         RawServer::Socket(socket) => {
-            let (url, plan) = (&socket.url.value, websocket::plan(socket, config));
-            let transport = Transport::WebSocket(Box::new(plan));
+            let url = &socket.url.value;
+            let transport = websocket::transport(socket, raw.side.value, config);
             (transport, authority(url), url.path().to_owned())
         }
     };
+    let url = url(&raw.server).filter(|url| is_secured(&url.value));
+    let tls = url.map(|url| {
+        let host = url.value.host().unwrap_or_default();
+        Arc::new(tls::upstream(raw.tls.as_ref(), (host, url), problems))
+    });
     UpstreamPlan {
+        tls,
         name: raw.name.value.clone(),
         side: raw.side.value,
         envelope,

@@ -2,27 +2,35 @@
 
 use std::time::Duration;
 
+use super::headers;
 use super::stdio::{BACKOFF, greeting};
-use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawWebSocket};
 use crate::domain::pending::{Heartbeat, Order, Settings};
-use crate::domain::plan::{LinkPlan, WebSocketPlan};
+use crate::domain::plan::{FramesPlan, LinkPlan, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
-/// What the raw half leaves to check.
-pub(super) fn check(socket: &RawWebSocket, side: Side, problems: &mut Vec<Problem>) {
-    if side == Side::Rest {
-        let message = "a WebSocket of the `rest` side, whose frames are pairs of routes, is not supported in this version";
-        let hint = "write `side = \"rpc\"` for one that speaks JSON-RPC";
-        problems.push(socket.url.problem(message).hint(hint));
+/// One of the RPC side speaks JSON-RPC, one of the REST side in frames.
+pub(super) fn transport(socket: &RawWebSocket, side: Side, config: &RawConfig) -> Transport {
+    match side {
+        Side::Rpc => Transport::WebSocket(Box::new(plan(socket, config))),
+        Side::Rest => Transport::Frames(Box::new(FramesPlan {
+            headers: headers::plan(&socket.headers),
+            message_limit: socket.message_limit.value,
+            in_flight: socket.in_flight.value,
+            heartbeat: heartbeat(socket),
+        })),
     }
 }
 
-pub(super) fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
+fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
     let heartbeat = Heartbeat {
         every: socket.heartbeat.value,
         within: socket.heartbeat_timeout.value,
     };
+    (!heartbeat.every.is_zero()).then_some(heartbeat)
+}
+
+fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     let settings = Settings {
         order: Order::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
@@ -31,11 +39,11 @@ pub(super) fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         start_timeout: socket.start_timeout.value,
         backoff: BACKOFF,
         unanswered: socket.unanswered.value,
-        heartbeat: (!heartbeat.every.is_zero()).then_some(heartbeat),
+        heartbeat: heartbeat(socket),
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {
-        headers: socket.headers.clone(),
+        headers: headers::plan(&socket.headers),
         sharing: socket.sharing.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {

@@ -1,4 +1,4 @@
-//! `[[client]]`, `[rollout.bearer]` and `[listen.tls]`: who calls, and how that is known.
+//! `[[client]]`, `[rollout.bearer]` `[listen.tls]` and `[upstream.NAME.tls]`: who calls, and how that is known.
 
 use std::time::Duration;
 
@@ -6,16 +6,17 @@ use http::HeaderName;
 
 use super::file;
 use crate::config::kind::{
-    Found, Wrong, cut, duration, header, header_named, key_hash, name, string, text, word,
+    Found, Wrong, boolean, cut, duration, header, header_named, key_hash, name, string, text, word,
 };
 use crate::config::problem::Located;
 use crate::config::raw::{
-    RawBearer, RawClient, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls, RawTokenKey,
-    RawTokenKeyFile,
+    RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls,
+    RawTokenKey, RawTokenKeyFile,
 };
 use crate::config::reader::{Shape, Table};
 use crate::domain::hops::Network;
 use crate::domain::rollout::SubjectPart;
+use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
 /// How far clocks may differ.
@@ -273,9 +274,41 @@ pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
     let certificate = table.require("certificate", file);
     let key = table.require("key", file);
     let client_ca = table.get("client_ca", file);
+    let http2 = table.get("http2", boolean(Http2::Off, Http2::Offered));
     Some(RawTls {
         certificate: RawFile::at(certificate?),
         key: RawFile::at(key?),
         client_ca: client_ca.map(RawFile::at),
+        http2,
+    })
+}
+
+/// `[upstream.NAME.tls]`
+pub(super) fn client_tls(table: &mut Table<'_>) -> Option<RawClientTls> {
+    let place = table.here();
+    let ca = table.get("ca", file);
+    let certificate = table.get("certificate", file);
+    let key = table.get("key", file);
+    let server_name = table.get("server_name", text);
+    for word in ["verify", "insecure"] {
+        if table.shape(word) != Shape::Absent {
+            let message = "certificates of servers are always verified";
+            let hint =
+                "name the authority that has signed this one, or the certificate itself, in `ca`";
+            table.report(word, Wrong::new(message).hint(hint));
+        }
+    }
+    for (one, other) in [("certificate", "key"), ("key", "certificate")] {
+        if table.shape(one) != Shape::Absent && table.shape(other) == Shape::Absent {
+            let message = format!("a `{one}` is of no use without its `{other}`");
+            table.report(one, Wrong::new(message));
+        }
+    }
+    Some(RawClientTls {
+        place,
+        ca: ca.map(RawFile::at),
+        certificate: certificate.map(RawFile::at),
+        key: key.map(RawFile::at),
+        server_name,
     })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::MOST;
+use super::headers::headers;
 use crate::config::kind::{Found, Wrong, size, string, timeout, whole};
 use crate::config::problem::Located;
 use crate::config::raw::RawMcp;
@@ -19,12 +20,35 @@ pub(super) const OF_LINK: &[&str] = &["in_flight", "queue", "start_timeout", "me
 /// What it has not, as a server at an address.
 pub(super) const NOT: &[&str] = &["idle_timeout", "connections", "forward"];
 
+/// What a POST of a message says by itself, or does not say at all.
+const NOT_SENT: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 const IN_FLIGHT: usize = 64;
 const QUEUE: usize = 256;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
+    let headers = headers(table, (NOT_SENT, "a message of MCP"));
     let revision = table.get_or("revision", revision, Revision::Auto);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
@@ -32,6 +56,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
     let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
     Some(RawMcp {
         url,
+        headers: headers?,
         revision: revision?,
         in_flight: in_flight?,
         queue: queue?,

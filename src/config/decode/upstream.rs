@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, mcp, stdio, websocket};
+use super::{SIDES, envelope, identity, mcp, stdio, websocket};
 use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
+use crate::domain::side::Side;
 
 use super::MOST;
 
@@ -32,6 +33,9 @@ const OF_URL: &[&str] = &[
 ];
 /// Those of them that a WebSocket does not have.
 const OF_HTTP: &[&str] = &["keep_alive", "forward"];
+/// What links at an address have, and nothing else.
+const HEADERS: &[&str] = &["headers"];
+const HEADERS_OF: &str = "a `ws://` url, or with `protocol = \"mcp\"`";
 /// What belongs to a link, whatever it is made of.
 const LINK: &[&str] = &[
     "in_flight",
@@ -59,7 +63,9 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     table.later(&["urls", "max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
-    let server = server(table);
+    let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
+    let ours = if is_rest { Side::Rest } else { Side::Rpc };
+    let server = server(table, ours);
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
     let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
@@ -72,6 +78,13 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     );
     let forward = table.list("forward", header);
     let envelope = envelope(table);
+    let tls = table.table("tls", identity::client_tls);
+    let is_plain = server.as_ref().is_some_and(|server| !is_secured(server));
+    if let (true, Some(tls)) = (is_plain, &tls) {
+        let message =
+            "`tls` belongs to an upstream with an `https://` or a `wss://` url; remove it";
+        table.add(tls.place.problem(message));
+    }
     let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
     Some(RawUpstream {
         name: name?,
@@ -85,14 +98,15 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         credentials: credentials?,
         forward: forward?,
         envelope,
+        tls,
         usual,
     })
 }
 
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
-fn server(table: &mut Table<'_>) -> Option<RawServer> {
+fn server(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     if table.shape("command") == Shape::Absent {
-        return address(table);
+        return address(table, side);
     }
     if table.shape("url") != Shape::Absent {
         let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
@@ -101,18 +115,19 @@ fn server(table: &mut Table<'_>) -> Option<RawServer> {
     }
     foreign(table, OF_URL, "`url`");
     foreign(table, websocket::OWN, "a `ws://` url");
+    foreign(table, HEADERS, HEADERS_OF);
     foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some(RawServer::Command(Box::new(child)))
 }
 
 /// A server at an address, by the protocol that it speaks.
-fn address(table: &mut Table<'_>) -> Option<RawServer> {
+fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
     let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
     let url = table.require("url", url)?;
-    match (url.value.scheme_str() == Some("ws"), is_mcp) {
+    match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {
         (true, is_mcp) => {
             foreign(table, OF_HTTP, "an `http://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
@@ -120,7 +135,7 @@ fn address(table: &mut Table<'_>) -> Option<RawServer> {
                 let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
                 table.report("protocol", Wrong::new(wrong));
             }
-            let socket = websocket::websocket(table, url)?;
+            let socket = websocket::websocket(table, (url, side))?;
             Some(RawServer::Socket(Box::new(socket)))
         }
         (false, true) => {
@@ -140,10 +155,21 @@ fn address(table: &mut Table<'_>) -> Option<RawServer> {
         }
         (false, false) => {
             foreign(table, websocket::OWN, "a `ws://` url");
+            foreign(table, HEADERS, HEADERS_OF);
             foreign(table, LINK, "`command`, or with a `ws://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             Some(RawServer::Url(url))
         }
+    }
+}
+
+/// Whether the server is spoken to behind TLS.
+fn is_secured(server: &RawServer) -> bool {
+    match server {
+        RawServer::Url(url) => url.value.scheme_str() == Some("https"),
+        RawServer::Mcp(server) => server.url.value.scheme_str() == Some("https"),
+        RawServer::Socket(socket) => socket.url.value.scheme_str() == Some("wss"),
+        RawServer::Command(_) => false,
     }
 }
 

@@ -2,24 +2,20 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Uri};
+use http::Uri;
 
 use super::MOST;
+use super::headers::headers;
 use super::stdio::{HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold};
-use crate::config::kind::{Wrong, duration, size, string, timeout, whole, word};
+use crate::config::kind::{Wrong, duration, size, timeout, whole, word};
 use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::reader::{Shape, Table};
-use crate::domain::plan::{Sharing, Variables};
+use crate::domain::plan::Sharing;
+use crate::domain::side::Side;
 
 /// What only a WebSocket has.
-pub(super) const OWN: &[&str] = &[
-    "headers",
-    "sharing",
-    "message_limit",
-    "heartbeat",
-    "heartbeat_timeout",
-];
+pub(super) const OWN: &[&str] = &["sharing", "message_limit", "heartbeat", "heartbeat_timeout"];
 
 /// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
 const NOT_SENT: &[&str] = &[
@@ -39,14 +35,35 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 /// What bounds sockets that clients have for themselves.
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
+/// What only a server that speaks JSON-RPC has.
+const OF_RPC: [&str; 7] = [
+    "sharing",
+    "queue",
+    "handshake",
+    "initialize",
+    "start_timeout",
+    "unanswered",
+    "withhold",
+];
+
 const IN_FLIGHT: usize = 256;
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 const HEARTBEAT: Duration = Duration::from_secs(30);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawWebSocket> {
-    let headers = headers(table);
-    let sharing = table.get_or("sharing", word(SHARINGS, &[]), Sharing::Shared);
+pub(super) fn websocket(
+    table: &mut Table<'_>,
+    (url, side): (Located<Uri>, Side),
+) -> Option<RawWebSocket> {
+    let headers = headers(table, (NOT_SENT, "the request for a WebSocket"));
+    let usual = match side {
+        Side::Rest => Sharing::Client,
+        Side::Rpc => Sharing::Shared,
+    };
+    if side == Side::Rest {
+        refuse_of_rpc(table);
+    }
+    let sharing = table.get_or("sharing", word(SHARINGS, &[]), usual);
     let shared = sharing
         .as_ref()
         .is_none_or(|word| word.value == Sharing::Shared);
@@ -84,28 +101,15 @@ pub(super) fn websocket(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawW
     })
 }
 
-fn headers(table: &mut Table<'_>) -> Option<Variables> {
-    if table.shape("headers") == Shape::Absent {
-        return Some(Variables::default());
-    }
-    let said = table.named_values("headers", |found| {
-        // The value itself is never shown: it may be a secret.
-        let wrong = |_| Wrong::new("the value of a header is a string of visible ASCII and blanks");
-        let value = string(found).map_err(|_| wrong(()))?;
-        let parsed = HeaderValue::from_str(&value);
-        parsed.map(|_| value).map_err(|_| wrong(()))
-    })?;
-    for (name, _) in &said {
-        let lower = name.value.to_ascii_lowercase();
-        if HeaderName::from_bytes(lower.as_bytes()).is_err() {
-            table.add(name.problem("this is no name of a header"));
-        } else if NOT_SENT.contains(&lower.as_str()) {
-            table.add(name.problem(format!(
-                "`{lower}` belongs to the request for a WebSocket itself; remove it"
-            )));
+/// A server that speaks in frames keeps state per connection, has no handshake, and no method to withhold.
+fn refuse_of_rpc(table: &mut Table<'_>) {
+    for key in OF_RPC {
+        if table.shape(key) != Shape::Absent {
+            let message = format!(
+                "`{key}` belongs to a server that speaks JSON-RPC, and one of the `rest` side with a `ws://` url speaks in frames"
+            );
+            let hint = "remove it, or write `side = \"rpc\"`";
+            table.report(key, Wrong::new(message).hint(hint));
         }
     }
-    let pairs = said.into_iter();
-    let pairs = pairs.map(|(name, value)| (name.value.to_ascii_lowercase(), value.value));
-    Some(Variables::new(pairs))
 }

@@ -9,6 +9,7 @@ use http::HeaderName;
 use crate::config::problem::Located;
 use crate::domain::hops::Network;
 use crate::domain::rollout::SubjectPart;
+use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
 /// `[[client]]`
@@ -96,6 +97,36 @@ pub struct RawTls {
     pub key: RawFile,
     /// `client_ca`: whose certificates of clients are believed.
     pub client_ca: Option<RawFile>,
+    /// `http2`: offered unless said.
+    pub http2: Option<Located<Http2>>,
+}
+
+/// `[upstream.NAME.tls]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawClientTls {
+    /// Where the table begins.
+    pub place: Located<()>,
+    /// `ca`: whose certificates of servers are believed, in place of the public authorities.
+    pub ca: Option<RawFile>,
+    /// `certificate`: what is shown to the server, only with `key`.
+    pub certificate: Option<RawFile>,
+    /// `key`
+    pub key: Option<RawFile>,
+    /// `server_name`: that of the url unless said.
+    pub server_name: Option<Located<String>>,
+}
+
+/// `headers` of an upstream: names that may be sent, in lower case.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawHeaders(pub Vec<(Located<String>, RawHeaderValue)>);
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawHeaderValue {
+    /// As it is written: it may stand in a header.
+    Text(Secret),
+    /// `{ file = … }`: what the file holds, without the end of its line.
+    File(RawFile),
 }
 
 /// A file that is read when all is decoded.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Uri;
 
+use super::RawHeaders;
 use crate::config::problem::Located;
 use crate::domain::mcp::Revision;
 
@@ -12,6 +13,8 @@ use crate::domain::mcp::Revision;
 pub struct RawMcp {
     /// `url`: as that of any server.
     pub url: Located<Uri>,
+    /// `headers`
+    pub headers: RawHeaders,
     /// `revision`
     pub revision: Located<Revision>,
     /// `in_flight`

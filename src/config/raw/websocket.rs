@@ -1,21 +1,21 @@
-//! An upstream that is a WebSocket: a `ws://` url and what belongs to it.
+//! An upstream that is a WebSocket: a `ws://` or `wss://` url and what belongs to it.
 
 use std::time::Duration;
 
 use http::Uri;
 
-use super::HandshakeWord;
+use super::{HandshakeWord, RawHeaders};
 use crate::config::problem::Located;
 use crate::domain::json::Json;
-use crate::domain::plan::{Sharing, Variables};
+use crate::domain::plan::Sharing;
 
-/// The keys of `[upstream.NAME]` with a `ws://` url.
+/// The keys of `[upstream.NAME]` with such a url.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawWebSocket {
     /// `url`
     pub url: Located<Uri>,
-    /// `headers`: names that may be sent, with values that may stand in a header.
-    pub headers: Variables,
+    /// `headers`
+    pub headers: RawHeaders,
     /// `sharing`
     pub sharing: Located<Sharing>,
     /// `in_flight`

@@ -16,9 +16,10 @@ fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
     let upstream = plan.upstream(Side::Rpc).unwrap().clone();
     match upstream.transport.clone() {
         Transport::Mcp(server) => (upstream, *server),
-        other @ (Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_)) => {
-            panic!("{other:?}")
-        }
+        other @ (Transport::Http
+        | Transport::Stdio(_)
+        | Transport::WebSocket(_)
+        | Transport::Frames(_)) => panic!("{other:?}"),
     }
 }
 

@@ -21,7 +21,9 @@ fn child(text: &str) -> StdioPlan {
             child.command[0] = child.command[0].replace(&folder, "");
             child
         }
-        Transport::Http | Transport::WebSocket(_) | Transport::Mcp(_) => panic!("no child"),
+        Transport::Http | Transport::WebSocket(_) | Transport::Mcp(_) | Transport::Frames(_) => {
+            panic!("no child")
+        }
     }
 }
 

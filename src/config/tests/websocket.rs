@@ -20,7 +20,9 @@ fn socket(text: &str) -> WebSocketPlan {
     assert_eq!(upstream.path, "/live");
     match &upstream.transport {
         Transport::WebSocket(socket) => (**socket).clone(),
-        Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => panic!("no socket"),
+        Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) | Transport::Frames(_) => {
+            panic!("no socket")
+        }
     }
 }
 

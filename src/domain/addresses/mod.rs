@@ -169,19 +169,21 @@ impl Addresses {
         for own in &mut self.all {
             own.until = own.until.filter(|until| *until > now);
         }
-        let fits = [Fitness::Whole, Fitness::Ejected, Fitness::Ill];
-        let found = fits.into_iter().find_map(|fit| self.least_busy(fit, tried));
+        let standings = [Standing::Whole, Standing::Ejected, Standing::Ill];
+        let found = standings
+            .into_iter()
+            .find_map(|least| self.least_busy(least, tried));
         let place = found.or(tried).unwrap_or_default();
         self.next = (place + 1) % self.all.len();
         Choice::Address(place)
     }
 
-    /// Of those that are at least so fit the one with the fewest calls; equals take turns.
-    fn least_busy(&self, fit: Fitness, tried: Option<usize>) -> Option<usize> {
+    /// Of those that stand at least so well the one with the fewest calls; equals take turns.
+    fn least_busy(&self, least: Standing, tried: Option<usize>) -> Option<usize> {
         let count = self.all.len();
         let turns = (0..count).map(|step| (self.next + step) % count);
         turns
-            .filter(|place| Some(*place) != tried && self.all[*place].fitness() <= fit)
+            .filter(|place| Some(*place) != tried && self.all[*place].standing() <= least)
             .min_by_key(|place| self.all[*place].busy)
     }
 
@@ -264,7 +266,7 @@ impl Addresses {
     #[must_use]
     pub fn left_out(&self) -> usize {
         let all = self.all.iter();
-        all.filter(|own| own.fitness() > Fitness::Whole).count()
+        all.filter(|own| own.standing() > Standing::Whole).count()
     }
 
     /// Whether no health check says that anybody is there.
@@ -283,9 +285,9 @@ pub enum Repeats {
     Exhausted,
 }
 
-/// How fit an address is for calls, the fittest first.
+/// How an address stands, those that calls go to first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fitness {
+enum Standing {
     Whole,
     /// Left out for its failures.
     Ejected,
@@ -294,11 +296,11 @@ enum Fitness {
 }
 
 impl Address {
-    fn fitness(&self) -> Fitness {
+    fn standing(&self) -> Standing {
         match (self.sign, self.until) {
-            (Sign::Ill, _) => Fitness::Ill,
-            (Sign::Well, Some(_)) => Fitness::Ejected,
-            (Sign::Well, None) => Fitness::Whole,
+            (Sign::Ill, _) => Standing::Ill,
+            (Sign::Well, Some(_)) => Standing::Ejected,
+            (Sign::Well, None) => Standing::Whole,
         }
     }
 }

@@ -334,7 +334,7 @@ fn carrier(upstream: &UpstreamPlan) -> &'static str {
     match upstream.transport {
         Transport::Http | Transport::Mcp(_) => "POST",
         Transport::Stdio(_) => LINE,
-        Transport::WebSocket(_) => FRAME,
+        Transport::WebSocket(_) | Transport::Frames(_) => FRAME,
     }
 }
 

@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
 use super::rest::{rows, secrets};
-use super::{Case, Explanation, Sent, Translated, Value, strangers};
+use super::{Case, Explanation, Sent, Translated, Value, carrier, strangers};
 use crate::domain::claim::refused;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
@@ -133,7 +133,7 @@ fn tell(
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
-    let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
+    let selected = plan.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
     match (decision.stage.control(), selected) {
         (None, Some(index)) => {
@@ -174,7 +174,7 @@ fn translate(
     let route = routes.route(index);
     let called = (call.method.as_str(), call.params.as_ref());
     let made = routes
-        .write_rest(index, called, case.terms)
+        .write_rest_of(index, (called, route.id_for(1)), case.terms)
         .map_err(refusal::bind)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
@@ -196,6 +196,13 @@ fn translate(
     }
     let upstream = case.plan.upstream_for(Some(index), Side::Rest);
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
+    if route.is_frame() {
+        explanation.sends = Some(framed((upstream, &made), &secrets));
+        if call.id.is_some() {
+            explanation.outcomes = rows(route, Side::Rest);
+        }
+        return Ok(());
+    }
     let said = said(case, upstream, call)?;
     explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
     if let Some(id) = &call.id {
@@ -203,6 +210,20 @@ fn translate(
         explanation.answer = answer_rpc(case, (route, &made.call), id)?;
     }
     Ok(())
+}
+
+/// What a frame is, to a server that speaks in them.
+fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> Sent {
+    let body = made.body.clone().map(|body| body.into_bytes());
+    Sent {
+        upstream: upstream.name.clone(),
+        authority: upstream.authority.clone(),
+        method: carrier(upstream).to_owned(),
+        target: String::new(),
+        headers: Vec::new(),
+        body: body.map(|body| Value::of(secrets.hide_bytes(&body))),
+        note: Some("over the client's own socket; an id there is one of the proxy's own"),
+    }
 }
 
 /// The headers of the credentials that the envelope bears, for an upstream that gets them.

@@ -20,6 +20,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
     UpstreamPlan {
         name: name.into(),
         side,
+        tls: None,
         transport: Transport::Http,
         authority: "127.0.0.1:9".into(),
         path: "/rpc".into(),
@@ -141,6 +142,7 @@ fn plan() -> Plan {
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
         trace: None,
+        tls: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),
@@ -154,6 +156,7 @@ fn plan() -> Plan {
             of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
             usual: [Some(0), Some(1)],
+            frames: None,
             of_routes: Vec::new(),
         },
         face: RpcFace {

@@ -5,14 +5,16 @@
 //! [`Waiting`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
 
 mod heard;
+mod stray;
 mod translate;
 mod waiting;
 
 pub use heard::{Heard, Noise};
+pub use stray::Stray;
 pub use translate::{
     Framed, Said, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command,
 };
-pub use waiting::{Command, Counts, Output, Unanswered, Waiting};
+pub use waiting::{Command, Counts, Output, Overheard, Unanswered, Waiting};
 
 #[cfg(test)]
 mod tests;

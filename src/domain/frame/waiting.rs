@@ -3,7 +3,8 @@
 //! It does no I/O: what happens comes in with the time, [`Output`]s say what to do. Laws (held by a seeded simulation):
 //! a caller is told exactly one thing, by his deadline, unless he went away; a frame answers a call only where every
 //! hole that they share has one value, among equals the one that waits for longest; a frame that bears an id reaches
-//! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks.
+//! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks. A client that speaks in
+//! frames itself is only listened to: what answers it goes on to it, so that there a frame of nobody is its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,6 +32,19 @@ pub struct Command<'c> {
     pub deadline: Duration,
 }
 
+/// A frame that a client has written itself, whose answer is looked for in passing.
+#[derive(Debug)]
+pub struct Overheard {
+    /// Its name.
+    pub ticket: Ticket,
+    /// The route, by its place in the table.
+    pub route: usize,
+    /// What the holes are.
+    pub call: Bindings,
+    /// When nothing is looked for any more.
+    pub deadline: Duration,
+}
+
 /// What is to be done.
 #[derive(Debug)]
 pub enum Output {
@@ -42,6 +56,8 @@ pub enum Output {
     Failed(Ticket, Unanswered),
     /// A frame that is news, for `[[event]]`.
     News(Json),
+    /// A frame that answers the client itself, or may.
+    Passed(Json),
 }
 
 /// Why a caller gets no answer.
@@ -75,7 +91,17 @@ pub struct Waiting {
     most: usize,
     next: u64,
     counts: Counts,
+    client: Client,
     out: VecDeque<Output>,
+}
+
+/// What the client on the other end speaks here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    /// Frames are written for it.
+    Rpc,
+    /// It has written some itself.
+    Frames,
 }
 
 #[derive(Debug)]
@@ -84,6 +110,8 @@ struct Call {
     route: usize,
     call: Bindings,
     deadline: Duration,
+    dropped: usize,
+    asked: Client,
     /// From when on the silence is an answer; unknown until the frame is written.
     silent: Option<Duration>,
 }
@@ -97,6 +125,7 @@ impl Waiting {
             most,
             next: 1,
             counts: Counts::default(),
+            client: Client::Rpc,
             out: VecDeque::new(),
         }
     }
@@ -116,6 +145,18 @@ impl Waiting {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Whether a caller waits.
+    #[must_use]
+    pub fn waits(&self, ticket: Ticket) -> bool {
+        self.calls.iter().any(|call| call.ticket == ticket)
+    }
+
+    /// Whether the client has written frames itself.
+    #[must_use]
+    pub fn has_passed(&self) -> bool {
+        self.client == Client::Frames
     }
 
     /// How many wait.
@@ -158,11 +199,37 @@ impl Waiting {
                         route: command.route,
                         call: framed.call,
                         deadline: command.deadline,
+                        dropped: framed.dropped,
+                        asked: Client::Rpc,
                         silent: None,
                     });
                 }
             }
         }
+    }
+
+    /// A client writes a frame of its own; from now on it is one that does.
+    pub fn passes(&mut self) {
+        self.client = Client::Frames;
+    }
+
+    /// The same, and its answer is looked for, if it has one and not too many wait; tells whether it is.
+    pub fn overhear(&mut self, table: &RouteTable, overheard: Overheard) -> bool {
+        self.passes();
+        let waits = table.route(overheard.route).waits == Waits::Yes;
+        if !waits || self.calls.len() >= self.most {
+            return false;
+        }
+        self.calls.push_back(Call {
+            ticket: overheard.ticket,
+            route: overheard.route,
+            call: overheard.call,
+            deadline: overheard.deadline,
+            dropped: 0,
+            asked: Client::Frames,
+            silent: None,
+        });
+        true
     }
 
     /// The frame of a caller is written whole: from now on a silence is one.
@@ -197,19 +264,27 @@ impl Waiting {
             Some((place, heard))
         });
         let Some((place, (answer, addressed))) = found else {
-            if self.is_stray(table, &frame, terms.depth) {
-                self.counts.stray += 1;
-            } else {
-                self.out.push_back(Output::News(frame));
-            }
+            let stray = self.is_stray(table, &frame, terms.depth);
+            let told = match (stray, self.client) {
+                (false, _) => Output::News(frame),
+                (true, Client::Frames) => Output::Passed(frame),
+                (true, Client::Rpc) => {
+                    self.counts.stray += 1;
+                    return;
+                }
+            };
+            self.out.push_back(told);
             return;
         };
-        if let Some(call) = self.calls.remove(place) {
-            self.counts.answered += 1;
-            self.out.push_back(Output::Answer(call.ticket, answer));
-        }
-        if addressed == Addressed::ToAll {
-            self.out.push_back(Output::News(frame));
+        let Some(call) = self.calls.remove(place) else {
+            return;
+        };
+        self.counts.answered += 1;
+        self.answer(&call, answer);
+        match (call.asked, addressed) {
+            (Client::Frames, _) => self.out.push_back(Output::Passed(frame)),
+            (Client::Rpc, Addressed::ToAll) => self.out.push_back(Output::News(frame)),
+            (Client::Rpc, Addressed::ToCaller) => {}
         }
     }
 
@@ -225,11 +300,18 @@ impl Waiting {
             match silent.and_then(|_| outcomes.hear_nothing(&call.call, terms)) {
                 Some(answer) => {
                     self.counts.silent += 1;
-                    self.out.push_back(Output::Answer(call.ticket, answer));
+                    self.answer(&call, answer);
                 }
                 None => self.fail(call.ticket, Unanswered::Late),
             }
         }
+    }
+
+    /// Tells a caller his answer, with what his call had no place for.
+    fn answer(&mut self, call: &Call, answer: Answered<RpcAnswer>) {
+        let dropped = answer.dropped + call.dropped;
+        let answer = Answered { dropped, ..answer };
+        self.out.push_back(Output::Answer(call.ticket, answer));
     }
 
     fn fail(&mut self, ticket: Ticket, why: Unanswered) {

@@ -99,6 +99,7 @@ fn plan(side: Side) -> Plan {
     let prefixes = Prefixes::of(&routes);
     Plan {
         trace: None,
+        tls: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),

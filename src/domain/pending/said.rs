@@ -26,7 +26,10 @@ impl Pending {
                 self.counts.notified += 1;
                 self.out.push_back(Output::Notified { method, message });
             }
-            Heard::Noise => self.counts.skipped += 1,
+            Heard::Noise => {
+                self.counts.skipped += 1;
+                self.out.push_back(Output::Unread(message));
+            }
         }
     }
 

@@ -262,7 +262,7 @@ fn version_fault(line: &[u8]) -> Violation {
     }
 }
 
-fn path_and_query(target: &[u8]) -> Result<(), Violation> {
+pub(super) fn path_and_query(target: &[u8]) -> Result<(), Violation> {
     if class::all(target, TARGET) {
         return Ok(());
     }
@@ -327,7 +327,7 @@ impl Authority {
 }
 
 /// `uri-host [":" port]` (RFC 9110 §7.2); empty is allowed, as for a target without authority.
-fn is_host(value: &[u8]) -> bool {
+pub(super) fn is_host(value: &[u8]) -> bool {
     let (host_ok, port) = if let Some(literal) = value.strip_prefix(b"[") {
         let Some(end) = literal.iter().position(|byte| *byte == b']') else {
             return false;
@@ -353,7 +353,7 @@ fn is_ipv6(inside: &[u8]) -> bool {
 }
 
 /// A decimal number of digits only, up to 2^63 - 1, so that no signed counter behind overflows.
-fn decimal(value: &[u8]) -> Option<u64> {
+pub(super) fn decimal(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
     }

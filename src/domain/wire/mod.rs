@@ -13,6 +13,7 @@ mod chunk;
 mod class;
 mod follower;
 mod head;
+mod http2;
 mod law;
 mod line;
 mod violation;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
+pub use http2::settle;
 pub use law::check_any_cut;
 pub use violation::Violation;
 

@@ -323,7 +323,7 @@ impl Letter {
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
-        let selected = plan.routes.select_rpc(&call.method, call.params.as_ref());
+        let selected = plan.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
         let context = (&*record, &*self.installed);
         let session = sessions::of_rpc(context, (caller, headers), call, selected)

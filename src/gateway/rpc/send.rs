@@ -13,6 +13,7 @@ use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
@@ -60,6 +61,8 @@ impl Letter {
                 let call = stripped.as_ref().map_or(call, |(call, _)| call);
                 return self.over_link(record, link, call).await;
             }
+            // It is of the other side.
+            Upstream::Frames(_) => return Err(refusal::no_upstream(Side::Rpc)),
         };
         match stripped {
             None => self.passthrough(record, upstream, call, company).await,

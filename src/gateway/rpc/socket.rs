@@ -1,10 +1,12 @@
-//! A client that speaks JSON-RPC over a WebSocket: each message is served as if it were posted.
+//! A client that speaks JSON-RPC over a WebSocket, or in frames: each message is served as if it were posted.
 //!
-//! Calls run side by side, and are answered as they end. Of a client that goes away nothing runs on. When the program ends,
+//! Where the plan knows frames, the protocol of each message is found out anew, and events come in the form of the first
+//! one that was recognised. //! Calls run side by side, and are answered as they end. Of a client that goes away nothing runs on. When the program ends,
 //! no message is taken any more, and the connection closes behind the last answer.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,28 +22,35 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
+use crate::domain::event::Form;
 use crate::domain::failure::Failure;
+use crate::domain::frame::{Heard, Stray};
 use crate::domain::jsonrpc::{self, RequestId};
+use crate::domain::pending::Heartbeat;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::Sockets;
+use crate::domain::plan::{Sockets, Tongue};
 use crate::domain::side::Side;
 use crate::domain::{refusal, websocket};
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::Candidate;
+use crate::gateway::framed::{Commander, News, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::record::Record;
 use crate::gateway::render;
+use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
-use crate::telemetry::clock;
 use crate::upstream::link::Event;
-use crate::upstream::{Frames, Intake, accept_key};
+use crate::upstream::{Frames, Intake, Upstream, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
-const BEAT: Duration = Duration::from_secs(30);
+const BEAT: Heartbeat = Heartbeat {
+    every: Duration::from_secs(30),
+    within: Duration::from_secs(30),
+};
 
 /// How many notifications of a server may wait for a client; more are dropped.
 const NOTICES: usize = 64;
@@ -75,6 +84,7 @@ pub(super) fn accept(
         arrival,
         sockets,
         worker: worker.clone(),
+        form: Cell::new(None),
     };
     let connected = worker.connected();
     worker.tasks().start(async move {
@@ -149,12 +159,68 @@ struct Conversation {
     arrival: Arrival,
     sockets: Sockets,
     worker: Rc<Worker>,
+    /// That of the first message that was recognised.
+    form: Cell<Option<Form>>,
 }
 
 /// An answer, and what follows when the client has it.
 struct Reply {
     text: Bytes,
     followed_by: Vec<Candidate>,
+}
+
+impl Reply {
+    /// Nothing follows it.
+    fn alone(text: Bytes) -> Reply {
+        Reply {
+            text,
+            followed_by: Vec::new(),
+        }
+    }
+}
+
+/// Where what servers say for the client comes in.
+struct Ears {
+    /// From links.
+    notices: mpsc::Receiver<Bytes>,
+    /// From sockets of frames.
+    news: mpsc::Receiver<News>,
+}
+
+/// What a server says for the client.
+enum Spoken {
+    /// Over a link.
+    Notice(Bytes),
+    /// In frames.
+    News(News),
+}
+
+impl Ears {
+    fn of(arrival: &Arrival) -> Ears {
+        let (tell, notices) = mpsc::channel(NOTICES);
+        arrival.links().tell(tell);
+        let (tell, news) = mpsc::channel(NOTICES);
+        arrival.sockets().tell(tell);
+        Ears { notices, news }
+    }
+
+    /// What is said next; cancel-safe, since what is not taken stays where it is.
+    async fn next(&mut self) -> Spoken {
+        tokio::select! {
+            Some(text) = self.notices.recv() => Spoken::Notice(text),
+            Some(news) = self.news.recv() => Spoken::News(news),
+            // The connection keeps the other ends for as long as it lasts.
+            else => pending().await,
+        }
+    }
+}
+
+/// What is done about what a server says.
+enum Heed {
+    /// The client is told this, if anything.
+    Tell(Option<Bytes>),
+    /// The client is let go.
+    Leave,
 }
 
 /// What is under way.
@@ -174,29 +240,13 @@ enum Door {
     Closed,
 }
 
-/// Whether anything is under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
-    Open,
-    Done,
-}
-
-impl Work {
-    const fn of(count: usize) -> Work {
-        match count {
-            0 => Work::Done,
-            _ => Work::Open,
-        }
-    }
-}
-
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self, mut frames: Frames<S>) {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
-        let (tell, mut notices) = mpsc::channel(NOTICES);
-        self.arrival.links().tell(tell);
-        let mut silence = Silence::new(self.sockets.idle_timeout);
+        let mut ears = Ears::of(&self.arrival);
+        self.listen();
+        let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
         let mut underway = Underway {
             calls: FuturesUnordered::new(),
             replies: VecDeque::new(),
@@ -239,9 +289,12 @@ impl Conversation {
                 Some(reply) = underway.calls.next(), if !underway.calls.is_empty() => {
                     underway.replies.extend(reply);
                 }
-                Some(text) = notices.recv(), if door == Door::Open && !frames.is_writing() => {
+                spoken = ears.next(), if door == Door::Open && !frames.is_writing() => {
                     silence.used();
-                    underway.replies.push_back(Reply { text, followed_by: Vec::new() });
+                    match self.hear(spoken) {
+                        Heed::Tell(text) => underway.replies.extend(text.map(Reply::alone)),
+                        Heed::Leave => door = Door::Closed,
+                    }
                 }
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
                 () = sleep_until(alarm) => match silence.ring(work) {
@@ -264,8 +317,101 @@ impl Conversation {
         }
     }
 
+    /// The form in which events come to the client.
+    fn form(&self) -> Form {
+        let first = match self.sockets.tongue {
+            Tongue::Rpc => Form::Rpc,
+            Tongue::Both => Form::Frame,
+        };
+        self.form.get().unwrap_or(first)
+    }
+
+    /// Opens what a client hears that only listens, where there is one server that it could be.
+    fn listen(&self) {
+        if self.sockets.tongue == Tongue::Rpc {
+            return;
+        }
+        let installed = self.worker.installed();
+        let frames = installed.usual_of_frames().and_then(Upstream::frames);
+        match (frames, installed.upstream(None, Side::Rpc)) {
+            (Some(frames), None) => {
+                self.arrival.links().asks(Side::Rest);
+                let sockets = self.arrival.sockets();
+                sockets.listen(&self.worker, &installed, frames);
+            }
+            (None, Some(Upstream::Link(link))) => link.listen(self.arrival.links()),
+            (_, Some(_)) | (None, None) => {}
+        }
+    }
+
+    /// What the client is told of something that a server has said unasked.
+    fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
+        match self.sockets.tongue {
+            // What is no message of JSON-RPC says nothing to this client.
+            Tongue::Rpc => Some(text).filter(is_rpc),
+            Tongue::Both if self.arrival.links().hears(side) => {
+                let installed = self.worker.installed();
+                told((&self.worker, &installed), text, self.form())
+            }
+            Tongue::Both => None,
+        }
+    }
+
+    /// What becomes of something that a server says.
+    fn hear(&self, spoken: Spoken) -> Heed {
+        let news = match spoken {
+            Spoken::Notice(text) => return Heed::Tell(self.event(Side::Rpc, text)),
+            Spoken::News(news) => news,
+        };
+        match news {
+            News::Answer(text) => Heed::Tell(Some(text)),
+            News::Event(text) => Heed::Tell(self.event(Side::Rest, text)),
+            News::Gone => {
+                self.arrival.links().falls_silent(Side::Rest);
+                match self.form() {
+                    // Nothing else tells such a client that its server has forgotten it.
+                    Form::Frame => Heed::Leave,
+                    Form::Rpc | Form::Sse => Heed::Tell(None),
+                }
+            }
+        }
+    }
+
     /// One message, from its bytes to its answer, if it has one.
     async fn message(&self, body: Bytes) -> Option<Reply> {
+        if self.sockets.tongue == Tongue::Both {
+            let depth = self.worker.installed().plan.limits.depth;
+            match Heard::of(&body, depth) {
+                Heard::Rpc(_) => self.recognised(Form::Rpc),
+                Heard::Frame(frame) => {
+                    self.recognised(Form::Frame);
+                    let said = command(&self.commander(), (frame, body)).await;
+                    return said.map(Reply::alone);
+                }
+                Heard::Noise(_) => {
+                    self.worker.count(|shard| shard.stray(Stray::Noise));
+                    return None;
+                }
+            }
+        }
+        self.call(body).await
+    }
+
+    fn recognised(&self, form: Form) {
+        self.form.set(Some(self.form.get().unwrap_or(form)));
+    }
+
+    fn commander(&self) -> Commander<'_> {
+        Commander {
+            worker: &self.worker,
+            head: &self.head,
+            arrival: &self.arrival,
+            socket: self.number,
+        }
+    }
+
+    /// A message of JSON-RPC.
+    async fn call(&self, body: Bytes) -> Option<Reply> {
         let installed = self.worker.installed();
         let mut asked = Request::new(());
         *asked.method_mut() = self.head.method.clone();
@@ -281,10 +427,7 @@ impl Conversation {
             Err(failure) => {
                 let whole = render::rpc_failure(&failure, &RequestId::null());
                 reading.failed(whole.status.as_u16(), &failure);
-                return Some(Reply {
-                    text: whole.body.into_bytes(),
-                    followed_by: Vec::new(),
-                });
+                return Some(Reply::alone(whole.body.into_bytes()));
             }
         };
         let since = reading.discard();
@@ -316,75 +459,13 @@ impl Conversation {
     }
 }
 
+/// Whether a message is one of JSON-RPC.
+fn is_rpc(text: &Bytes) -> bool {
+    matches!(Heard::of(text, u16::MAX), Heard::Rpc(_))
+}
+
 /// Waits for the end of the program.
 async fn left(leaving: &mut watch::Receiver<bool>) {
     // The worker that would tell is there for as long as this is.
     let _ = leaving.wait_for(|leaves| *leaves).await;
-}
-
-/// What is done about a client that says nothing.
-enum Ring {
-    /// It is asked for a sign of life.
-    Ask,
-    /// Nothing.
-    Wait,
-    /// It is let go.
-    End,
-}
-
-/// For how long a client has said nothing.
-struct Silence {
-    /// The last sign of life.
-    heard: Instant,
-    /// The last message, either way.
-    used: Instant,
-    asked: Option<Instant>,
-    limit: Duration,
-}
-
-impl Silence {
-    fn new(limit: Duration) -> Silence {
-        let now = clock::now();
-        Silence {
-            heard: now,
-            used: now,
-            asked: None,
-            limit,
-        }
-    }
-
-    fn heard(&mut self) {
-        self.heard = clock::now();
-        self.asked = None;
-    }
-
-    fn used(&mut self) {
-        self.heard();
-        self.used = self.heard;
-    }
-
-    fn alarm(&self) -> Instant {
-        let beat = self.asked.unwrap_or(self.heard) + BEAT;
-        beat.min(self.used + self.limit)
-    }
-
-    /// A client whose calls are in progress is not idle, but may be gone.
-    fn ring(&mut self, work: Work) -> Ring {
-        let now = clock::now();
-        if self.used + self.limit <= now {
-            if work == Work::Done {
-                return Ring::End;
-            }
-            self.used = now;
-        }
-        match self.asked {
-            Some(asked) if asked + BEAT <= now => Ring::End,
-            Some(_) => Ring::Wait,
-            None if self.heard + BEAT <= now => {
-                self.asked = Some(now);
-                Ring::Ask
-            }
-            None => Ring::Wait,
-        }
-    }
 }

@@ -340,7 +340,14 @@ pub(super) const SESSIONS_REMEMBERED: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 44] = [
+pub(super) const SOCKET_STRAYS: Family = Family {
+    name: "dualgauge_socket_strays_total",
+    kind: MetricType::COUNTER,
+    labels: &["kind"],
+    help: "Messages of sockets where frames are spoken that reached nobody: noise (of no protocol), late (the answer of a call for which nobody waits any more).",
+};
+
+pub(super) const ALL: [&Family; 45] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -362,6 +369,7 @@ pub(super) const ALL: [&Family; 44] = [
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,
     &UNVERIFIED_TOKENS,
+    &SOCKET_STRAYS,
     &CALLS_IN_FLIGHT,
     &CALLS_LIMIT,
     &CONNECTIONS_LIMIT,

@@ -13,6 +13,7 @@ use super::labels::{CallLabels, LabelId, NONE, Names};
 use super::process::{FlagState, LinkState, Process, SessionCounts, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
+use crate::domain::frame::Stray;
 use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
@@ -264,12 +265,17 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
     });
+    let strays = Stray::ALL.map(|why| {
+        let count = counts.strays[why as usize];
+        counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
+    });
     vec![
         of(&family::OVERHEAD, overhead),
         of(&family::FAILURES, failures),
         of(&family::REFUSED_CONNECTIONS, vec![refused]),
         of(&family::FAILED_HANDSHAKES, vec![handshakes]),
         of(&family::UNVERIFIED_TOKENS, tokens.collect()),
+        of(&family::SOCKET_STRAYS, strays.into()),
     ]
 }
 

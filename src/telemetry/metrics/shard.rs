@@ -11,6 +11,7 @@ use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
+use crate::domain::frame::Stray;
 use crate::domain::lifecycle::{Count, Seen};
 use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
@@ -187,6 +188,11 @@ impl Shard {
         self.counts.unverified_tokens[fault as usize] += 1;
     }
 
+    /// Counts a message of a socket that reaches nobody.
+    pub fn stray(&mut self, why: Stray) {
+        self.counts.strays[why as usize] += 1;
+    }
+
     /// A copy for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -263,6 +269,7 @@ pub(super) struct Counts {
     pub(super) failed_handshakes: u64,
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
+    pub(super) strays: [u64; Stray::ALL.len()],
 }
 
 impl Default for Counts {
@@ -285,6 +292,7 @@ impl Default for Counts {
             refused_connections: 0,
             failed_handshakes: 0,
             unverified_tokens: [0; TokenFault::ALL.len()],
+            strays: [0; Stray::ALL.len()],
         }
     }
 }
@@ -337,6 +345,9 @@ impl Counts {
         self.failed_handshakes += other.failed_handshakes;
         let own = self.unverified_tokens.iter_mut();
         for (own, other) in own.zip(other.unverified_tokens) {
+            *own += other;
+        }
+        for (own, other) in self.strays.iter_mut().zip(other.strays) {
             *own += other;
         }
     }

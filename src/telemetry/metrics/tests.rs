@@ -101,8 +101,7 @@ fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
     second.keyless(names.intern("ios-first"));
 }
 
-/// What is open at the moment, and what has differed.
-fn stand(route: LabelId, [first, second]: [&mut Shard; 2]) {
+fn gauges([first, second]: [&mut Shard; 2]) {
     first.gauges.candidates_in_flight = 2;
     first.gauges.client_connections = 4;
     first.gauges.pools[Side::Rest as usize] = Pool {
@@ -110,8 +109,6 @@ fn stand(route: LabelId, [first, second]: [&mut Shard; 2]) {
         idle: 1,
         limit: 256,
     };
-    first.mismatching = Arc::new(BTreeSet::from([(route, 7), (route, 8)]));
-    second.mismatching = Arc::new(BTreeSet::from([(route, 8)]));
     second.gauges.client_connections = 2;
     second.gauges.calls_in_flight = 1;
     second.gauges.pools[Side::Rpc as usize].open = 3;
@@ -156,6 +153,9 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
         (Side::Rest, Stage::Shadow),
         Duration::from_millis(7),
     );
+    gauges([&mut first, &mut second]);
+    first.mismatching = Arc::new(BTreeSet::from([(labels.route, 7), (labels.route, 8)]));
+    second.mismatching = Arc::new(BTreeSet::from([(labels.route, 8)]));
     second.record(labels, took(31_000_000, Some(30_000_000)), None);
     second.record(
         failed,
@@ -170,7 +170,6 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
         shard.unrouted(prefix, Moment::from_unix(at));
     }
     second.refused_connection();
-    stand(labels.route, [&mut first, &mut second]);
     (names, [first.snapshot(), second.snapshot()])
 }
 

@@ -162,6 +162,14 @@ impl LinkUpstream {
         &self.plan
     }
 
+    /// Opens the link of a client that only listens, where each connection has one for itself.
+    pub fn listen(&self, own: &OwnLinks) {
+        if let Reach::Apart(opener) = &self.reach {
+            // One that cannot be opened is opened by the first call that needs it, which is told why not.
+            let _ = own.of(opener);
+        }
+    }
+
     /// Asks over the link that all share, and waits for the answer. Dropped, it takes the question back, or has the
     /// server told that nobody waits.
     ///

@@ -3,7 +3,7 @@
 //! A link is opened with the first call that needs it, and ends with the client's connection, or when it was not used for
 //! too long. There are as many at a time as the plan says, and no more.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::ask::{Inbox, LinkHandle, WeakLink, open};
 use crate::domain::pending::Unanswered;
+use crate::domain::side::Side;
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 256;
@@ -154,6 +155,8 @@ pub struct OwnLinks {
     links: RefCell<Vec<(Arc<AtomicUsize>, LinkHandle)>>,
     /// Where what servers tell goes.
     notices: RefCell<Option<mpsc::Sender<Bytes>>>,
+    /// Whose events the client hears, where servers of both sides have some for it.
+    speaker: Cell<Option<Side>>,
 }
 
 impl OwnLinks {
@@ -162,8 +165,32 @@ impl OwnLinks {
         *self.notices.borrow_mut() = Some(notices);
     }
 
+    /// A server of a side is asked: the first one is heard from then on, so that no event comes twice.
+    pub fn asks(&self, side: Side) {
+        if self.speaker.get().is_none() {
+            self.speaker.set(Some(side));
+        }
+    }
+
+    /// The servers of a side say no more.
+    pub fn falls_silent(&self, side: Side) {
+        if self.speaker.get() == Some(side) {
+            self.speaker.set(None);
+        }
+    }
+
+    /// Whether the client hears the servers of a side.
+    #[must_use]
+    pub fn hears(&self, side: Side) -> bool {
+        self.speaker.get().is_none_or(|speaker| speaker == side)
+    }
+
     /// The link that an opener has opened for this connection, or opens now.
+    ///
+    /// # Errors
+    /// [`Unanswered::Busy`] where as many as allowed are open.
     pub(super) fn of(&self, opener: &Opener) -> Result<LinkHandle, Unanswered> {
+        self.asks(Side::Rpc);
         let mut links = self.links.borrow_mut();
         links.retain(|(_, link)| !link.has_ended());
         let known = links

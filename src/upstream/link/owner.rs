@@ -263,12 +263,20 @@ impl<T: Transport> Owner<'_, T> {
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
             Output::Notified { method, message } => {
                 self.used = clock::now();
-                // One that does not keep up misses some; a link is not held up by what nobody has asked for.
-                if let Some(notices) = &self.notices {
-                    let _ = notices.try_send(message);
-                }
+                self.notice(message);
                 tracing::debug!(upstream = self.name, method, "the server tells something");
             }
+            Output::Unread(message) => {
+                self.used = clock::now();
+                self.notice(message);
+            }
+        }
+    }
+
+    /// One that does not keep up misses some; a link is not held up by what nobody has asked for.
+    fn notice(&self, message: Bytes) {
+        if let Some(notices) = &self.notices {
+            let _ = notices.try_send(message);
         }
     }
 

@@ -75,6 +75,7 @@ fn plan() -> UpstreamPlan {
     UpstreamPlan {
         name: "fake".to_owned(),
         side: Side::Rpc,
+        tls: None,
         transport: Spoken::Http,
         authority: String::new(),
         path: String::new(),

@@ -15,11 +15,11 @@ use crate::domain::jsonrpc::Heard;
 use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
 use crate::domain::pending::Unanswered;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::McpPlan;
+use crate::domain::plan::{McpPlan, Variables};
 use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
 use crate::upstream::link::Event;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Lease, ReadFault, Repeat, Tasks, UpstreamError, read_whole,
+    Body, Exchange, HttpUpstream, Lease, ReadFault, Repeat, Tasks, UpstreamError, chain, read_whole,
 };
 
 /// The session, as the server has named it.
@@ -78,6 +78,8 @@ pub(super) struct Door {
     tasks: Tasks,
     target: Uri,
     host: HeaderValue,
+    /// What each request bears by its plan.
+    fixed: HeaderMap,
     /// The most bytes of a message.
     limit: usize,
     depth: u16,
@@ -102,6 +104,7 @@ impl Door {
             host: HeaderValue::from_str(host).unwrap_or(HeaderValue::from_static("")),
             http: Rc::new(http),
             tasks,
+            fixed: headers(&plan.headers),
             limit: plan.message_limit,
             depth: plan.link.settings.depth,
             heard: None,
@@ -171,7 +174,8 @@ impl Door {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = self.target.clone();
-        *request.headers_mut() = headers;
+        *request.headers_mut() = self.fixed.clone();
+        request.headers_mut().extend(headers);
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accept);
         request.headers_mut().insert(HOST, self.host.clone());
@@ -185,7 +189,8 @@ impl Door {
             self.http.send(permit, request, Repeat::Unsent).await
         };
         sent.await.map_err(|error| {
-            tracing::debug!(upstream = self.http.plan().name, %error, "a message reached nobody");
+            let upstream = &self.http.plan().name;
+            tracing::warn!(upstream, error = chain(&error), "a message reached nobody");
             match error {
                 UpstreamError::Unreachable { .. } => Unanswered::Unreachable,
                 UpstreamError::Busy { .. } => Unanswered::Busy,
@@ -376,6 +381,16 @@ impl Door {
             }
         });
     }
+}
+
+/// Names and values were checked with the configuration; the values may be secrets.
+fn headers(said: &Variables) -> HeaderMap {
+    let pairs = said.iter().filter_map(|(name, value)| {
+        let mut value = HeaderValue::try_from(value).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::try_from(name).ok()?, value))
+    });
+    pairs.collect()
 }
 
 fn parts(answered: Exchange) -> (http::response::Parts, Incoming, Lease) {

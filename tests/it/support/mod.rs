@@ -10,6 +10,7 @@
 //! Nothing sleeps and no port is fixed: whatever a test waits for comes within [`WITHIN`], or fails it.
 
 mod admin;
+pub(crate) mod certificates;
 mod config;
 mod message;
 mod proxy;

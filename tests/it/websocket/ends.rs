@@ -14,10 +14,10 @@ use crate::support::{Proxy, Upstream};
 
 /// One end.
 #[derive(Debug)]
-pub(super) struct End(WebSocket<TcpStream>);
+pub(crate) struct End(WebSocket<TcpStream>);
 
 /// The server's end of the next connection, and the request for it.
-pub(super) fn accept_asked(upstream: &Upstream) -> (End, Request) {
+pub(crate) fn accept_asked(upstream: &Upstream) -> (End, Request) {
     let stream = upstream.accept().into_stream();
     let mut asked = None;
     #[expect(
@@ -33,17 +33,17 @@ pub(super) fn accept_asked(upstream: &Upstream) -> (End, Request) {
 }
 
 /// The server's end of the next connection.
-pub(super) fn accept(upstream: &Upstream) -> End {
+pub(crate) fn accept(upstream: &Upstream) -> End {
     accept_asked(upstream).0
 }
 
 /// The client's end of a connection to `/rpc`.
-pub(super) fn connect(proxy: &Proxy) -> End {
+pub(crate) fn connect(proxy: &Proxy) -> End {
     connect_with(proxy, &[]).0
 }
 
 /// The same with more headers, and the answer to the request.
-pub(super) fn connect_with(
+pub(crate) fn connect_with(
     proxy: &Proxy,
     headers: &[(&'static str, &'static str)],
 ) -> (End, Response) {
@@ -58,17 +58,17 @@ pub(super) fn connect_with(
 
 impl End {
     /// Sends a text.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
         self.send(Message::text(text.into()));
     }
 
     /// Sends anything.
-    pub(super) fn send(&mut self, message: Message) {
+    pub(crate) fn send(&mut self, message: Message) {
         self.0.send(message).unwrap();
     }
 
     /// Sends a text in pieces.
-    pub(super) fn say_in_pieces(&mut self, text: &str, size: usize) {
+    pub(crate) fn say_in_pieces(&mut self, text: &str, size: usize) {
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
         for (place, piece) in pieces.iter().enumerate() {
             let code = if place == 0 {
@@ -83,17 +83,17 @@ impl End {
     }
 
     /// Sends bytes as they are.
-    pub(super) fn say_raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn say_raw(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
     /// The next message that is no text.
-    pub(super) fn next(&mut self) -> Message {
+    pub(crate) fn next(&mut self) -> Message {
         self.0.read().unwrap()
     }
 
     /// The next text, as it came.
-    pub(super) fn hear_text(&mut self) -> String {
+    pub(crate) fn hear_text(&mut self) -> String {
         loop {
             let message = self.next();
             if let Message::Text(text) = message {
@@ -105,12 +105,12 @@ impl End {
     }
 
     /// The next text, as JSON.
-    pub(super) fn hear(&mut self) -> Value {
+    pub(crate) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.hear_text()).unwrap()
     }
 
     /// Answers a call with what its params are.
-    pub(super) fn echo(&mut self, call: &Value) {
+    pub(crate) fn echo(&mut self, call: &Value) {
         let (id, params) = (&call["id"], &call["params"]);
         self.say(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"got":{params}}}}}"#
@@ -118,7 +118,7 @@ impl End {
     }
 
     /// Takes the handshake of MCP.
-    pub(super) fn greet(&mut self) {
+    pub(crate) fn greet(&mut self) {
         let hello = self.hear();
         assert_eq!(hello["method"], "initialize", "{hello}");
         self.echo(&hello);
@@ -126,7 +126,7 @@ impl End {
     }
 
     /// Reads to the end: the code that the other end gave for it.
-    pub(super) fn end(mut self) -> Option<u16> {
+    pub(crate) fn end(mut self) -> Option<u16> {
         let mut code = None;
         loop {
             match self.0.read() {

@@ -148,6 +148,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
         forward: Vec::new(),
         envelope: None,
+        tls: None,
         usual: None,
     })
 }

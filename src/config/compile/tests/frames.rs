@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{BOTH, plan, problems};
+use super::{BOTH, Fixture, plan, problems, problems_of};
+use crate::domain::plan::{Tongue, Transport};
+use crate::domain::side::Side;
 
 const STOP: &str = "[[route]]\nname = 'stop'\nframe = { command = 'stop', request_id = '{id?}' }\nrpc = 'agent/stop'\n";
 const SILENT: &str = "[[route.outcome]]\nrpc = { result = { status = 'stopped' } }\n";
@@ -64,4 +66,90 @@ fn what_is_wrong_with_a_frame_has_its_key() {
         let found = problems(&format!("{BOTH}{more}"));
         assert!(found.contains(wanted), "{found}\n{wanted}");
     }
+}
+
+const FRAMES: &str = "[upstream.frames]\nside = 'rest'\nurl = 'ws://h:8765/'\n";
+const HTTP: &str = "[[route]]\nname = 'http'\nrest = 'POST /stop'\nrpc = 'agent/stop'\n";
+
+#[test]
+fn a_server_of_frames_stands_beside_one_of_http_and_each_takes_its_own() {
+    let plan = plan(&format!("{BOTH}{FRAMES}{STOP}{HTTP}"));
+    let name = |route| {
+        let upstream = plan.upstream_for(route, Side::Rest);
+        upstream.map(|upstream| upstream.name.as_str())
+    };
+    assert_eq!(name(Some(0)), Some("frames"));
+    assert_eq!(name(Some(1)), Some("old"));
+    assert_eq!(name(None), Some("old"));
+    assert_eq!(plan.select_rpc("agent/stop", None), Some(1));
+    let frames = plan.upstream_for(Some(0), Side::Rest).unwrap();
+    assert!(matches!(&frames.transport, Transport::Frames(own) if own.in_flight == 256));
+    assert_eq!(plan.face.sockets.unwrap().tongue, Tongue::Both);
+}
+
+#[test]
+fn alone_it_takes_no_call_of_http() {
+    let new = "[upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:9002/rpc'\n";
+    let plan = plan(&format!("{new}{FRAMES}{STOP}{HTTP}"));
+    assert_eq!(plan.upstream(Side::Rest), None);
+    assert_eq!(plan.upstream_for(Some(1), Side::Rest), None);
+    assert_eq!(plan.select_rpc("agent/stop", None), Some(0));
+}
+
+#[test]
+fn a_socket_of_clients_is_served_where_there_are_frames() {
+    assert!(plan(BOTH).face.sockets.is_none());
+    assert!(plan(&format!("{BOTH}{STOP}")).face.sockets.is_some());
+    let event = "[[event]]\nframe = { event = 'x' }\n";
+    assert!(plan(&format!("{BOTH}{event}")).face.sockets.is_some());
+    let passed = format!("rpc.websocket = false\n{BOTH}{STOP}");
+    assert!(plan(&passed).face.sockets.is_none());
+}
+
+#[test]
+fn what_a_server_of_frames_cannot_do_is_refused() {
+    let wanted = "`sharing` belongs to a server that speaks JSON-RPC";
+    let found = problems(&format!("{FRAMES}sharing = 'shared'\n"));
+    assert!(found.contains(wanted), "{found}");
+    for key in [
+        "queue = 1",
+        "handshake = 'mcp'",
+        "withhold = []",
+        "keep_alive = '1s'",
+    ] {
+        problems(&format!("{FRAMES}{key}\n"));
+    }
+    let http = HTTP.replace("rpc =", "upstream = 'frames'\nrpc =");
+    let found = problems(&format!("{BOTH}{FRAMES}{http}"));
+    assert!(
+        found.contains("the upstream `frames` speaks in frames over a WebSocket"),
+        "{found}"
+    );
+    let stop = STOP.replace("rpc =", "upstream = 'old'\nrpc =");
+    let found = problems(&format!("{BOTH}{FRAMES}{stop}"));
+    assert!(
+        found.contains("the upstream `old` takes calls of HTTP, and no frames"),
+        "{found}"
+    );
+    let other = FRAMES.replace("frames", "other");
+    let found = problems(&format!("{BOTH}{FRAMES}{other}{STOP}"));
+    assert!(
+        found.contains("the `rest` side, for frames, has several upstreams"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_flag_that_compares_frames_is_refused_and_a_glob_is_not() {
+    let flags = |route: &str| {
+        let main = format!("rollout.flags = 'flags.toml'\n{BOTH}{FRAMES}{STOP}");
+        let flag = format!("[[flag]]\nname = 'f'\nroute = '{route}'\nstage = 'shadow'\n");
+        Fixture::new(&main).file("flags.toml", flag)
+    };
+    let found = problems_of(&flags("stop"));
+    assert!(
+        found.contains("frames are not compared, so `stop` has no stage `shadow`"),
+        "{found}"
+    );
+    assert!(super::read(&flags("st*")).is_ok());
 }

@@ -178,6 +178,9 @@ impl World {
                     let in_time = !matches!(why, Unanswered::Late) || caller.deadline <= self.now;
                     assert!(in_time, "seed {}: given up too early", self.seed);
                 }
+                Output::Passed(frame) => {
+                    panic!("seed {}: nobody speaks in frames: {frame:?}", self.seed)
+                }
                 Output::News(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
@@ -206,7 +209,9 @@ impl World {
                 Output::Failed(Ticket(ticket), _) => {
                     self.end(ticket);
                 }
-                Output::Write(..) | Output::News(_) => panic!("time alone says nothing"),
+                Output::Write(..) | Output::News(_) | Output::Passed(_) => {
+                    panic!("time alone says nothing")
+                }
             }
         }
         assert_eq!(self.waiting.len(), self.open.len(), "seed {}", self.seed);

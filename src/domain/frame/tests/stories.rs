@@ -64,6 +64,7 @@ impl Socket {
                 },
                 Output::Failed(Ticket(ticket), why) => format!("{ticket} has none: {why:?}"),
                 Output::News(_) => "news".to_owned(),
+                Output::Passed(_) => "passed".to_owned(),
             });
         }
         told
@@ -160,4 +161,34 @@ fn nobody_waits_past_his_deadline_nor_beyond_the_limit_nor_on_a_lost_socket() {
     socket.waiting.lost();
     assert_eq!(socket.told(), ["5 has none: Cut"]);
     assert!(socket.waiting.is_empty());
+}
+
+#[test]
+fn what_a_client_has_written_itself_is_seen_in_passing_and_goes_on() {
+    let mut socket = Socket::new(1);
+    let stray = r#"{"event":"file","request_id":"mine","payload":{"path":"a","content":"c"}}"#;
+    // While the client speaks JSON-RPC only, nobody can have asked for it.
+    assert_eq!(socket.hear(0, stray), [""; 0]);
+    let frame = json(r#"{"command":"get_file","request_id":"mine","payload":{"path":"a"}}"#);
+    let route = socket.table.select_frame(&frame).unwrap();
+    let call = command_to_rpc(socket.table.route(route), frame, TERMS)
+        .unwrap()
+        .call;
+    let overheard = |ticket| Overheard {
+        ticket: Ticket(ticket),
+        route,
+        call: call.clone(),
+        deadline: at(1_000),
+    };
+    assert!(socket.waiting.overhear(&socket.table, overheard(1)));
+    // One too many is not looked for, and passes as well.
+    assert!(!socket.waiting.overhear(&socket.table, overheard(2)));
+    assert_eq!(
+        socket.hear(1, stray),
+        [r#"1 has {"path":"a","content":"c"}"#, "passed"]
+    );
+    assert_eq!(socket.hear(2, stray), ["passed"]);
+    assert_eq!(socket.waiting.counts().stray, 1);
+    assert!(socket.waiting.overhear(&socket.table, overheard(3)));
+    assert_eq!(socket.tick(1_000), ["3 has none: Late"]);
 }

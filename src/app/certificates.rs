@@ -1,0 +1,60 @@
+//! TLS of the listener, as the plan in force has it: one for all workers, so that a client that comes again is known to
+//! each of them.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::config::compile::tls::{self, TlsFault};
+use crate::domain::plan::Plan;
+use crate::domain::tls::ServerTls;
+
+/// What new connections are taken in with; borrowed only between awaits.
+#[derive(Debug)]
+pub(super) struct Certificates(RefCell<Known>);
+
+#[derive(Debug, Clone)]
+struct Known {
+    tls: Option<Arc<ServerTls>>,
+    config: Option<Arc<ServerConfig>>,
+}
+
+impl Known {
+    fn of(plan: &Plan) -> Result<Known, TlsFault> {
+        Ok(Known {
+            tls: plan.tls.clone(),
+            config: plan.tls.as_deref().map(tls::server).transpose()?,
+        })
+    }
+}
+
+impl Certificates {
+    /// Those of the first plan.
+    ///
+    /// # Errors
+    /// [`TlsFault`], for no plan that was compiled.
+    pub(super) fn of(plan: &Plan) -> Result<Certificates, TlsFault> {
+        Known::of(plan).map(|known| Certificates(RefCell::new(known)))
+    }
+
+    /// What connections are taken in with from now on. Where nothing has changed it is the same, and with it what
+    /// clients may take up again.
+    pub(super) fn follow(&self, plan: &Plan) -> Option<Arc<ServerConfig>> {
+        let mut known = self.0.borrow_mut();
+        if known.tls != plan.tls {
+            match Known::of(plan) {
+                Ok(next) => {
+                    *known = next;
+                    tracing::info!(
+                        "new connections are taken in with the new files of `listen.tls`"
+                    );
+                }
+                Err(fault) => {
+                    tracing::error!(%fault, "what was shown to clients before is shown to them still");
+                }
+            }
+        }
+        known.config.clone()
+    }
+}

@@ -1,0 +1,38 @@
+//! `headers` of an upstream, those in files among them.
+
+use http::HeaderValue;
+
+use crate::config::problem::Problem;
+use crate::config::raw::{RawHeaderValue, RawHeaders};
+use crate::domain::plan::Variables;
+
+/// What the files leave to check; their texts are not shown.
+pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
+    for (_, value) in &headers.0 {
+        if let RawHeaderValue::File(file) = value
+            && text(value).is_none()
+        {
+            let shown = file.path.value.display();
+            problems.push(file.path.problem(format!(
+                "`{shown}` is of no use: the value of a header is one line of visible ASCII and blanks"
+            )));
+        }
+    }
+}
+
+pub(super) fn plan(headers: &RawHeaders) -> Variables {
+    let pairs = headers.0.iter();
+    Variables::new(pairs.filter_map(|(name, value)| Some((name.value.clone(), text(value)?))))
+}
+
+fn text(value: &RawHeaderValue) -> Option<String> {
+    let bytes = match value {
+        RawHeaderValue::Text(text) => &text.0,
+        RawHeaderValue::File(file) => &file.content.0,
+    };
+    let text = std::str::from_utf8(bytes)
+        .ok()?
+        .trim_end_matches(['\r', '\n']);
+    let fits = !text.is_empty() || matches!(value, RawHeaderValue::Text(_));
+    (fits && HeaderValue::from_str(text).is_ok()).then(|| text.to_owned())
+}

@@ -1,0 +1,70 @@
+//! `headers` of an upstream: what its requests bear beside what they say by themselves.
+
+use std::path::PathBuf;
+
+use figment::value::Value;
+use http::{HeaderName, HeaderValue};
+
+use crate::config::kind::{Found, Wrong, string};
+use crate::config::problem::Located;
+use crate::config::raw::{RawFile, RawHeaderValue, RawHeaders, Secret};
+use crate::config::reader::{Shape, Table};
+
+/// Where a value is.
+enum Said {
+    Here(String),
+    InFile(PathBuf),
+}
+
+/// The headers; `not_sent` are those that a request says by itself, or not at all, which is what `of` calls it.
+pub(super) fn headers(
+    table: &mut Table<'_>,
+    (not_sent, of): (&[&str], &str),
+) -> Option<RawHeaders> {
+    if table.shape("headers") == Shape::Absent {
+        return Some(RawHeaders::default());
+    }
+    let said = table.named_values("headers", said)?;
+    for (name, _) in &said {
+        let lower = name.value.to_ascii_lowercase();
+        if HeaderName::from_bytes(lower.as_bytes()).is_err() {
+            table.add(name.problem("this is no name of a header"));
+        } else if not_sent.contains(&lower.as_str()) {
+            table.add(name.problem(format!("`{lower}` belongs to {of} itself; remove it")));
+        }
+    }
+    let pairs = said.into_iter().map(|(name, value)| {
+        let Located { value, place, key } = value;
+        let value = match value {
+            Said::Here(text) => RawHeaderValue::Text(Secret(text.into_bytes())),
+            Said::InFile(path) => RawHeaderValue::File(RawFile::at(Located {
+                value: path,
+                place,
+                key,
+            })),
+        };
+        (name.map(|name| name.to_ascii_lowercase()), value)
+    });
+    Some(RawHeaders(pairs.collect()))
+}
+
+/// A text, or a table with the name of a file. The value itself is never shown: it may be a secret.
+fn said(found: Found<'_>) -> Result<Said, Wrong> {
+    if let Value::Dict(_, entries) = found.value {
+        let mut entries = entries.iter();
+        let only = (entries.next(), entries.next());
+        if let (Some((name, Value::String(_, path))), None) = only
+            && name == "file"
+            && !path.is_empty()
+        {
+            return Ok(Said::InFile(path.into()));
+        }
+        return Err(Wrong::new(
+            "a header is a string, or a table with the name of a file, `{ file = \"token\" }`",
+        ));
+    }
+    let wrong = |_| Wrong::new("the value of a header is a string of visible ASCII and blanks");
+    let value = string(found).map_err(|_| wrong(()))?;
+    let parsed = HeaderValue::from_str(&value);
+    parsed.map(|_| Said::Here(value)).map_err(|_| wrong(()))
+}

@@ -1,0 +1,204 @@
+//! Requests that came over HTTP/2: the framing leaves nothing to two readings, but what a request says of itself is put
+//! into the form that a server behind HTTP/1.1 reads, or refused by the words of the inspector.
+
+use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{Method, Uri, request};
+
+use super::head::{decimal, is_host, path_and_query};
+use super::{Limits, Violation};
+
+/// Puts the head of a request into the form of HTTP/1.1: the authority as `Host`, the target in origin form, one
+/// `Cookie` (RFC 9113 §8.2.3, §8.3.1). Tells what must not pass.
+#[must_use]
+pub fn settle(head: &mut request::Parts, limits: Limits) -> Option<Violation> {
+    let found = fault(head, limits);
+    if found.is_none() {
+        if let Some(host) = authority(&head.uri) {
+            head.headers.insert(HOST, host);
+        }
+        join_cookies(&mut head.headers);
+        // The client has its body sent without waiting: nothing that says "go on" reaches it.
+        head.headers.remove(EXPECT);
+    }
+    let origin = head.uri.path_and_query().cloned();
+    head.uri = Uri::from(origin.unwrap_or(PathAndQuery::from_static("/")));
+    found
+}
+
+fn authority(uri: &Uri) -> Option<HeaderValue> {
+    let authority = uri.authority()?;
+    HeaderValue::try_from(authority.as_str()).ok()
+}
+
+fn fault(head: &request::Parts, limits: Limits) -> Option<Violation> {
+    // With or without `:protocol` (RFC 8441): there is no tunnel.
+    if head.method == Method::CONNECT {
+        return Some(Violation::Connect);
+    }
+    let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    if target.len() > limits.target {
+        return Some(Violation::TargetTooLong);
+    }
+    let asterisk = target == "*" && head.method == Method::OPTIONS;
+    if !asterisk {
+        if !target.starts_with('/') {
+            return Some(Violation::Target);
+        }
+        if let Err(violation) = path_and_query(target.as_bytes()) {
+            return Some(violation);
+        }
+    }
+    host_fault(head).or_else(|| length_fault(&head.headers))
+}
+
+/// RFC 9113 §8.3.1: `:authority`, or `Host` where there is none; they must not differ.
+fn host_fault(head: &request::Parts) -> Option<Violation> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, more) = (hosts.next(), hosts.next());
+    if more.is_some() {
+        return Some(Violation::HostRepeated);
+    }
+    let asked = head.uri.authority().map(|authority| authority.as_str());
+    match (asked, host) {
+        (None, None) => Some(Violation::NoHost),
+        (Some(asked), _) if !is_host(asked.as_bytes()) || asked.is_empty() => Some(Violation::Host),
+        (_, Some(host)) if !is_host(host.as_bytes()) || host.is_empty() => Some(Violation::Host),
+        (Some(asked), Some(host)) if !same(asked.as_bytes(), host.as_bytes()) => {
+            Some(Violation::AuthorityDiffers)
+        }
+        (Some(_), _) | (None, Some(_)) => None,
+    }
+}
+
+/// In any case, with or without the port of `https` (RFC 9110 §4.2.3).
+fn same(one: &[u8], other: &[u8]) -> bool {
+    let bare = |host: &[u8]| {
+        host.strip_suffix(b":443")
+            .unwrap_or(host)
+            .to_ascii_lowercase()
+    };
+    bare(one) == bare(other)
+}
+
+fn length_fault(headers: &HeaderMap) -> Option<Violation> {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let first = lengths.next()?;
+    if lengths.next().is_some() {
+        return Some(Violation::ContentLengthRepeated);
+    }
+    decimal(first.as_bytes())
+        .is_none()
+        .then_some(Violation::ContentLength)
+}
+
+/// A client may send its cookies in pieces, and HTTP/1.1 has one field for all of them.
+fn join_cookies(headers: &mut HeaderMap) {
+    let mut pieces = headers.get_all(COOKIE).iter();
+    let (Some(first), Some(second)) = (pieces.next(), pieces.next()) else {
+        return;
+    };
+    let mut joined = first.as_bytes().to_vec();
+    for piece in std::iter::once(second).chain(pieces) {
+        joined.extend_from_slice(b"; ");
+        joined.extend_from_slice(piece.as_bytes());
+    }
+    if let Ok(mut joined) = HeaderValue::from_bytes(&joined) {
+        joined.set_sensitive(true);
+        headers.insert(COOKIE, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        head: 1000,
+        target: 20,
+    };
+
+    fn settled(
+        method: &str,
+        uri: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<request::Parts, Violation> {
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        settle(&mut head, LIMITS).map_or(Ok(head), Err)
+    }
+
+    #[test]
+    fn a_head_becomes_one_of_http_1() {
+        let fields = [
+            ("cookie", "a=1"),
+            ("cookie", "b=2"),
+            ("cookie", "c=3"),
+            ("expect", "100-continue"),
+        ];
+        let head = settled("GET", "https://A.example:443/a?b=c", &fields).unwrap();
+        assert_eq!(head.uri, "/a?b=c");
+        assert_eq!(head.headers[HOST], "A.example:443");
+        let cookies: Vec<_> = head.headers.get_all(COOKIE).iter().collect();
+        assert_eq!(cookies, ["a=1; b=2; c=3"]);
+        assert!(!head.headers.contains_key(EXPECT));
+        let head = settled("GET", "/a", &[("host", "h")]).unwrap();
+        assert_eq!(
+            (head.uri.path(), &head.headers[HOST]),
+            ("/a", &HeaderValue::from_static("h"))
+        );
+        settled("GET", "https://h/", &[("host", "H:443")]).unwrap();
+    }
+
+    #[test]
+    fn what_two_servers_could_read_in_two_ways_is_refused() {
+        for (method, uri, fields, violation) in [
+            ("CONNECT", "h:443", &[][..], Violation::Connect),
+            (
+                "GET",
+                "https://h/123456789012345678901",
+                &[],
+                Violation::TargetTooLong,
+            ),
+            ("GET", "https://h/\"", &[], Violation::Target),
+            ("GET", "/", &[], Violation::NoHost),
+            (
+                "GET",
+                "https://h/",
+                &[("host", "x")],
+                Violation::AuthorityDiffers,
+            ),
+            (
+                "GET",
+                "/",
+                &[("host", "x"), ("host", "x")],
+                Violation::HostRepeated,
+            ),
+            ("GET", "/", &[("host", "x y")], Violation::Host),
+            ("GET", "https://u@h/", &[], Violation::Host),
+            (
+                "PUT",
+                "https://h/",
+                &[("content-length", "1"), ("content-length", "1")],
+                Violation::ContentLengthRepeated,
+            ),
+            (
+                "PUT",
+                "https://h/",
+                &[("content-length", "+1")],
+                Violation::ContentLength,
+            ),
+        ] {
+            assert_eq!(
+                settled(method, uri, fields).unwrap_err(),
+                violation,
+                "{method} {uri}"
+            );
+        }
+    }
+}

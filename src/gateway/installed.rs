@@ -1,0 +1,222 @@
+//! A plan with what one worker needs to serve it: its upstreams, and the handles of its labels.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::caller::Remembered;
+use super::labels::PlanLabels;
+use super::worker::Common;
+use crate::domain::pending::Rank;
+use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
+use crate::domain::rollout::{Digest, Epoch, Past};
+use crate::domain::side::Side;
+use crate::domain::token::{Claims, TokenFault};
+use crate::telemetry::metrics::{LabelId, Pool};
+use crate::upstream::link::{LinkUpstream, Links, Reach};
+use crate::upstream::{FramesUpstream, HttpUpstream, Tasks, Upstream};
+
+/// A plan with what a worker needs to serve it.
+#[derive(Debug)]
+pub struct Installed {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// In the order of the plan.
+    upstreams: Vec<Upstream>,
+    /// The same servers, over connections of their own for what is run only to compare.
+    beside: Vec<Upstream>,
+    labels: PlanLabels,
+    /// The number of the plan.
+    epoch: Epoch,
+    /// What the flags were before, for open sessions.
+    past: Past,
+    /// Tokens that a key of this plan has signed.
+    tokens: RefCell<Remembered>,
+}
+
+impl Installed {
+    pub(super) fn new(
+        (plan, links, epoch): (Arc<Plan>, &Links, Epoch),
+        common: &Common,
+        before: Option<&Installed>,
+        tasks: &Tasks,
+    ) -> Installed {
+        let servers = plan.upstreams.all.iter().enumerate();
+        let upstreams = servers
+            .clone()
+            .map(|(place, wanted)| {
+                let before = before.map(|before| &before.upstreams[..]);
+                match (links.of(place), &wanted.transport) {
+                    (Some(link), _) => linked(wanted, link, Rank::Client),
+                    (None, Transport::Frames(frames)) => framed((wanted, frames), before),
+                    (None, _) => Upstream::Http(kept_or_opened(wanted, before, tasks)),
+                }
+            })
+            .collect();
+        let concurrency = plan.candidates.concurrency;
+        let beside = servers
+            .map(
+                |(place, wanted)| match (links.of(place), &wanted.transport) {
+                    (Some(link), _) => linked(wanted, link, Rank::Candidate),
+                    // Nothing of frames is run only to compare.
+                    (None, Transport::Frames(frames)) => framed((wanted, frames), None),
+                    (None, _) => {
+                        let before = before.map(|before| &before.beside[..]);
+                        let mut wanted = wanted.clone();
+                        wanted.connections = concurrency;
+                        Upstream::Http(kept_or_opened(&wanted, before, tasks))
+                    }
+                },
+            )
+            .collect();
+        let labels = PlanLabels::of(&plan, &common.names);
+        let past = before.map_or_else(Past::default, |before| {
+            let now = common.sessions.now();
+            let flags = before.plan.rollout.flags.as_slice();
+            before.past.followed((flags, &plan.rollout), (epoch, now))
+        });
+        Installed {
+            plan,
+            upstreams,
+            beside,
+            labels,
+            epoch,
+            past,
+            tokens: RefCell::default(),
+        }
+    }
+
+    /// Those that have connections of this worker.
+    pub(super) fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
+        let all = self.upstreams.iter().chain(&self.beside);
+        all.filter_map(Upstream::http)
+    }
+
+    /// The upstream of a side for the calls of a route, or of no route.
+    #[must_use]
+    pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
+        self.upstreams.get(self.plan.upstreams.of(route, side)?)
+    }
+
+    /// What takes frames of no route, where they may pass.
+    pub(super) fn usual_of_frames(&self) -> Option<&Upstream> {
+        let place = self.plan.upstreams.frames?;
+        let passes = self.plan.unrouted == Unrouted::Passthrough;
+        self.upstreams.get(place).filter(|_| passes)
+    }
+
+    /// The upstream of a side for those who ask for a stream; only HTTP has streams.
+    #[must_use]
+    pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
+        let place = self.plan.upstreams.of_stream(stream, side)?;
+        self.upstreams.get(place)?.http()
+    }
+
+    /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
+    pub(super) fn signed_claims(
+        &self,
+        token: Digest,
+        read: impl FnOnce() -> Result<Claims, TokenFault>,
+    ) -> Result<Rc<Claims>, TokenFault> {
+        self.tokens.borrow_mut().claims(token, read)
+    }
+
+    /// The same for what is run only to compare.
+    pub(super) fn upstream_of_candidates(
+        &self,
+        route: Option<usize>,
+        side: Side,
+    ) -> Option<&Upstream> {
+        self.beside.get(self.plan.upstreams.of(route, side)?)
+    }
+
+    /// The connections to the servers of each side.
+    pub(super) fn pools(&self) -> [Pool; Side::ALL.len()] {
+        let mut pools = [Pool::default(); Side::ALL.len()];
+        for upstream in self.all_upstreams() {
+            pools[upstream.plan().side as usize].add(Pool {
+                open: upstream.open() as u64,
+                idle: upstream.idle() as u64,
+                limit: upstream.plan().connections as u64,
+            });
+        }
+        pools
+    }
+
+    pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {
+        route
+            .and_then(|index| self.labels.routes.get(index))
+            .copied()
+            .unwrap_or(self.labels.unrouted)
+    }
+
+    pub(super) fn stream_label(&self, stream: usize) -> LabelId {
+        let label = self.labels.streams.get(stream);
+        label.copied().unwrap_or(self.labels.unrouted)
+    }
+
+    /// Under what the guard of a flag is told of calls, where it has one.
+    pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
+        let flags = &self.plan.rollout.flags;
+        flags.get(flag)?.guard.as_ref()?;
+        self.labels.flags.get(flag).copied()
+    }
+
+    /// The flag that has decided, or none.
+    pub(super) fn flag_label(&self, flag: Option<usize>) -> LabelId {
+        flag.and_then(|index| self.labels.flags.get(index))
+            .copied()
+            .unwrap_or(LabelId::NONE)
+    }
+
+    /// The number of the plan.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// What the flags were before.
+    pub(super) fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// The prefix of routes that a path of no route lies under.
+    pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
+        let prefix = self.plan.lifecycle.prefixes.find(path)?;
+        self.labels.prefixes.get(prefix).copied()
+    }
+
+    pub(super) fn client_label(&self, client: Option<usize>) -> LabelId {
+        client
+            .and_then(|index| self.labels.clients.get(index))
+            .copied()
+            .unwrap_or(self.labels.other)
+    }
+}
+
+fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
+    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
+}
+
+fn framed((wanted, frames): (&UpstreamPlan, &FramesPlan), before: Option<&[Upstream]>) -> Upstream {
+    let before = before.into_iter().flatten();
+    let mut before = before.filter_map(Upstream::frames);
+    let kept = before.find(|kept| kept.plan() == wanted);
+    Upstream::Frames(kept.map_or_else(
+        || Rc::new(FramesUpstream::new(wanted.clone(), frames)),
+        Rc::clone,
+    ))
+}
+
+fn kept_or_opened(
+    wanted: &UpstreamPlan,
+    before: Option<&[Upstream]>,
+    tasks: &Tasks,
+) -> Rc<HttpUpstream> {
+    let before = before.into_iter().flatten();
+    let mut before = before.filter_map(Upstream::http);
+    let kept = before.find(|kept| kept.plan() == wanted);
+    kept.map_or_else(
+        || Rc::new(HttpUpstream::new(wanted.clone(), tasks.clone())),
+        Rc::clone,
+    )
+}

@@ -1,0 +1,264 @@
+//! HTTP/2 of one client (RFC 9113): what a connection, a stream and a client that resets may cost.
+//!
+//! The framing leaves nothing to two readings, so the wire inspector does not stand before it; each request is put into
+//! the form of HTTP/1.1 and judged by the same words, and goes the same way from there. Laws: a connection has so many
+//! streams at a time and no more; one without a stream, or with a client that takes nothing, ends in its time; who resets
+//! more than is answered is cut.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::http2::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::pace::Paced;
+use crate::domain::wire::{Limits as WireLimits, settle};
+use crate::gateway::{AnswerBody, Arrival, Worker, handle};
+use crate::telemetry::clock;
+use crate::upstream::{Socket, Tasks};
+
+/// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
+const STREAMS: u32 = 100;
+/// How many streams may be reset before anybody has looked at them, and how many faults of a client are forgiven.
+const RESETS_UNSEEN: usize = 20;
+const FAULTS: usize = 100;
+/// How many calls a client may reset beyond those that were answered.
+const RESETS: u32 = 200;
+/// What is taken of a request's body, and of all of a connection, before somebody reads it.
+const STREAM_WINDOW: u32 = 128 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// What of an answer may wait to be sent.
+const SEND_BUFFER: usize = 128 * 1024;
+/// How often a sign of life is asked for, and how long it may take.
+const PING: Duration = Duration::from_secs(20);
+const PONG: Duration = Duration::from_secs(10);
+
+/// One connection, and the streams on it.
+#[derive(Debug)]
+struct Streams {
+    tasks: Tasks,
+    /// How long a client may take nothing of an answer.
+    patience: Duration,
+    open: Cell<usize>,
+    /// When the last stream ended.
+    idle_since: Cell<Instant>,
+    /// How many calls were reset beyond those that were answered.
+    resets: Cell<u32>,
+    /// Told when there are too many of them.
+    enough: Notify,
+    /// That of the request that was just taken; its task is started next.
+    begun: RefCell<Option<Rc<Pace>>>,
+}
+
+/// What a client takes of one answer.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Since when a piece of it waits to be taken.
+    given: Cell<Option<Instant>>,
+}
+
+/// Starts the tasks of streams.
+#[derive(Debug, Clone)]
+struct Starter(Rc<Streams>);
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
+    fn execute(&self, stream: F) {
+        let streams = self.0.clone();
+        let pace = streams.begun.take().unwrap_or_default();
+        let open = Open::count(streams.clone());
+        streams.tasks.clone().start(async move {
+            let _open = open;
+            // Dropped by the other branch, the stream is reset.
+            tokio::select! {
+                () = stream => {}
+                () = pace.stalls(streams.patience) => {}
+            }
+        });
+    }
+}
+
+impl Pace {
+    /// Waits until the client has taken nothing for so long.
+    async fn stalls(&self, patience: Duration) {
+        loop {
+            let since = self.given.get().unwrap_or_else(clock::now);
+            sleep_until(since + patience).await;
+            if self
+                .given
+                .get()
+                .is_some_and(|given| given + patience <= clock::now())
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// Counts a stream for as long as its task runs.
+struct Open(Rc<Streams>);
+
+impl Open {
+    fn count(streams: Rc<Streams>) -> Open {
+        streams.open.set(streams.open.get() + 1);
+        Open(streams)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get() - 1);
+        self.0.idle_since.set(clock::now());
+    }
+}
+
+/// A call that has no answer yet: dropped before it has one, it was reset.
+struct Asked<'s>(&'s Streams);
+
+impl Asked<'_> {
+    fn answered(self) {
+        let resets = &self.0.resets;
+        resets.set(resets.get().saturating_sub(1));
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let resets = self.0.resets.get() + 1;
+        self.0.resets.set(resets);
+        if resets > RESETS {
+            self.0.enough.notify_one();
+        }
+    }
+}
+
+/// The body of an answer, which notes when the client asks for more of it.
+struct Taken {
+    body: AnswerBody,
+    pace: Rc<Pace>,
+}
+
+impl Body for Taken {
+    type Data = Bytes;
+    type Error = <AnswerBody as Body>::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let Taken { body, pace } = self.get_mut();
+        let polled = Pin::new(body).poll_frame(cx);
+        pace.given.set(polled.is_ready().then(clock::now));
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Serves a connection until it ends, or drains.
+pub(super) async fn serve(
+    worker: Rc<Worker>,
+    (socket, arrivals): (Socket, Arrival),
+    mut drains: watch::Receiver<()>,
+) {
+    let limits = worker.installed().plan.limits;
+    let streams = Rc::new(Streams {
+        tasks: worker.tasks().clone(),
+        patience: limits.write_timeout,
+        open: Cell::new(0),
+        idle_since: Cell::new(clock::now()),
+        resets: Cell::new(0),
+        enough: Notify::new(),
+        begun: RefCell::default(),
+    });
+    let wire = WireLimits {
+        head: limits.head,
+        target: limits.target,
+    };
+    let service = service_fn(|request| {
+        let pace = Rc::<Pace>::default();
+        streams.begun.replace(Some(pace.clone()));
+        let (worker, streams) = (worker.clone(), streams.clone());
+        answer((worker, streams, pace), request, (arrivals.clone(), wire))
+    });
+    let io = TokioIo::new(Paced::new(socket, limits.write_timeout));
+    let builder = builder(&streams, limits.head);
+    let mut connection = pin!(builder.serve_connection(io, service));
+    // The connection is polled on after it was told to end; each branch is cancel-safe.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = streams.enough.notified() => {
+            tracing::debug!("a client of HTTP/2 was cut: it resets more than it lets be answered");
+            return;
+        }
+        () = idles(&streams, limits.header_timeout) => {
+            connection.as_mut().graceful_shutdown();
+            // One that is silent now has not earned more.
+            let _ = timeout(limits.header_timeout, connection).await;
+            return;
+        }
+        _ = drains.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {
+    let mut builder = Builder::new(Starter(streams.clone()));
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(head).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(RESETS_UNSEEN)
+        .max_local_error_reset_streams(FAULTS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PONG);
+    builder
+}
+
+/// Waits until there was no stream for so long.
+async fn idles(streams: &Streams, limit: Duration) {
+    loop {
+        let since = match streams.open.get() {
+            0 => streams.idle_since.get(),
+            _ => clock::now(),
+        };
+        sleep_until(since + limit).await;
+        if streams.open.get() == 0 && streams.idle_since.get() + limit <= clock::now() {
+            return;
+        }
+    }
+}
+
+async fn answer(
+    (worker, streams, pace): (Rc<Worker>, Rc<Streams>, Rc<Pace>),
+    request: Request<Incoming>,
+    (arrivals, wire): (Arrival, WireLimits),
+) -> Result<Response<Taken>, Infallible> {
+    let asked = Asked(&streams);
+    let (mut head, body) = request.into_parts();
+    let arrival = arrivals.refused(settle(&mut head, wire));
+    let response = handle(worker, Request::from_parts(head, body), arrival).await;
+    asked.answered();
+    Ok(response.map(|body| Taken { body, pace }))
+}

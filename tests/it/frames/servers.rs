@@ -1,0 +1,250 @@
+//! Clients that speak JSON-RPC, before a server that speaks in frames.
+
+use serde_json::{Value, json};
+
+use super::{ask, get_file, of_frames, start, strays};
+use crate::scene::{call, rpc_failure};
+use crate::support::{Proxy, Upstream, becomes};
+use crate::websocket::ends::{End, accept, accept_asked, connect};
+
+const SOCKETS: &str = r#"dualgauge_upstream_connections{side="rest"}"#;
+
+fn before(upstream: &Upstream, keys: &str) -> Proxy {
+    start(&of_frames(upstream, keys))
+}
+
+fn answer_file(server: &mut End, command: &Value) {
+    let (id, payload) = (&command["request_id"], &command["payload"]);
+    server.say(json!({"event": "file", "request_id": id, "payload": payload}).to_string());
+}
+
+#[test]
+fn a_call_is_a_command_whose_answer_is_found_by_its_id() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "headers = { Authorization = \"Bearer ours\" }\n");
+    let mut client = connect(&proxy);
+    let (mut server, asked) = accept_asked(&upstream);
+    assert_eq!(asked.uri().path(), "/legacy");
+    assert_eq!(asked.headers()["authorization"], "Bearer ours");
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    ask(&mut client, 2, ("file/get", json!({"path": "b"})));
+    let (one, two) = (server.hear(), server.hear());
+    assert_eq!(one["command"], "get_file");
+    assert_ne!(one["request_id"], two["request_id"]);
+    answer_file(&mut server, &two);
+    let failed =
+        json!({"event": "error", "payload": {"message": "gone"}, "request_id": one["request_id"]});
+    server.say(failed.to_string());
+    let heard = [client.hear(), client.hear()];
+    assert_eq!(
+        (&heard[0]["id"], &heard[0]["result"]),
+        (&json!(2), &json!({"path": "b"}))
+    );
+    assert_eq!(heard[1]["id"], 1);
+    assert_eq!(
+        heard[1]["error"],
+        json!({"code": -32603, "message": "gone"})
+    );
+    proxy.log_line(&["route=file", "side=rpc", "outcome=success"]);
+    assert_eq!(proxy.metrics().value(SOCKETS), 1.0);
+}
+
+#[test]
+fn what_bears_no_id_is_found_by_its_type_its_session_and_its_silence() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("agent/run", json!({})));
+    ask(&mut client, 2, ("session/watch", json!({"session": "one"})));
+    ask(&mut client, 3, ("session/watch", json!({"session": "two"})));
+    for _ in 0..3 {
+        server.hear();
+    }
+    server.say(r#"{"event":"watched","payload":{"session":"two"}}"#);
+    server.say(r#"{"event":"watched","payload":{"session":"one"}}"#);
+    let heard = [client.hear(), client.hear(), client.hear()];
+    let ids: Vec<_> = heard.iter().map(|answer| answer["id"].as_u64()).collect();
+    assert_eq!(ids, [Some(3), Some(2), Some(1)]);
+    assert_eq!(heard[2]["result"], json!({"status": "started"}));
+    // A failure comes within the silence.
+    ask(&mut client, 4, ("agent/run", json!({})));
+    let id = server.hear()["request_id"].clone();
+    server.say(
+        json!({"event": "error", "payload": {"message": "busy"}, "request_id": id}).to_string(),
+    );
+    assert_eq!(client.hear()["error"]["message"], "busy");
+}
+
+#[test]
+fn events_of_the_server_are_notifications() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    let heard = server.hear();
+    server.say(r#"{"event":"warning","payload":{}}"#);
+    server.say(r#"{"event":"log","payload":{"line":1.50}}"#);
+    server.say("noise");
+    answer_file(&mut server, &heard);
+    server.say(r#"{"event":"heartbeat"}"#);
+    // An answer may overtake what was told before it.
+    let mut heard = [client.hear_text(), client.hear_text(), client.hear_text()];
+    heard.sort();
+    assert_eq!(
+        heard,
+        [
+            r#"{"event":"heartbeat"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"path":"a"}}"#,
+            r#"{"jsonrpc":"2.0","method":"event/log","params":{"line":1.50}}"#,
+        ]
+    );
+    assert_eq!(strays(&proxy, "noise"), 1.0);
+}
+
+#[test]
+fn a_server_that_never_answers_is_late_and_so_is_its_answer() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "timeout = \"300ms\"\n");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    let one = server.hear();
+    assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+    ask(&mut client, 2, ("file/get", json!({"path": "b"})));
+    let two = server.hear();
+    answer_file(&mut server, &one);
+    answer_file(&mut server, &two);
+    assert_eq!(client.hear()["result"]["path"], "b");
+    becomes(|| strays(&proxy, "late"), &1.0);
+}
+
+#[test]
+fn a_socket_that_drops_fails_its_calls_and_the_next_one_opens_another() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    for id in 1..=2 {
+        ask(&mut client, id, ("file/get", json!({"path": "a"})));
+        server.hear();
+    }
+    drop(server);
+    for _ in 1..=2 {
+        assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+    }
+    ask(&mut client, 3, ("file/get", json!({"path": "c"})));
+    let mut server = accept(&upstream);
+    let heard = server.hear();
+    answer_file(&mut server, &heard);
+    assert_eq!(client.hear()["result"]["path"], "c");
+    proxy.log_line(&["a socket of frames is lost", "upstream=frames"]);
+}
+
+#[test]
+fn each_client_has_a_socket_for_itself_and_there_are_not_too_many() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "connections = 2\n");
+    let mut clients = [connect(&proxy), connect(&proxy)];
+    let mut servers = Vec::new();
+    for (place, client) in clients.iter_mut().enumerate() {
+        let mut server = accept(&upstream);
+        ask(client, 1, ("file/get", json!({"path": place.to_string()})));
+        let heard = server.hear();
+        answer_file(&mut server, &heard);
+        assert_eq!(client.hear()["result"]["path"], place.to_string());
+        servers.push(server);
+    }
+    let answer = proxy.rpc(call("file/get", r#"{"path":"a"}"#)).json();
+    assert_eq!(rpc_failure(&answer), (-32012, "upstream_busy"));
+    let [first, _second] = clients;
+    drop(first);
+    assert_eq!(servers.remove(0).end(), Some(1001));
+    becomes(|| proxy.metrics().value(SOCKETS), &1.0);
+}
+
+#[test]
+fn a_call_that_is_posted_has_a_socket_for_as_long_as_its_connection() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut wire = proxy.connect();
+    let post = |path: &str| {
+        let body = call("file/get", &format!(r#"{{"path":"{path}"}}"#));
+        format!(
+            "POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    wire.send(post("a"));
+    let mut server = accept(&upstream);
+    for path in ["a", "b"] {
+        let heard = server.hear();
+        assert_eq!(heard["payload"]["path"], path);
+        answer_file(&mut server, &heard);
+        assert_eq!(wire.read_answer().json()["result"]["path"], path);
+        if path == "a" {
+            wire.send(post("b"));
+        }
+    }
+    drop(wire);
+    assert_eq!(server.end(), Some(1001));
+}
+
+#[test]
+fn a_client_that_goes_away_ends_its_socket_and_leaves_nothing() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    server.hear();
+    drop(client);
+    assert_eq!(server.end(), Some(1001));
+    becomes(|| proxy.metrics().value(SOCKETS), &0.0);
+    becomes(|| proxy.metrics().value("dualgauge_calls_in_flight"), &0.0);
+}
+
+#[test]
+fn the_drain_waits_for_the_last_answer() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    let heard = server.hear();
+    proxy.signal("TERM");
+    answer_file(&mut server, &heard);
+    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(client.end(), Some(1001));
+    assert_eq!(server.end(), Some(1001));
+    let stopped = proxy.wait();
+    assert!(stopped.status.success(), "{stopped:?}");
+}
+
+#[test]
+fn a_server_that_is_away_is_told_of_and_lets_a_client_of_frames_go() {
+    let upstream = Upstream::nowhere();
+    let proxy = before(&upstream, "");
+    let answer = proxy.rpc(call("file/get", r#"{"path":"a"}"#)).json();
+    assert_eq!(rpc_failure(&answer), (-32001, "upstream_unreachable"));
+    let mut client = connect(&proxy);
+    get_file(&mut client, "1", "a");
+    assert_eq!(client.end(), Some(1001));
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let upstream = Upstream::start();
+    let proxy = before(
+        &upstream,
+        "heartbeat = \"100ms\"\nheartbeat_timeout = \"200ms\"\n",
+    );
+    let mut client = connect(&proxy);
+    let server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    // This end reads nothing, and so answers no ping.
+    assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+    proxy.log_line(&["a socket of frames is lost", "no sign of life"]);
+    drop(server);
+}
