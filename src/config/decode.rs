@@ -37,6 +37,7 @@ use crate::config::raw::{
     RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
+use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
@@ -55,6 +56,8 @@ const UNROUTED: &[(&str, UnroutedWord)] = &[
     ("passthrough", UnroutedWord::Passthrough),
     ("reject", UnroutedWord::Reject),
 ];
+const PREFACES: &[(&str, PrefaceUse)] =
+    &[("off", PrefaceUse::Off), ("required", PrefaceUse::Required)];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
 const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
@@ -151,12 +154,14 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let workers = table.require("workers", whole(1..=MOST_WORKERS));
     let hosts = table.list("hosts", cors::host);
     let trusted = table.list("trusted", identity::network);
+    let proxy_protocol = table.get("proxy_protocol", word(PREFACES, &[]));
     let tls = table.table("tls", identity::tls);
     Some(RawListen {
         address: address?,
         workers: workers?,
         hosts: hosts?,
         trusted: trusted?,
+        proxy_protocol,
         tls,
     })
 }

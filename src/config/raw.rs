@@ -29,6 +29,7 @@ use crate::domain::event::EventSource;
 use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
@@ -116,6 +117,8 @@ pub struct RawListen {
     pub hosts: Vec<Located<HostName>>,
     /// `trusted`: the hops whose word is taken for what came before them.
     pub trusted: Vec<Located<Network>>,
+    /// `proxy_protocol`: `off` unless said.
+    pub proxy_protocol: Option<Located<PrefaceUse>>,
     /// `tls`
     pub tls: Option<RawTls>,
 }

@@ -30,6 +30,7 @@ pub mod pending;
 pub mod percent;
 pub mod pieces;
 pub mod plan;
+pub mod preface;
 pub mod refusal;
 pub mod rollout;
 pub mod route;

@@ -21,6 +21,7 @@ use super::local::Locals;
 use super::mcp::Revision;
 use super::outcome::ReplyLimits;
 use super::pending::{Heartbeat, Settings};
+use super::preface::PrefaceUse;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
@@ -33,6 +34,8 @@ use super::trace::TracePlan;
 pub struct Plan {
     /// TLS of the listener; connections are plain without it.
     pub tls: Option<Arc<ServerTls>>,
+    /// Whether a connection begins with a word of the balancer before it.
+    pub preface: PrefaceUse,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.

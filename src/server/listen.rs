@@ -22,10 +22,12 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::http2;
 use super::pace::Paced;
+use super::preface;
 use super::socket;
 use super::wire::{Inspected, Inspection};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
+use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Worker, handle};
@@ -192,17 +194,36 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, drains: watch::Receiver<()>) {
 
 /// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
 async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(Client, Arrival)> {
-    let Accepted { stream, peer, tls } = accepted;
+    let Accepted {
+        mut stream,
+        peer,
+        tls,
+    } = accepted;
     // A small answer is written at once; waiting for more would only delay it.
     let _ = stream.set_nodelay(true);
-    let taken = timeout(limit, socket::take(stream, tls.as_ref())).await;
-    let Ok(Ok(socket)) = taken else {
+    let taken = async {
+        let plan = worker.installed().plan.clone();
+        let client = match plan.preface {
+            PrefaceUse::Off => peer.ip(),
+            PrefaceUse::Required => {
+                let hops = plan.rollout.clients.hops();
+                preface::client(&mut stream, peer.ip(), hops).await?
+            }
+        };
+        let socket = socket::take(stream, tls.as_ref()).await?;
+        io::Result::Ok((socket, client))
+    };
+    let taken = timeout(limit, taken).await;
+    let Ok(Ok((socket, client))) = taken else {
+        if let Ok(Err(error)) = taken {
+            tracing::debug!(%peer, %error, "a connection could not be taken in");
+        }
         worker.count(|shard| shard.failed_handshake());
         return None;
     };
     let arrival = match &socket {
-        Client::Plain(_) => Arrival::from_peer(peer.ip()),
-        Client::Secured(_) => Arrival::secured(peer.ip(), socket::subject(&socket)),
+        Client::Plain(_) => Arrival::from_peer(client),
+        Client::Secured(_) => Arrival::secured(client, socket::subject(&socket)),
     };
     Some((socket, arrival))
 }

@@ -5,5 +5,6 @@ mod certificate;
 mod http2;
 pub mod listen;
 pub mod pace;
+mod preface;
 mod socket;
 pub mod wire;

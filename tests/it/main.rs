@@ -39,6 +39,7 @@ mod local;
 mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
+mod proxy_protocol;
 mod quadrant;
 mod random;
 mod random_table;

@@ -36,6 +36,7 @@ use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::preface::PrefaceUse;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
 
@@ -70,8 +71,9 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let trace = raw.trace.as_ref();
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let plan = Plan {
-        trace,
         tls,
+        preface: preface(raw, &mut problems),
+        trace,
         comparing: compare::compile(raw, &mut problems),
         lifecycle,
         locals,
@@ -110,6 +112,19 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
         "`{}` is taken by `{}` of {}; write another port",
         said.value, other.value, other.key
     )));
+}
+
+/// Whoever else could open a connection would be whom he likes.
+fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
+    let Some(said) = &raw.listen.proxy_protocol else {
+        return PrefaceUse::Off;
+    };
+    if said.value == PrefaceUse::Required && raw.listen.trusted.is_empty() {
+        let message = "the PROXY protocol is believed from trusted hops only, and none is named";
+        let hint = "add the networks of the balancers to `trusted` of `[listen]`";
+        problems.push(said.problem(message).hint(hint));
+    }
+    said.value
 }
 
 fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {

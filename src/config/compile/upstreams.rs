@@ -11,6 +11,7 @@ use crate::domain::envelope::Paired;
 use crate::domain::plan::{Transport, UpstreamPlan, Upstreams};
 use crate::domain::route::Speech;
 use crate::domain::side::Side;
+use crate::domain::tls::ClientTls;
 
 /// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
 /// not hold for the translated call.
@@ -324,6 +325,17 @@ fn check_forward(forward: &[Located<HeaderName>], problems: &mut Vec<Problem>) {
     }
 }
 
+/// How connections to a server are secured, where its url says that they are.
+fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientTls>> {
+    let url = url(&raw.server).filter(|url| is_secured(&url.value))?;
+    let host = url.value.host().unwrap_or_default();
+    Some(Arc::new(tls::upstream(
+        raw.tls.as_ref(),
+        (host, url),
+        problems,
+    )))
+}
+
 fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
     let pairs = match (&raw.envelope, raw.side.value) {
         (Some(own), Side::Rpc) => own,
@@ -364,13 +376,8 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
             (transport, authority(url), url.path().to_owned())
         }
     };
-    let url = url(&raw.server).filter(|url| is_secured(&url.value));
-    let tls = url.map(|url| {
-        let host = url.value.host().unwrap_or_default();
-        Arc::new(tls::upstream(raw.tls.as_ref(), (host, url), problems))
-    });
     UpstreamPlan {
-        tls,
+        tls: secured(raw, problems),
         name: raw.name.value.clone(),
         side: raw.side.value,
         envelope,

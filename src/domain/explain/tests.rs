@@ -141,8 +141,9 @@ fn plan() -> Plan {
     };
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
-        trace: None,
         tls: None,
+        preface: crate::domain::preface::PrefaceUse::Off,
+        trace: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),

@@ -98,8 +98,9 @@ fn plan(side: Side) -> Plan {
     ];
     let prefixes = Prefixes::of(&routes);
     Plan {
-        trace: None,
         tls: None,
+        preface: crate::domain::preface::PrefaceUse::Off,
+        trace: None,
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),

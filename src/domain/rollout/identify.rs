@@ -104,6 +104,12 @@ impl Clients {
         }
     }
 
+    /// The hops that are believed.
+    #[must_use]
+    pub fn hops(&self) -> &Hops {
+        &self.hops
+    }
+
     /// Believes these hops.
     #[must_use]
     pub fn trusting(self, hops: Hops) -> Clients {

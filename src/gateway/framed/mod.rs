@@ -6,6 +6,7 @@
 
 mod asked;
 mod command;
+mod owner;
 mod server;
 mod told;
 

@@ -224,13 +224,22 @@ enum Heed {
 }
 
 /// What is under way.
-#[derive(Default)]
 struct Underway<F> {
     calls: FuturesUnordered<F>,
     /// They wait to be written.
     replies: VecDeque<Reply>,
     /// What follows the one that is being written.
     followed_by: Vec<Candidate>,
+}
+
+impl<F> Underway<F> {
+    fn nothing() -> Underway<F> {
+        Underway {
+            calls: FuturesUnordered::new(),
+            replies: VecDeque::new(),
+            followed_by: Vec::new(),
+        }
+    }
 }
 
 /// Whether messages are still taken.
@@ -247,11 +256,7 @@ impl Conversation {
         let mut ears = Ears::of(&self.arrival);
         self.listen();
         let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
-        let mut underway = Underway {
-            calls: FuturesUnordered::new(),
-            replies: VecDeque::new(),
-            followed_by: Vec::new(),
-        };
+        let mut underway = Underway::nothing();
         loop {
             if !frames.is_writing()
                 && let Some(reply) = underway.replies.pop_front()

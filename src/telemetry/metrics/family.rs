@@ -347,6 +347,7 @@ pub(super) const SOCKET_STRAYS: Family = Family {
     help: "Messages of sockets where frames are spoken that reached nobody: noise (of no protocol), late (the answer of a call for which nobody waits any more).",
 };
 
+/// Every metric.
 pub(super) const ALL: [&Family; 45] = [
     &CALLS,
     &DECISIONS,

@@ -1,0 +1,5 @@
+//! What a PROXY header says does not depend on how it comes, and nothing behind it is taken.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge::domain::preface::check_any_cut(data));

@@ -1,0 +1,400 @@
+//! The task that owns a socket at a server that speaks in frames.
+//!
+//! What the outputs of [`Waiting`] say is done, and what happens is told to it. The routes are those of the plan that the
+//! socket began with, until nobody waits. What the client does not take yet is not read from the server.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until};
+
+use super::server::{Asked, Fault, News, QUEUE, Question, Reply, Said};
+use crate::domain::frame::{
+    Command, Heard, Output, Overheard, Stray, Unanswered, Waiting, command_to_rpc,
+};
+use crate::domain::json::Json;
+use crate::domain::pending::{self as link, Ticket};
+use crate::domain::pieces::Pieces;
+use crate::domain::route::{RouteTable, Speech};
+use crate::domain::translate::Terms;
+use crate::gateway::silence::{Ring, Silence, Work};
+use crate::gateway::{Installed, Worker};
+use crate::telemetry::clock;
+use crate::upstream::link::Event;
+use crate::upstream::{Frames, FramesUpstream, Intake, Socket};
+
+/// Opens a socket, and owns it until it ends.
+pub(super) async fn serve(
+    mut owner: Owner,
+    upstream: Rc<FramesUpstream>,
+    (mut inbox, gone): (mpsc::Receiver<Asked>, Rc<Notify>),
+) {
+    let name = upstream.plan().name.as_str();
+    match upstream.connect().await {
+        Ok(mut frames) => {
+            tracing::debug!(upstream = name, "a socket of frames is open");
+            let end = owner.run(&mut frames, (&mut inbox, &gone)).await;
+            owner.waiting.lost();
+            owner.obey_all(None);
+            if let Some(why) = end {
+                let waiting = owner.waiting.len();
+                tracing::warn!(
+                    upstream = name,
+                    waiting,
+                    cause = why,
+                    "a socket of frames is lost"
+                );
+            }
+            refuse(&mut inbox);
+            owner.tell_gone();
+            frames.end().await;
+        }
+        Err(why) => {
+            tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
+            refuse(&mut inbox);
+            owner.tell_gone();
+        }
+    }
+}
+
+/// Nothing of what was not taken is written.
+fn refuse(inbox: &mut mpsc::Receiver<Asked>) {
+    inbox.close();
+    while let Ok(asked) = inbox.try_recv() {
+        // One that no longer waits needs no answer.
+        let _ = asked
+            .reply
+            .send(Err(Fault::Link(link::Unanswered::Unreachable)));
+    }
+}
+
+/// The conduct of one socket.
+pub(super) struct Owner {
+    worker: Rc<Worker>,
+    /// Whose routes hold while somebody waits.
+    installed: Rc<Installed>,
+    waiting: Waiting,
+    callers: BTreeMap<Ticket, Reply>,
+    /// To be written.
+    out: VecDeque<(Ticket, Bytes)>,
+    writing: Option<Ticket>,
+    /// To be told to the client.
+    told: VecDeque<News>,
+    news: Option<mpsc::Sender<News>>,
+    silence: Silence,
+    next: u64,
+    /// What times are counted from.
+    began: Instant,
+    /// Frames of nobody that are counted already.
+    strays: u64,
+}
+
+/// Whether more can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Open,
+    Closed,
+}
+
+impl Owner {
+    pub(super) fn new(
+        worker: &Rc<Worker>,
+        installed: &Rc<Installed>,
+        upstream: &FramesUpstream,
+        news: Option<mpsc::Sender<News>>,
+    ) -> Owner {
+        let (plan, frames) = (upstream.plan(), upstream.frames());
+        Owner {
+            worker: worker.clone(),
+            installed: installed.clone(),
+            waiting: Waiting::new(frames.in_flight),
+            callers: BTreeMap::new(),
+            out: VecDeque::new(),
+            writing: None,
+            told: VecDeque::new(),
+            news,
+            silence: Silence::new(plan.idle_timeout, frames.heartbeat),
+            next: 0,
+            began: clock::now(),
+            strays: 0,
+        }
+    }
+
+    /// Owns an open socket; tells why it was lost, unless it ended because nobody needs it.
+    async fn run(
+        &mut self,
+        frames: &mut Frames<Socket>,
+        (inbox, gone): (&mut mpsc::Receiver<Asked>, &Notify),
+    ) -> Option<String> {
+        let mut entry = Entry::Open;
+        self.silence.used();
+        loop {
+            if !frames.is_writing()
+                && let Some((ticket, text)) = self.out.pop_front()
+            {
+                self.writing = Some(ticket);
+                frames.say(text);
+            }
+            if entry == Entry::Closed && !frames.is_writing() {
+                return None;
+            }
+            let takes = entry == Entry::Open && self.out.len() < QUEUE;
+            let intake = match self.told.is_empty() {
+                true => Intake::Open,
+                false => Intake::Shut,
+            };
+            let alarm = self.waiting.alarm().map(|at| self.began + at);
+            let silence = self.silence.alarm();
+            // Every branch is cancel-safe: what is not taken is there at the next turn.
+            tokio::select! {
+                asked = inbox.recv(), if takes => match asked {
+                    Some(asked) => self.asked(asked),
+                    None => entry = Entry::Closed,
+                },
+                () = gone.notified() => self.forget_gone(),
+                event = frames.next(intake) => {
+                    if let Some(why) = self.happened(event) {
+                        return Some(why);
+                    }
+                }
+                permit = room(&self.news), if !self.told.is_empty() => match (permit, self.told.pop_front()) {
+                    (Some(permit), Some(news)) => drop(permit.send(news)),
+                    (None, _) => {
+                        self.told.clear();
+                        self.news = None;
+                    }
+                    (Some(_), None) => {}
+                },
+                () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
+                () = sleep_until(silence) => match self.rings() {
+                    Ring::Ask => frames.beat(),
+                    Ring::Wait => {}
+                    Ring::End if self.is_idle() => return None,
+                    Ring::End => return Some("it showed no sign of life".to_owned()),
+                },
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.out.is_empty()
+    }
+
+    fn rings(&mut self) -> Ring {
+        if !self.told.is_empty() {
+            // Nothing is read for the time being, so that nothing can be heard.
+            self.silence.heard();
+        }
+        let open = self.waiting.len() + self.out.len() + self.told.len();
+        self.silence.ring(Work::of(open))
+    }
+
+    fn now(&self) -> Duration {
+        clock::now().saturating_duration_since(self.began)
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            depth: self.installed.plan.limits.depth,
+            now: clock::rfc3339,
+        }
+    }
+
+    fn asked(&mut self, asked: Asked) {
+        if asked.reply.is_closed() {
+            return;
+        }
+        self.silence.used();
+        if self.waiting.is_empty() && !Rc::ptr_eq(&self.installed, &asked.installed) {
+            self.installed = asked.installed;
+        }
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        self.callers.insert(ticket, asked.reply);
+        let deadline = asked.deadline.saturating_duration_since(self.began);
+        match asked.question {
+            Question::Call { method, params } => {
+                self.call(ticket, (&method, params.as_ref()), deadline);
+            }
+            Question::Passed { frame, text } => self.pass(ticket, (frame, text), deadline),
+        }
+        self.obey_all(None);
+    }
+
+    fn call(&mut self, ticket: Ticket, call: (&str, Option<&Json>), deadline: Duration) {
+        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
+        let table = &installed.plan.routes;
+        let Some(route) = table.select_rpc_to(Speech::Frame, call) else {
+            // A plan that came in between has it, and this one not.
+            return self.reply(ticket, Err(Fault::Link(link::Unanswered::Busy)));
+        };
+        let command = Command {
+            ticket,
+            route,
+            call,
+            deadline,
+        };
+        self.waiting.ask(table, (now, command), terms);
+    }
+
+    /// Writes a frame of the client, and looks for its answer where its route says how that looks.
+    fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
+        let (installed, terms) = (self.installed.clone(), self.terms());
+        self.waiting.passes();
+        if let Some(overheard) =
+            overheard(&installed.plan.routes, (ticket, frame), (deadline, terms))
+        {
+            self.waiting.overhear(&installed.plan.routes, overheard);
+        }
+        self.out.push_back((ticket, text));
+    }
+
+    fn forget_gone(&mut self) {
+        let callers = self.callers.iter();
+        let gone = callers.filter(|(_, reply)| reply.is_closed());
+        let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
+        for ticket in gone {
+            self.callers.remove(&ticket);
+            self.waiting.cancel(ticket);
+            // What nobody waits for is not written any more.
+            self.out.retain(|(own, _)| *own != ticket);
+        }
+    }
+
+    /// What happens on the socket; tells why it is lost, if it is.
+    fn happened(&mut self, event: Event) -> Option<String> {
+        match event {
+            Event::Message(text) => self.hear(text),
+            Event::Written => {
+                self.silence.used();
+                if let Some(ticket) = self.writing.take() {
+                    self.written(ticket);
+                }
+            }
+            Event::Sign => self.silence.heard(),
+            // The end follows.
+            Event::Overlong => {}
+            Event::Lost(why) => return Some(why),
+            // A socket has none of these.
+            Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
+        }
+        None
+    }
+
+    fn written(&mut self, ticket: Ticket) {
+        let (installed, now) = (self.installed.clone(), self.now());
+        self.waiting.sent(&installed.plan.routes, (now, ticket));
+        if !self.waiting.waits(ticket) {
+            self.reply(ticket, Ok(Said::Told));
+        }
+    }
+
+    fn hear(&mut self, text: Bytes) {
+        self.silence.used();
+        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
+        match Heard::of(&text, terms.depth) {
+            Heard::Frame(frame) => {
+                self.waiting
+                    .hear(&installed.plan.routes, (now, frame), terms);
+                self.obey_all(Some(&text));
+            }
+            // A client that speaks to the server itself may know what it means.
+            Heard::Rpc(_) | Heard::Noise(_) if self.waiting.has_passed() => {
+                self.tell(News::Answer(text));
+            }
+            Heard::Rpc(_) | Heard::Noise(_) => self.worker.count(|shard| shard.stray(Stray::Noise)),
+        }
+    }
+
+    fn tick(&mut self) {
+        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
+        self.waiting.tick(&installed.plan.routes, now, terms);
+        self.obey_all(None);
+    }
+
+    /// Does what there is to do; `heard` is the text of the frame that was heard.
+    fn obey_all(&mut self, heard: Option<&Bytes>) {
+        while let Some(output) = self.waiting.output() {
+            self.obey(output, heard);
+        }
+        let strays = self.waiting.counts().stray;
+        for _ in self.strays..strays {
+            self.worker.count(|shard| shard.stray(Stray::Late));
+        }
+        self.strays = strays;
+    }
+
+    fn obey(&mut self, output: Output, heard: Option<&Bytes>) {
+        let text = |frame: Json| heard.cloned().unwrap_or_else(|| frame.into_bytes());
+        match output {
+            Output::Write(ticket, frame) => {
+                let frame: Pieces = frame;
+                self.out.push_back((ticket, frame.into_bytes()));
+            }
+            Output::Answer(ticket, answer) => self.reply(ticket, Ok(Said::Answer(answer))),
+            Output::Failed(ticket, why) => self.reply(ticket, Err(fault(why))),
+            Output::News(frame) => self.tell(News::Event(text(frame))),
+            Output::Passed(frame) => self.tell(News::Answer(text(frame))),
+        }
+    }
+
+    fn tell(&mut self, news: News) {
+        if self.news.is_some() {
+            self.told.push_back(news);
+        }
+    }
+
+    /// The last word.
+    fn tell_gone(&mut self) {
+        if let Some(news) = self.news.take() {
+            for news_left in self.told.drain(..).chain([News::Gone]) {
+                // A client that takes nothing is not waited for.
+                let _ = news.try_send(news_left);
+            }
+        }
+    }
+
+    fn reply(&mut self, ticket: Ticket, told: Result<Said, Fault>) {
+        if let Some(reply) = self.callers.remove(&ticket) {
+            // One that no longer waits needs no answer.
+            drop(reply.send(told));
+        }
+    }
+}
+
+/// A frame of a client whose answer its route describes.
+fn overheard(
+    table: &RouteTable,
+    (ticket, frame): (Ticket, Json),
+    (deadline, terms): (Duration, Terms),
+) -> Option<Overheard> {
+    let route = table.select_frame(&frame)?;
+    let read = command_to_rpc(table.route(route), frame, terms).ok()?;
+    Some(Overheard {
+        ticket,
+        route,
+        call: read.call,
+        deadline,
+    })
+}
+
+fn fault(why: Unanswered) -> Fault {
+    match why {
+        Unanswered::Busy => Fault::Link(link::Unanswered::Busy),
+        Unanswered::Late => Fault::Link(link::Unanswered::Late),
+        Unanswered::Cut => Fault::Link(link::Unanswered::Cut),
+        Unanswered::Misfit(why) => Fault::Misfit(why),
+    }
+}
+
+/// Waits until the client takes more; none where it is gone.
+async fn room(news: &Option<mpsc::Sender<News>>) -> Option<mpsc::OwnedPermit<News>> {
+    match news {
+        Some(news) => news.clone().reserve_owned().await.ok(),
+        None => pending().await,
+    }
+}
