@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
