@@ -28,7 +28,7 @@ use super::trace::TracePlan;
 
 pub use upstream::{
     Credentials, FramesPlan, LinkPlan, McpPlan, Sharing, StdioPlan, Transport, UpstreamPlan,
-    Variables, WebSocketPlan, is_of_a_link,
+    Variables, WebSocketPlan, is_of_a_link, with_port,
 };
 
 /// Everything that a call is served by.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 
+use crate::domain::addresses::AddressPlan;
 use crate::domain::envelope::Paired;
 use crate::domain::mcp::Revision;
 use crate::domain::pending::{Heartbeat, Settings};
@@ -28,6 +29,10 @@ pub struct UpstreamPlan {
     pub tls: Option<Arc<ClientTls>>,
     /// `host:port`, as in the `Host` header; of a child its program, for people to read.
     pub authority: String,
+    /// Its further addresses, as `host:port`; the name of the server is that of the first everywhere.
+    pub more: Vec<String>,
+    /// How its addresses are watched.
+    pub watch: AddressPlan,
     /// The path of its url; empty for a child.
     pub path: String,
     /// Bounds the time to the answer's head, or to the whole answer when translated.
@@ -52,16 +57,19 @@ impl UpstreamPlan {
     /// Where to connect: `host:port`, the port of the scheme where the url names none.
     #[must_use]
     pub fn address(&self) -> String {
-        let host = self
-            .authority
-            .rsplit_once(':')
-            .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        if host.is_some() {
-            self.authority.clone()
-        } else {
-            let port = if self.tls.is_some() { 443 } else { 80 };
-            format!("{}:{port}", self.authority)
-        }
+        with_port(&self.authority, if self.tls.is_some() { 443 } else { 80 })
+    }
+}
+
+/// `host:port` of an authority, with the port of its scheme where it names none.
+#[must_use]
+pub fn with_port(authority: &str, usual: u16) -> String {
+    let port = authority
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    match port {
+        Some(_) => authority.to_owned(),
+        None => format!("{authority}:{usual}"),
     }
 }
 
