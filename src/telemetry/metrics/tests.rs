@@ -219,6 +219,8 @@ fn names_follow_the_rule() {
         "_limit",
         "_fields",
         "_remembered",
+        "_left_out",
+        "_open",
     ];
     for family in family::ALL {
         let name = family.name;
