@@ -59,6 +59,7 @@ mod rest_answers;
 mod rest_refused;
 mod rest_requests;
 mod rest_to_rpc;
+mod restart;
 mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_refused;
