@@ -35,6 +35,7 @@ pub(super) async fn whole(
 ) -> Result<Reply, Failure> {
     let permit = reserve(upstream, limit).await?;
     let since = clock::now();
+    record.asks(since);
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
@@ -99,6 +100,7 @@ pub(super) async fn head(
 ) -> Result<Exchange, Failure> {
     let permit = reserve(upstream, wait.limit).await?;
     let since = clock::now();
+    record.asks(since);
     wait.progress.starts();
     let mut asked = pin!(upstream.send(permit, request, wait.repeat));
     let outcome = loop {

@@ -256,9 +256,10 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiv
     let service = service_fn(|request| {
         let number = inspection.begin();
         let arrival = arrivals.refused(inspection.refusal(number));
-        let (worker, inspection) = (worker.clone(), inspection.clone());
+        let inspection = inspection.clone();
+        let answer = handle(worker.clone(), request, arrival);
         async move {
-            let response = handle(worker, request, arrival).await;
+            let response = answer.await;
             inspection.answered(number, response.status());
             Ok::<_, Infallible>(response)
         }

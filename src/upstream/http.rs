@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
+use super::answering::{Answering, Patience};
 use super::connect::Connector;
 use super::{Body, Tasks};
 use crate::config::compile::tls::Spoken;
@@ -103,6 +104,7 @@ enum Pooling {
 #[derive(Debug)]
 struct Idle {
     sender: SendRequest<Body>,
+    patience: Patience,
     alive: Alive,
     since: Instant,
 }
@@ -116,6 +118,7 @@ type Alive = oneshot::Sender<Infallible>;
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
     sender: SendRequest<Body>,
+    patience: Patience,
     alive: Alive,
     reused: Reused,
     prospect: Prospect,
@@ -148,6 +151,7 @@ impl Lease {
         if wanted && !self.sender.is_closed() {
             let idle = Idle {
                 sender: self.sender,
+                patience: self.patience,
                 alive: self.alive,
                 since: clock::now(),
             };
@@ -250,7 +254,7 @@ impl HttpUpstream {
         // A kept connection may have been closed by the server at the very moment it was taken.
         let again = match (reused, unsent, repeat) {
             (Reused::Yes, Some(unsent), _) => unsent,
-            (Reused::Yes, None, Repeat::Copy(copy)) if !error.is_parse() => *copy,
+            (Reused::Yes, None, Repeat::Copy(copy)) if !is_malformed(&error) => *copy,
             (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
         };
         let lease = self.connect(permit).await?;
@@ -260,12 +264,19 @@ impl HttpUpstream {
     }
 
     async fn lease(self: &Rc<Self>, permit: Permit) -> Result<Lease, UpstreamError> {
-        while let Some((mut sender, alive)) = self.take_idle() {
+        while let Some(idle) = self.take_idle() {
+            let Idle {
+                mut sender,
+                patience,
+                alive,
+                ..
+            } = idle;
             // The connection's task may not have run since the last answer's end.
             if sender.is_ready() || sender.ready().await.is_ok() {
                 return Ok(Lease {
                     upstream: self.clone(),
                     sender,
+                    patience,
                     alive,
                     reused: Reused::Yes,
                     prospect: Prospect::Open,
@@ -276,7 +287,7 @@ impl HttpUpstream {
         self.connect(permit).await
     }
 
-    fn take_idle(&self) -> Option<(SendRequest<Body>, Alive)> {
+    fn take_idle(&self) -> Option<Idle> {
         let now = clock::now();
         let mut idle = self.idle.borrow_mut();
         while let Some(last) = idle.pop() {
@@ -286,7 +297,7 @@ impl HttpUpstream {
                 return None;
             }
             if !last.sender.is_closed() {
-                return Some((last.sender, last.alive));
+                return Some(last);
             }
         }
         None
@@ -302,7 +313,9 @@ impl HttpUpstream {
         let stream = stream.map_err(unreachable)?;
         let mut builder = Builder::new();
         builder.preserve_header_case(true);
-        let handshake = builder.handshake(TokioIo::new(stream)).await;
+        let patience = Patience::new();
+        let stream = TokioIo::new(Answering::new(stream, patience.clone()));
+        let handshake = builder.handshake(stream).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let open = Open::count(self.open.clone());
         let (alive, mut ended) = oneshot::channel();
@@ -318,6 +331,7 @@ impl HttpUpstream {
         Ok(Lease {
             upstream: self.clone(),
             sender,
+            patience,
             alive,
             reused: Reused::No,
             prospect: Prospect::Open,
@@ -350,7 +364,10 @@ struct Failed {
 }
 
 async fn attempt(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
-    match lease.sender.try_send_request(request).await {
+    lease.patience.begin();
+    let answered = lease.sender.try_send_request(request).await;
+    lease.patience.end();
+    match answered {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(mut failed) => {
             let unsent = failed.take_message();
@@ -364,9 +381,16 @@ async fn attempt(mut lease: Lease, request: Request<Body>) -> Result<Exchange, B
 }
 
 fn classify(error: hyper::Error) -> UpstreamError {
-    if error.is_parse() {
+    if is_malformed(&error) {
         UpstreamError::Malformed(error)
     } else {
         UpstreamError::Broken(error)
     }
+}
+
+/// Whether the server has said what is no answer, rather than nothing.
+fn is_malformed(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    error.is_parse() || io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
 }

@@ -4,6 +4,7 @@
 //! twice only when nothing of the first one was sent, or when its effect allows it; a connection goes back
 //! to the pool only after a whole answer to a whole request.
 
+mod answering;
 mod body;
 mod connect;
 mod framed;
