@@ -35,6 +35,7 @@ pub(super) async fn whole(
 ) -> Result<Reply, Failure> {
     let permit = reserve(upstream, limit).await?;
     let since = clock::now();
+    record.asks(since);
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
     let attempt = upstream.attempt();
@@ -107,6 +108,7 @@ pub(super) async fn head(
 ) -> Result<Exchange, Failure> {
     let permit = reserve(upstream, wait.limit).await?;
     let since = clock::now();
+    record.asks(since);
     wait.progress.starts();
     let attempt = upstream.attempt();
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));

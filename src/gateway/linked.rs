@@ -81,6 +81,7 @@ async fn said(
     limit: Duration,
 ) -> Result<Said, Failure> {
     let since = clock::now();
+    record.asks(since);
     let said = link.ask_for(record.links(), (say, repeat), limit).await;
     record.spent(since);
     said.map_err(|why| unanswered(why, link.plan(), limit))

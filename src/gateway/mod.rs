@@ -146,8 +146,40 @@ impl Arrival {
     }
 }
 
-/// Serves one HTTP request.
-pub async fn handle(
+/// Serves one HTTP request. It is a call from here on: whoever drops the answer before it is first asked for has
+/// cancelled it.
+pub fn handle(
+    worker: Rc<Worker>,
+    request: Request<Incoming>,
+    arrival: Arrival,
+) -> impl Future<Output = Response<AnswerBody>> {
+    let mut unheard = Unheard(Some((worker, request, arrival)));
+    async move {
+        match unheard.0.take() {
+            Some((worker, request, arrival)) => serve(worker, request, arrival).await,
+            // It is taken here alone, and a future runs once.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
+struct Unheard(Option<(Rc<Worker>, Request<Incoming>, Arrival)>);
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some((worker, request, arrival)) = self.0.take() {
+            let installed = worker.installed();
+            let side = match face(&installed, &request, &arrival) {
+                Ok(Faced::Side(side)) | Err((side, _)) => side,
+                Ok(Faced::Stream(followed)) => followed.side,
+            };
+            drop(Record::begin(&worker, &installed, side, &request));
+        }
+    }
+}
+
+async fn serve(
     worker: Rc<Worker>,
     request: Request<Incoming>,
     arrival: Arrival,

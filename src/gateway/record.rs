@@ -50,6 +50,8 @@ pub(super) struct Record {
     /// The flags that the call is left out of.
     spared: Vec<usize>,
     upstream: Option<Duration>,
+    /// Since when an upstream is waited for.
+    asking: Option<Instant>,
     head: Option<Duration>,
     dropped: usize,
     ending: Ending,
@@ -121,6 +123,7 @@ impl Record {
             why: Why::Unrouted,
             spared: Vec::new(),
             upstream: None,
+            asking: None,
             head: None,
             dropped: 0,
             ending: Ending::default(),
@@ -151,6 +154,7 @@ impl Record {
             why: self.why,
             spared: self.spared.clone(),
             upstream: None,
+            asking: None,
             head: None,
             dropped: 0,
             ending: Ending::default(),
@@ -349,8 +353,14 @@ impl Record {
         self.dropped += members;
     }
 
+    /// An upstream is asked now; whoever leaves before [`Record::spent`] has kept it busy all the same.
+    pub(super) fn asks(&mut self, since: Instant) {
+        self.asking = Some(since);
+    }
+
     /// Time that an upstream took.
     pub(super) fn spent(&mut self, since: Instant) {
+        self.asking = None;
         let more = clock::now() - since;
         self.upstream = Some(self.upstream.unwrap_or_default() + more);
     }

@@ -333,9 +333,10 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let service = service_fn(|request| {
         let number = inspection.begin();
         let arrival = arrivals.refused(inspection.refusal(number));
-        let (worker, inspection, last) = (worker.clone(), inspection.clone(), last.clone());
+        let (inspection, last) = (inspection.clone(), last.clone());
+        let answer = handle(worker.clone(), request, arrival);
         async move {
-            let mut response = handle(worker, request, arrival).await;
+            let mut response = answer.await;
             inspection.answered(number, response.status());
             if last.get() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");

@@ -17,48 +17,14 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
+use super::answering::{Answering, Patience};
+use super::error::{UpstreamError, classify, is_malformed};
 use super::places::{Attempt, InUse, Places};
 use super::{Body, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
-
-/// Why a call got no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum UpstreamError {
-    /// No connection.
-    #[error("no connection to the upstream `{upstream}`")]
-    Unreachable {
-        /// Which upstream.
-        upstream: String,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
-    /// It has failed too often, and is left alone for a while.
-    #[error("the breaker of the upstream `{upstream}` is open")]
-    Resting {
-        /// Which upstream.
-        upstream: String,
-        /// For how long.
-        again_in: Duration,
-    },
-    /// All connections that may be open are in use.
-    #[error("all {connections} connections to the upstream `{upstream}` are in use")]
-    Busy {
-        /// Which upstream.
-        upstream: String,
-        /// How many a worker may open.
-        connections: usize,
-    },
-    /// The connection broke before the head of the answer was complete.
-    #[error("the connection broke before the answer")]
-    Broken(#[source] hyper::Error),
-    /// The answer is not valid HTTP.
-    #[error("the answer is not valid HTTP")]
-    Malformed(#[source] hyper::Error),
-}
 
 /// Whether a call may be sent a second time on another connection.
 #[derive(Debug)]
@@ -112,9 +78,16 @@ enum Pooling {
 /// A connection that waits for its next call.
 #[derive(Debug)]
 pub(super) struct Idle {
-    sender: SendRequest<Body>,
-    alive: Alive,
+    connection: Connection,
     since: Instant,
+}
+
+/// An open connection.
+#[derive(Debug)]
+struct Connection {
+    sender: SendRequest<Body>,
+    patience: Patience,
+    _alive: Alive,
 }
 
 /// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
@@ -126,8 +99,7 @@ type Alive = oneshot::Sender<Infallible>;
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
     place: usize,
-    sender: SendRequest<Body>,
-    alive: Alive,
+    connection: Connection,
     reused: Reused,
     prospect: Prospect,
     permit: Permit,
@@ -151,15 +123,14 @@ enum Reused {
 impl Lease {
     fn of(
         (upstream, place): (&Rc<HttpUpstream>, usize),
-        (sender, alive): (SendRequest<Body>, Alive),
+        connection: Connection,
         reused: Reused,
         permit: Permit,
     ) -> Lease {
         Lease {
             upstream: upstream.clone(),
             place,
-            sender,
-            alive,
+            connection,
             reused,
             prospect: Prospect::Open,
             permit,
@@ -176,12 +147,11 @@ impl Lease {
     pub fn release(self) {
         let wanted = self.prospect == Prospect::Open && self.upstream.pooling.get() == Pooling::On;
         if wanted
-            && !self.sender.is_closed()
+            && !self.connection.sender.is_closed()
             && let Some(idle) = self.upstream.places.idle(self.place)
         {
             idle.borrow_mut().push(Idle {
-                sender: self.sender,
-                alive: self.alive,
+                connection: self.connection,
                 since: clock::now(),
             });
         }
@@ -235,8 +205,9 @@ impl HttpUpstream {
     pub fn forget_idle(&self) {
         let now = clock::now();
         for idle in self.places.all_idle() {
-            idle.borrow_mut()
-                .retain(|idle| !idle.sender.is_closed() && now - idle.since < self.plan.keep_alive);
+            idle.borrow_mut().retain(|idle| {
+                !idle.connection.sender.is_closed() && now - idle.since < self.plan.keep_alive
+            });
         }
     }
 
@@ -280,11 +251,10 @@ impl HttpUpstream {
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host);
         // A connection of its own: calls never wait for a check, nor a check for calls.
-        let Ok((mut sender, alive)) = self.connect(place).await else {
+        let Ok(mut connection) = self.connect(place).await else {
             return false;
         };
-        let answer = sender.send_request(request).await;
-        drop(alive);
+        let answer = connection.sender.send_request(request).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -356,7 +326,7 @@ impl HttpUpstream {
         let again = match (reused, unsent, repeat) {
             (Reused::Yes, Some(unsent), _) => unsent,
             (Reused::Yes, None, Repeat::Copy(copy))
-                if !error.is_parse() && self.places.may_repeat() =>
+                if !is_malformed(&error) && self.places.may_repeat() =>
             {
                 *copy
             }
@@ -378,10 +348,9 @@ impl HttpUpstream {
     ) -> Result<Lease, UpstreamError> {
         let place = self.places.choose(&self.plan, None)?;
         attempt.goes_to(place);
-        while let Some((mut sender, alive)) = self.take_idle(place) {
+        while let Some(mut kept) = self.take_idle(place) {
             // The connection's task may not have run since the last answer's end.
-            if sender.is_ready() || sender.ready().await.is_ok() {
-                let kept = (sender, alive);
+            if kept.sender.is_ready() || kept.sender.ready().await.is_ok() {
                 return Ok(Lease::of((self, place), kept, Reused::Yes, permit));
             }
         }
@@ -399,7 +368,7 @@ impl HttpUpstream {
         Ok(Lease::of((self, other), fresh, Reused::No, permit))
     }
 
-    fn take_idle(&self, place: usize) -> Option<(SendRequest<Body>, Alive)> {
+    fn take_idle(&self, place: usize) -> Option<Connection> {
         let now = clock::now();
         let mut idle = self.places.idle(place)?.borrow_mut();
         while let Some(last) = idle.pop() {
@@ -408,17 +377,14 @@ impl HttpUpstream {
                 idle.clear();
                 return None;
             }
-            if !last.sender.is_closed() {
-                return Some((last.sender, last.alive));
+            if !last.connection.sender.is_closed() {
+                return Some(last.connection);
             }
         }
         None
     }
 
-    async fn connect(
-        self: &Rc<Self>,
-        place: usize,
-    ) -> Result<(SendRequest<Body>, Alive), UpstreamError> {
+    async fn connect(self: &Rc<Self>, place: usize) -> Result<Connection, UpstreamError> {
         let unreachable = |source| UpstreamError::Unreachable {
             upstream: self.plan.name.clone(),
             source,
@@ -429,7 +395,9 @@ impl HttpUpstream {
         let stream = stream.map_err(unreachable)?;
         let mut builder = Builder::new();
         builder.preserve_header_case(true);
-        let handshake = builder.handshake(TokioIo::new(stream)).await;
+        let patience = Patience::new();
+        let stream = TokioIo::new(Answering::new(stream, patience.clone()));
+        let handshake = builder.handshake(stream).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let open = Open::count(self.open.clone());
         let (alive, mut ended) = oneshot::channel();
@@ -442,7 +410,11 @@ impl HttpUpstream {
                 _ = &mut ended => {}
             }
         });
-        Ok((sender, alive))
+        Ok(Connection {
+            sender,
+            patience,
+            _alive: alive,
+        })
     }
 }
 
@@ -470,7 +442,11 @@ struct Failed {
 }
 
 async fn offer(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
-    match lease.sender.try_send_request(request).await {
+    let connection = &mut lease.connection;
+    connection.patience.begin();
+    let answered = connection.sender.try_send_request(request).await;
+    connection.patience.end();
+    match answered {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(mut failed) => {
             let unsent = failed.take_message();
@@ -480,13 +456,5 @@ async fn offer(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box
                 permit: lease.permit,
             }))
         }
-    }
-}
-
-fn classify(error: hyper::Error) -> UpstreamError {
-    if error.is_parse() {
-        UpstreamError::Malformed(error)
-    } else {
-        UpstreamError::Broken(error)
     }
 }

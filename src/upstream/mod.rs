@@ -4,8 +4,10 @@
 //! twice only when nothing of the first one was sent, or when its effect allows it; a connection goes back
 //! to the pool only after a whole answer to a whole request.
 
+mod answering;
 mod body;
 mod connect;
+mod error;
 mod framed;
 mod frames;
 mod http;
@@ -22,9 +24,10 @@ mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
+pub use error::UpstreamError;
 pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Frames, Intake, accept_key};
-pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat, UpstreamError};
+pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat};
 pub use mcp::{Mcp, Session};
 pub use places::Attempt;
 pub use read::{ReadFault, read_charged, read_whole, violation_of};

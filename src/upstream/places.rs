@@ -11,7 +11,8 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::connect::Connector;
-use super::http::{HttpUpstream, Idle, UpstreamError};
+use super::error::UpstreamError;
+use super::http::{HttpUpstream, Idle};
 use crate::config::compile::tls::Spoken;
 use crate::domain::addresses::{Addresses, Choice, End, News, Repeats, Sign};
 use crate::domain::plan::UpstreamPlan;

@@ -13,6 +13,8 @@ mod admin_listener;
 mod bad_input;
 mod batch;
 mod blame;
+#[cfg(target_os = "linux")]
+mod campaign;
 mod cardinality;
 mod coded;
 mod connections;
@@ -28,6 +30,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod frames;
+mod half_closed;
 mod harness;
 mod health;
 mod http2;

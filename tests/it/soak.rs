@@ -28,14 +28,14 @@ const KEYS: &str = "timeout = \"300ms\"\nunanswered = 0\n";
 
 /// What a process holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Held {
+pub(crate) struct Held {
     files: usize,
     threads: usize,
     resident_kib: usize,
 }
 
 impl Held {
-    fn by(proxy: &Proxy) -> Held {
+    pub(crate) fn by(proxy: &Proxy) -> Held {
         let process = format!("/proc/{}", proxy.process());
         let status = fs::read_to_string(format!("{process}/status")).unwrap();
         let value = |name: &str| {
@@ -50,7 +50,7 @@ impl Held {
         }
     }
 
-    fn is_back_at(&self, before: &Held) -> bool {
+    pub(crate) fn is_back_at(&self, before: &Held) -> bool {
         self.files <= before.files
             && self.threads <= before.threads
             && self.resident_kib <= before.resident_kib + SLACK_KIB

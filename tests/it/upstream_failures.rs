@@ -416,3 +416,18 @@ fn the_end_of_a_connection_is_the_end_of_an_answer_without_a_length() {
         }
     }
 }
+
+#[test]
+fn a_server_that_never_comes_to_the_point_is_cut_and_holds_nobody_up() {
+    for quadrant in ALL {
+        let mut scene = Scene::of(quadrant, "timeout = \"10s\"\n");
+        let mut server = std::mem::replace(&mut scene.server, scene.proxy.connect());
+        let flood = std::thread::spawn(move || {
+            let interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(1000);
+            while server.try_send(&interim).is_ok() {}
+        });
+        scene.expect_failure(MALFORMED);
+        flood.join().unwrap();
+        scene.expect_health();
+    }
+}

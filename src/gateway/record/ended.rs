@@ -16,6 +16,9 @@ use crate::telemetry::spans::{Attribute, Span};
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if let Some(since) = self.asking {
+            self.spent(since);
+        }
         match self.role {
             Role::Call => {
                 self.worker.ended();

@@ -1,0 +1,217 @@
+//! The fault campaign: clients and servers that misbehave in every way at once, by a seed, and the laws that hold behind
+//! each seed.
+//!
+//! - Every call ends with a definite answer, or with a closed connection where its answer was streaming.
+//! - What came in and what went out agree with the metrics to the last call.
+//! - Nothing is left: calls, connections, file descriptors, threads, memory.
+//!
+//! `DUALGAUGE_CAMPAIGN=N` runs N seeds in place of a few, `DUALGAUGE_SEED=N` begins with another one.
+
+mod client;
+mod ends;
+mod server;
+
+use client::{Tally, client};
+use server::Server;
+
+use crate::soak::Held;
+use crate::support::{Proxy, becomes};
+
+/// Clients at a time, and how often each of them connects.
+const CLIENTS: u64 = 8;
+const TURNS: u64 = 12;
+/// The seeds of an ordinary run, behind the one that all is compared with.
+const SEEDS: u64 = 3;
+
+/// Two servers that misbehave, and the proxy before them.
+struct Scene {
+    rest: Server,
+    rpc: Server,
+    proxy: Proxy,
+}
+
+/// What has happened since the beginning.
+#[derive(Debug, Default)]
+struct Sums {
+    tally: Tally,
+    next: u64,
+}
+
+impl Scene {
+    fn start() -> Scene {
+        let (rest, rpc) = (Server::start(), Server::start());
+        let upstream = |name: &str, side: &str, url: String| {
+            format!(
+                "[upstream.{name}]\nside = \"{side}\"\nurl = \"{url}\"\ntimeout = \"2s\"\n\
+                 idle_timeout = \"1s\"\nkeep_alive = \"300ms\"\n"
+            )
+        };
+        let config = format!(
+            "[listen]\nworkers = 2\n{}{}[limits]\nheader_timeout = \"5s\"\nbody_timeout = \"5s\"\n\
+             [[route]]\nname = \"t.do\"\nrest = \"POST /t/do\"\nrpc = \"t.do\"\n",
+            upstream("old", "rest", format!("http://{}", rest.address)),
+            upstream("new", "rpc", format!("http://{}/rpc", rpc.address)),
+        );
+        let flags = "[[flag]]\nname = \"t\"\nroute = \"t.*\"\nstage = \"translate\"\n";
+        let proxy = Proxy::start_with_flags(&config, flags);
+        Scene { rest, rpc, proxy }
+    }
+
+    fn run(&self, seed: u64, sums: &mut Sums) {
+        let (proxy, first) = (self.proxy.address(), sums.next);
+        let turns = TURNS * 4;
+        let tallies: Vec<Tally> = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|place| {
+                    let span = (first + place * turns, TURNS);
+                    scope.spawn(move || client(proxy, seed * CLIENTS + place, span))
+                })
+                .collect();
+            clients
+                .into_iter()
+                .map(|client| client.join().unwrap())
+                .collect()
+        });
+        sums.next += CLIENTS * turns;
+        for tally in tallies {
+            sums.tally.add(tally);
+        }
+    }
+
+    /// Waits until nobody waits for anything: open connections are those that wait for their next call.
+    fn calms_down(&self) {
+        let idle = || {
+            let metrics = self.proxy.metrics();
+            let mut levels = vec![
+                metrics.value("dualgauge_calls_in_flight"),
+                metrics.value("dualgauge_client_connections"),
+            ];
+            levels.extend(
+                metrics
+                    .table("dualgauge_upstream_connections", &["side"])
+                    .values(),
+            );
+            levels.iter().all(|level| *level == 0.0)
+        };
+        becomes(idle, &true);
+    }
+
+    /// What does not hold.
+    fn faults(&self, sums: &Sums) -> Vec<String> {
+        let mut faults = sums.tally.faults.clone();
+        let mut law = |holds: bool, said: String| {
+            if !holds {
+                faults.push(said);
+            }
+        };
+        let mut heard = [self.rest.heard(), self.rpc.heard()].concat();
+        let all = heard.len();
+        heard.sort_unstable();
+        heard.dedup();
+        law(
+            all == heard.len(),
+            format!("{} calls were sent twice", all - heard.len()),
+        );
+        let metrics = self.proxy.metrics();
+        let labels = ["route", "client", "side", "stage", "outcome"];
+        let calls = metrics.table(
+            "dualgauge_calls_total",
+            &["route", "client", "side", "stage", "outcome", "blame"],
+        );
+        let counted = count(calls.values().sum());
+        let sent = sums.tally.calls;
+        law(
+            counted == sent,
+            format!("{sent} calls, {counted} counted: {calls:#?}"),
+        );
+        let reached = metrics.table("dualgauge_upstream_duration_seconds_count", &labels);
+        let reached = count(reached.values().sum());
+        let served = calls
+            .iter()
+            .filter(|(labels, _)| labels.contains(" success "));
+        let served = count(served.map(|(_, calls)| calls).sum());
+        let (seen, left) = (sums.tally.served, sums.tally.left);
+        law(
+            (seen..=seen + left + sums.tally.closes).contains(&served),
+            format!("{seen} answers were read and {left} left, {served} counted"),
+        );
+        // Of a call that is left at once, the server may have heard nothing.
+        law(
+            (all..=all + left).contains(&reached),
+            format!("{all} calls were heard and {left} left, {reached} told"),
+        );
+        let (unlucky, closes) = (sums.tally.unlucky, sums.tally.closes + left);
+        law(
+            unlucky <= closes,
+            format!("{unlucky} calls met one of {closes} ends"),
+        );
+        faults
+    }
+}
+
+fn count(sum: f64) -> usize {
+    format!("{sum:.0}").parse().unwrap()
+}
+
+/// A number that whoever runs the tests gives.
+fn wanted(name: &str, usual: u64) -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a campaign is, no configuration of the program"
+    )]
+    let said = std::env::var(name);
+    said.map_or(usual, |said| said.parse().unwrap())
+}
+
+#[test]
+fn every_call_ends_and_nothing_is_left_whatever_both_ends_do() {
+    let scene = Scene::start();
+    let first = wanted("DUALGAUGE_SEED", 1);
+    let mut sums = Sums::default();
+    let mut before = None;
+    for seed in first..=first + wanted("DUALGAUGE_CAMPAIGN", SEEDS) {
+        eprintln!("DUALGAUGE_SEED={seed}");
+        scene.run(seed, &mut sums);
+        scene.calms_down();
+        let faults = scene.faults(&sums);
+        assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
+        let before = before.get_or_insert_with(|| Held::by(&scene.proxy));
+        let mut last = None;
+        let back = || {
+            let held = Held::by(&scene.proxy);
+            let is_back = held.is_back_at(before);
+            last = Some(held);
+            is_back
+        };
+        becomes(back, &true);
+        eprintln!(
+            "{} calls, {} served: {before:?}, then {last:?}",
+            sums.tally.calls, sums.tally.served
+        );
+    }
+}
+
+#[test]
+fn a_law_that_is_broken_is_seen() {
+    let scene = Scene::start();
+    let mut sums = Sums::default();
+    scene.run(0, &mut sums);
+    scene.calms_down();
+    assert_eq!(scene.faults(&sums), Vec::<String>::new());
+    // A call that nobody has noted.
+    let answer = scene
+        .proxy
+        .rest("POST", "/p/do", &[("User-Agent", "999999-0")], "{}");
+    assert_eq!(answer.status(), 200);
+    becomes(|| scene.faults(&sums).len(), &1);
+    assert!(scene.faults(&sums)[0].contains("counted"));
+    sums.tally.calls += 1;
+    sums.tally.served += 1;
+    assert_eq!(scene.faults(&sums), Vec::<String>::new());
+    // One that was sent twice.
+    let mut own = crate::support::Wire::connect(scene.rest.address);
+    own.send("POST /p/do HTTP/1.1\r\nUser-Agent: 999999-0\r\nContent-Length: 0\r\n\r\n");
+    own.read_answer();
+    let faults = scene.faults(&sums);
+    assert!(faults.iter().any(|fault| fault.contains("sent twice")));
+}
