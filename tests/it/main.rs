@@ -8,6 +8,7 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod addresses;
 mod admin_listener;
 mod bad_input;
 mod batch;

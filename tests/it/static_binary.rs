@@ -121,7 +121,11 @@ fn a_call_is_served_translated_and_looked_after_in_an_empty_root() {
         "{health:?}"
     );
     // A flip is written into the one folder that may be written.
-    let flip = proxy.ask("PUT", "/api/v1/flags/moved", r#"{"stage":"passthrough"}"#);
+    let flip = proxy.ask(
+        "PUT",
+        "/api/v1/flags/moved",
+        r#"{"stage":"passthrough","percent":100}"#,
+    );
     assert_eq!(flip.status(), 200, "{flip:?}");
     assert!(own.join("var/lib/dualgauge/rollout.json").exists());
     assert!(proxy.stop().status.success());

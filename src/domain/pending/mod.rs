@@ -141,8 +141,6 @@ pub enum Output {
         /// The notification as it came.
         message: Bytes,
     },
-    /// The server said something that is no message, as it came; it may be one of another protocol.
-    Unread(Bytes),
 }
 
 /// Why a caller gets no answer.

@@ -26,10 +26,7 @@ impl Pending {
                 self.counts.notified += 1;
                 self.out.push_back(Output::Notified { method, message });
             }
-            Heard::Noise => {
-                self.counts.skipped += 1;
-                self.out.push_back(Output::Unread(message));
-            }
+            Heard::Noise => self.counts.skipped += 1,
         }
     }
 

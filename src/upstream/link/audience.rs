@@ -73,6 +73,11 @@ impl<'a> Audience<'a> {
         self.count(fates);
     }
 
+    /// Whether all is one client's.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// Passes on what is no message of JSON-RPC, to the one client whose link it is: it may know what that means.
     pub(super) fn hear_unread(&self, message: Bytes) {
         if let Some(only) = &self.only {

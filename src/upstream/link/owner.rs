@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -199,7 +200,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.line = Line::Down;
                 self.lost(&why);
             }
-            Told::Event(Event::Message(message)) => self.take(Input::Message(message)),
+            Told::Event(Event::Message(message)) => self.said(message),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
             Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
             Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
@@ -216,6 +217,17 @@ impl<T: Transport> Owner<'_, T> {
                     self.open();
                 }
             }
+        }
+    }
+
+    /// What is no message of JSON-RPC may be one of the protocol that a client speaks beside it.
+    fn said(&mut self, message: Bytes) {
+        let skipped = self.pending.counts().skipped;
+        let copy = self.audience.is_of_one().then(|| message.clone());
+        self.take(Input::Message(message));
+        if let Some(message) = copy.filter(|_| self.pending.counts().skipped > skipped) {
+            self.used = clock::now();
+            self.audience.hear_unread(message);
         }
     }
 
@@ -279,10 +291,6 @@ impl<T: Transport> Owner<'_, T> {
                 let progress = progress.filter_map(|caller| caller.progress.as_ref());
                 let depth = self.pending.depth();
                 self.audience.hear(&method, message, (progress, depth));
-            }
-            Output::Unread(message) => {
-                self.used = clock::now();
-                self.audience.hear_unread(message);
             }
         }
     }

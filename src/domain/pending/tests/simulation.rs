@@ -151,7 +151,7 @@ impl World {
                 self.link = Link::Closing;
             }
             Output::Write(message) => self.written(message),
-            Output::Ping | Output::Ready | Output::Notified { .. } | Output::Unread(_) => {
+            Output::Ping | Output::Ready | Output::Notified { .. } => {
                 check!(self, self.link == Link::Open, "nothing is open");
             }
             Output::Answer {
