@@ -116,15 +116,17 @@ impl Admin {
                 let signed = signature(head, body, bearer).await?;
                 self.change(head, (change, signed)).await
             }
-            Target::Reload => {
-                let signed = signature(head, body, bearer).await?;
-                let told = self
-                    .ask(|reply| Command::Reread { signed, reply })
-                    .await??;
-                Ok(ok(&told))
-            }
+            Target::Reload => self.reload(signature(head, body, bearer).await?).await,
             Target::History => Ok(ok(&self.ask(Command::History).await?)),
         }
+    }
+
+    async fn reload(
+        &self,
+        signed: (String, Option<String>),
+    ) -> Result<Response<Full<Bytes>>, Problem> {
+        let told = self.ask(|reply| Command::Reread { signed, reply });
+        Ok(ok(&told.await??))
     }
 
     async fn usage(&self, head: &Parts) -> Result<Response<Full<Bytes>>, Problem> {
