@@ -96,22 +96,10 @@ pub fn run(
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let Surroundings {
-        mut inherited,
-        supervisor,
-    } = surroundings;
-    let control = runtime.block_on(async {
-        match &inherited.predecessor {
-            None => Control::open(sources, clock::wall()).await,
-            Some(_) => Control::succeed(sources, clock::wall()).await,
-        }
-    })?;
+    let mut inherited = surroundings.inherited;
+    let control = runtime.block_on(opened(sources, &inherited))?;
     let config = control.config();
-    let format = match config.log.format.value {
-        LogFormatWord::Text => LogFormat::Text,
-        LogFormatWord::Json => LogFormat::Json,
-    };
-    let log = log::init(format, config.log.level.value.as_str())?;
+    let log = log::init(format(config), config.log.level.value.as_str())?;
     let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
     let (listeners, sockets) = sockets(config, &mut inherited)?;
@@ -158,13 +146,28 @@ pub fn run(
         workers,
         signals,
         sockets,
-        supervisor,
+        supervisor: surroundings.supervisor,
         addresses,
     };
     inherited
         .predecessor
         .map_or(Ok(()), |process| heir::tell(&process))?;
     runtime.block_on(operate(control, life, tokens, page))
+}
+
+/// The state, beside the process that this one is to replace where there is one.
+async fn opened(sources: Sources, inherited: &Inherited) -> Result<Control, StartError> {
+    match &inherited.predecessor {
+        None => Control::open(sources, clock::wall()).await,
+        Some(_) => Control::succeed(sources, clock::wall()).await,
+    }
+}
+
+fn format(config: &RawConfig) -> LogFormat {
+    match config.log.format.value {
+        LogFormatWord::Text => LogFormat::Text,
+        LogFormatWord::Json => LogFormat::Json,
+    }
 }
 
 /// The listeners of each worker, and what a successor needs. Those of before are taken first: connections wait there.

@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use crate::telemetry::clock::monotonic_us;
 
+/// How long a word may take to be sent.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Whoever watches over the process, if anybody does.
 #[derive(Debug, Default, Clone)]
 pub struct Supervisor {
@@ -32,7 +35,8 @@ impl Supervisor {
                 None => SocketAddr::from_pathname(path),
             };
             let socket = UnixDatagram::unbound().ok()?;
-            socket.set_nonblocking(true).ok()?;
+            // A queue that is full for a moment loses no word; one that stays full holds nobody up.
+            socket.set_write_timeout(Some(PATIENCE)).ok()?;
             Some(Arc::new((socket, address.ok()?)))
         });
         let is_meant = value("WATCHDOG_PID").is_none_or(|id| id == process::id().to_string());

@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `health`, `sample`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`, `sample`, `demo`.
 //!
 //! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
 //! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
@@ -14,6 +14,7 @@ mod flags;
 mod health;
 mod import;
 mod mismatches;
+mod reload;
 mod routes;
 mod run;
 #[cfg(feature = "demo")]
@@ -115,6 +116,12 @@ enum Command {
     /// call of no route has come under its prefix. What that stands on is told as well.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
+    /// Let a running process read its files again
+    ///
+    /// The configuration is compiled first and put in force whole; with problems, which are printed, what was in force
+    /// before stays in force, and the exit code is 1.
+    #[command(after_help = reload::EXAMPLES)]
+    Reload(reload::ReloadArguments),
     /// Tell by the exit code whether a running process takes calls
     ///
     /// Asks `/readyz` of the admin listener, or `/healthz`, and prints what it says. The exit code is 0 where the answer is
@@ -353,6 +360,7 @@ pub fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Flags(arguments) => flags::flags(&arguments),
         Command::Usage(arguments) => usage::usage(&arguments),
+        Command::Reload(arguments) => reload::reload(&arguments),
         Command::Health(arguments) => health::health(&arguments),
         #[cfg(feature = "demo")]
         Command::Sample(arguments) => sample::sample(&arguments),

@@ -237,10 +237,7 @@ pub async fn run(
         }
     }
     drop(listeners);
-    if ending.last.get() {
-        let patience = LINGER.min(worker.installed().plan.limits.drain);
-        let _ = timeout(patience, worker.tasks().idle()).await;
-    }
+    linger(&worker, &ending).await;
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
@@ -255,6 +252,14 @@ pub async fn run(
         worker.give_up();
     }
     Ok(())
+}
+
+/// Leaves connections in use the time to end with an answer that says so.
+async fn linger(worker: &Worker, ending: &Ending) {
+    if ending.last.get() {
+        let patience = LINGER.min(worker.installed().plan.limits.drain);
+        let _ = timeout(patience, worker.tasks().idle()).await;
+    }
 }
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {

@@ -358,3 +358,39 @@ fn a_connection_and_a_call_that_are_open_during_a_reload_go_on() {
     server.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb");
     assert_eq!(client.read_answer().text(), "b");
 }
+
+#[test]
+fn the_api_reads_the_files_again_and_tells_what_came_of_it() {
+    let servers = Servers::start();
+    let proxy = moving(&servers);
+    let reload = || {
+        proxy.ask(
+            "POST",
+            "/api/v1/reload",
+            r#"{"who":"anna","why":"new route"}"#,
+        )
+    };
+    assert_eq!(part(&reload(), 200, "/reloads"), 0);
+    let config = fs::read_to_string(proxy.folder().join("dualgauge.toml")).unwrap();
+    write(&proxy, "flags.toml", "");
+    let told = reload();
+    assert_eq!(part(&told, 200, "/flags"), 0);
+    assert_eq!(answers(&proxy, "mover"), "rest");
+    write(&proxy, "dualgauge.toml", &format!("{config}\n[nonsense]\n"));
+    let told = reload();
+    assert_eq!(part(&told, 422, "/problems/0/key"), "nonsense");
+    assert_eq!(answers(&proxy, "mover"), "rest");
+    let readiness = proxy.ask("GET", "/readyz", "");
+    assert_eq!(readiness.status(), 200, "{readiness:?}");
+    assert!(readiness.text().contains("the configuration has problems"));
+    let other = proxy.ask_raw(&format!(
+        "POST /api/v1/reload HTTP/1.1\r\nHost: {}\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{{}}",
+        proxy.admin()
+    ));
+    assert_eq!(other.status(), 415);
+    proxy.log_line(&[
+        "read again for the admin API",
+        "who=anna",
+        "why=\"new route\"",
+    ]);
+}

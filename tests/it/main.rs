@@ -79,6 +79,7 @@ mod static_binary;
 mod stdio;
 mod streaming;
 mod streams_told;
+mod supervised;
 mod support;
 mod systems;
 mod there_and_back;

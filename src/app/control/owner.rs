@@ -14,7 +14,9 @@ use crate::domain::compare::Mismatches;
 use crate::domain::lifecycle::{Question, Report, report};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
-use crate::server::admin::{Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing};
+use crate::server::admin::{
+    Asked, Command, FlagsView, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
+};
 use crate::telemetry::clock::{millis, moment, now, wall};
 
 /// How often the files are looked at.
@@ -153,6 +155,7 @@ where
                 self.follow(reloaded).await;
                 tell(reply, reloaded);
             }
+            Command::Reread { signed, reply } => self.reread(signed, reply).await,
             Command::Drain(reply) => {
                 self.phase = Phase::Draining;
                 // The workers are still there to tell.
@@ -185,6 +188,22 @@ where
             (Ok(_), Installed::Everywhere) => Ok(self.control.flags()),
         };
         tell(reply, answer);
+    }
+
+    /// Reads the files again for somebody who is told what came of it.
+    async fn reread(
+        &mut self,
+        (who, why): (String, Option<String>),
+        reply: oneshot::Sender<Result<ReloadView, Refusal>>,
+    ) {
+        tracing::info!(who, why, "the files are read again for the admin API");
+        let reloaded = self.control.reload(wall()).await;
+        self.follow(reloaded).await;
+        let told = match (self.control.reloaded(reloaded), self.installed) {
+            (Ok(_), Installed::NotYet) => Err(Refusal::Pending(StillMissing)),
+            (told, Installed::Everywhere | Installed::NotYet) => told,
+        };
+        tell(reply, told);
     }
 
     /// Looks whether another replica has changed something.

@@ -12,10 +12,26 @@ use crate::domain::rollout::standing::{Entry, FlagStanding};
 use crate::domain::side::Side;
 use crate::server::admin::{
     ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
-    RouteView, UpstreamView,
+    ReloadView, Reloaded, RouteView, UpstreamView,
 };
 
 impl Control {
+    /// What came of reading the files again, as the API tells it.
+    pub(super) fn reloaded(&self, reloaded: Reloaded) -> Result<ReloadView, Refusal> {
+        let result = match (reloaded, &self.refused) {
+            (Reloaded::Swapped, _) => "swapped",
+            (Reloaded::Refused, Some(problems)) => return Err(Refusal::Config(problems.clone())),
+            (Reloaded::Unchanged, _) | (Reloaded::Refused, None) => "unchanged",
+        };
+        Ok(ReloadView {
+            result,
+            reloads: self.reloads.succeeded,
+            routes: self.config.routes.len(),
+            flags: self.flags.len(),
+            revision: self.revision,
+        })
+    }
+
     /// All flags, in order.
     #[must_use]
     pub fn flags(&self) -> FlagsView {

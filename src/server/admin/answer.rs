@@ -113,15 +113,20 @@ impl Admin {
                 self.change(head, (change, signed)).await
             }
             Target::Change(change) => {
-                let body = read(body).await?;
-                if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
-                    is_json(head)?;
-                }
-                let signed = decode::vouched(decode::signature(&body)?, bearer);
+                let signed = signature(head, body, bearer).await?;
                 self.change(head, (change, signed)).await
             }
+            Target::Reload => self.reload(signature(head, body, bearer).await?).await,
             Target::History => Ok(ok(&self.ask(Command::History).await?)),
         }
+    }
+
+    async fn reload(
+        &self,
+        signed: (String, Option<String>),
+    ) -> Result<Response<Full<Bytes>>, Problem> {
+        let told = self.ask(|reply| Command::Reread { signed, reply });
+        Ok(ok(&told.await??))
     }
 
     async fn usage(&self, head: &Parts) -> Result<Response<Full<Bytes>>, Problem> {
@@ -245,6 +250,23 @@ fn is_json(head: &Parts) -> Result<(), Problem> {
         return Ok(());
     }
     Err(unsupported("send the body as application/json"))
+}
+
+/// Who asks, and why, where only that may be said.
+async fn signature<B>(
+    head: &Parts,
+    body: B,
+    bearer: Option<&str>,
+) -> Result<(String, Option<String>), Problem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let body = read(body).await?;
+    if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
+        is_json(head)?;
+    }
+    Ok(decode::vouched(decode::signature(&body)?, bearer))
 }
 
 /// The whole body, within its limits.

@@ -1,5 +1,6 @@
 //! What the admin listener and the signals ask of the owner of the state, and what it answers.
 
+use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
@@ -68,6 +69,13 @@ pub enum Command {
     Ready(Sender<Readiness>),
     /// Read the files again, now.
     Reload(Sender<Reloaded>),
+    /// The same, for somebody who wants to know what came of it.
+    Reread {
+        /// Who asks, and why where he says so.
+        signed: (String, Option<String>),
+        /// What is in force from then on.
+        reply: Sender<Result<ReloadView, Refusal>>,
+    },
     /// The process is about to end: readiness says no from here on. Answered once what was counted so far is kept.
     Drain(Sender<()>),
     /// The same, and another process takes over: what is stored belongs to it once this is answered.
@@ -120,6 +128,9 @@ pub enum Refusal {
     /// There is no plan with this change.
     #[error("the flag cannot be that")]
     Invalid(#[source] Problems),
+    /// The files cannot be put in force.
+    #[error("the configuration has problems; what was in force before stays in force")]
+    Config(#[source] Problems),
     /// The change cannot be stored.
     #[error("the change cannot be stored")]
     Store(#[source] StoreError),
@@ -145,6 +156,21 @@ pub enum Reloaded {
     Unchanged,
     /// The files have problems, which are in the log; the plan of before stays in force.
     Refused,
+}
+
+/// What is in force after the files were read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReloadView {
+    /// `swapped` where it is something else than before, or `unchanged`.
+    pub result: &'static str,
+    /// How often a new plan was put in force since the start.
+    pub reloads: u64,
+    /// How many routes there are.
+    pub routes: usize,
+    /// How many flags there are.
+    pub flags: usize,
+    /// The revision of what is changed at run time.
+    pub revision: u64,
 }
 
 /// Whether calls can be served.

@@ -13,6 +13,7 @@
 //!                                          call the brownouts of a route off; let them be
 //! POST              /api/v1/undo           take the last change of anything back
 //! GET               /api/v1/history        what was changed, by whom, the newest first
+//! POST              /api/v1/reload         read the files again
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET, POST         /api/v1/explain        what becomes of a call that is not made; a POST only reads as well
 //! GET               /api/v1/usage          who still calls which route, and which may be deleted
@@ -23,7 +24,7 @@
 //! ```
 //!
 //! Nothing here holds state: each request becomes a [`Command`] to the one owner of it. The API changes flags
-//! only. Laws: Host and Origin are checked before anything else; a write is `application/json`; every wait, body
+//! only, and reads files again where they are. Laws: Host and Origin are checked before anything else; a write is `application/json`; every wait, body
 //! and queue is bounded; every refusal is `application/problem+json`.
 
 mod answer;
@@ -42,7 +43,7 @@ mod token;
 mod view;
 
 pub use answer::Admin;
-pub use command::{Asked, Command, Readiness, Refusal, Reloaded, StillMissing};
+pub use command::{Asked, Command, Readiness, Refusal, ReloadView, Reloaded, StillMissing};
 pub use explain::Supposed;
 pub use serve::serve;
 pub use token::Tokens;

@@ -156,7 +156,7 @@ impl From<Refusal> for Problem {
             Refusal::Unknown { .. } | Refusal::UnknownRoute { .. } => StatusCode::NOT_FOUND,
             Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
             Refusal::Lost | Refusal::Fault(_) => StatusCode::CONFLICT,
-            Refusal::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Refusal::Invalid(_) | Refusal::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::Store(_) | Refusal::Pending(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
@@ -165,7 +165,9 @@ impl From<Refusal> for Problem {
             Refusal::Unknown { nearest } | Refusal::UnknownRoute { nearest } => {
                 problem.hint = nearest.map(|name| format!("did you mean `{name}`?"));
             }
-            Refusal::Invalid(problems) => problem.problems = values(&problems),
+            Refusal::Invalid(problems) | Refusal::Config(problems) => {
+                problem.problems = values(&problems);
+            }
             Refusal::Store(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Pending(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),

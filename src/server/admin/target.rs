@@ -19,6 +19,8 @@ pub(super) enum Target {
     /// What needs no body.
     Change(Change),
     History,
+    /// Read the files again.
+    Reload,
     Plan,
     Usage,
     Mismatches,
@@ -66,6 +68,8 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/history" => Target::History,
         "/api/v1/kill" => return switch(method, Change::Kill, Change::Revive),
         "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
+        "/api/v1/reload" if *method == Method::POST => return Ok(Target::Reload),
+        "/api/v1/reload" => return Err(Lost::Method { allow: POST }),
         "/api/v1/plan" => Target::Plan,
         "/api/v1/usage" => Target::Usage,
         "/api/v1/mismatches" => Target::Mismatches,
@@ -246,6 +250,12 @@ mod tests {
                 Ok(Target::Change(Change::CallOff {
                     route: "items.read".to_owned(),
                 })),
+            ),
+            (Method::POST, "/api/v1/reload", Ok(Target::Reload)),
+            (
+                Method::GET,
+                "/api/v1/reload",
+                Err(Lost::Method { allow: POST }),
             ),
             (Method::GET, "/api/v1/history", Ok(Target::History)),
             (

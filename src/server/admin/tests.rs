@@ -171,6 +171,7 @@ fn obey(command: Command) {
             reply.send(Readiness { obstacles, notes }).unwrap();
         }
         Command::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
+        Command::Reread { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
         Command::Drain(reply) | Command::HandOver(reply) => reply.send(()).unwrap(),
     }
 }

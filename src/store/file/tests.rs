@@ -414,3 +414,28 @@ proptest! {
         prop_assert_eq!(pretty(&once), once);
     }
 }
+
+#[test]
+fn the_next_process_reads_beside_the_last_one_and_takes_over_what_that_wrote_until_it_let_go() {
+    let folder = tempdir().unwrap();
+    let mut last = open(&folder);
+    last.commit(0, "[1]").unwrap();
+    let mut next = FileStore::await_turn(folder.path()).unwrap();
+    assert_eq!(next.read(0).unwrap(), Some(at(1, "[1]")));
+    next.acquire().unwrap();
+    let refused = next.commit(1, "[2]").unwrap_err();
+    let elsewhere = CommitError::Store(StoreError::Elsewhere(folder.path().to_path_buf()));
+    assert_eq!(refused.to_string(), elsewhere.to_string());
+    assert!(next.exchange(&report("next", 1)).is_err());
+    assert_eq!(next.health(), Health::Fine);
+
+    last.commit(1, "[1,2]").unwrap();
+    last.exchange(&report("last", 1)).unwrap();
+    last.release();
+    assert!(last.commit(2, "[3]").is_err());
+    next.acquire().unwrap();
+    assert_eq!(next.read(1).unwrap(), Some(at(2, "[1,2]")));
+    assert_eq!(next.commit(2, "[4]").unwrap(), 3);
+    let told = next.exchange(&report("next", 2)).unwrap().reports;
+    assert_eq!(told, [report("next", 2), report("last", 1)]);
+}

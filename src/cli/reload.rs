@@ -1,0 +1,43 @@
+//! `dualgauge reload`: lets a running process read its files again, and tells what came of it.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cli::CommandError;
+use crate::cli::admin::{Admin, AdminArguments, AdminFault, Ask};
+
+#[derive(Debug, Args)]
+pub(super) struct ReloadArguments {
+    #[command(flatten)]
+    admin: AdminArguments,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge reload
+  dualgauge reload --admin http://127.0.0.1:9090 --token-file token";
+
+pub(super) fn reload(arguments: &ReloadArguments) -> Result<ExitCode, CommandError> {
+    let told = Admin::of(&arguments.admin)?.ask(&Ask {
+        method: Method::POST,
+        path: "/api/v1/reload",
+        body: Some(json!({})),
+        tag: None,
+    })?;
+    let text = |name: &str| told.get(name).and_then(Value::as_str);
+    let count = |name: &str| told.get(name).and_then(Value::as_u64);
+    let (Some(result), Some(routes), Some(flags)) =
+        (text("result"), count("routes"), count("flags"))
+    else {
+        return Err(AdminFault::NoJson.into());
+    };
+    writeln!(
+        io::stdout().lock(),
+        "{result}: {routes} routes, {flags} flags"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
