@@ -236,6 +236,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
     let in_flight = table.require("in_flight", whole(1..=MOST));
     let connections = table.require("connections", whole(1..=MOST));
     let header_timeout = table.require("header_timeout", timeout);
+    let idle_timeout = table.require("idle_timeout", timeout);
     let body_timeout = table.require("body_timeout", timeout);
     let write_timeout = table.require("write_timeout", timeout);
     let drain = table.require("drain", duration);
@@ -250,6 +251,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
         in_flight: in_flight?,
         connections: connections?,
         header_timeout: header_timeout?,
+        idle_timeout: idle_timeout?,
         body_timeout: body_timeout?,
         write_timeout: write_timeout?,
         drain: drain?,

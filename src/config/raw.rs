@@ -231,6 +231,8 @@ pub struct RawLimits {
     pub connections: Located<usize>,
     /// `header_timeout`: not zero.
     pub header_timeout: Located<Duration>,
+    /// `idle_timeout`: not zero.
+    pub idle_timeout: Located<Duration>,
     /// `body_timeout`: not zero.
     pub body_timeout: Located<Duration>,
     /// `write_timeout`: how long a client may take nothing of an answer.

@@ -241,6 +241,8 @@ pub struct Limits {
     pub connections: usize,
     /// Time for the head of a request.
     pub header_timeout: Duration,
+    /// How long a kept connection may be without the next request.
+    pub idle_timeout: Duration,
     /// Time for the body of a request that is read whole.
     pub body_timeout: Duration,
     /// How long a client may take nothing of an answer.

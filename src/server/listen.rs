@@ -330,11 +330,9 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         head: limits.head,
         target: limits.target,
     };
-    let io = TokioIo::new(Inspected::new(
-        Paced::new(socket, limits.write_timeout),
-        wire,
-        inspection.clone(),
-    ));
+    let paced = Paced::new(socket, limits.write_timeout);
+    let inspected = Inspected::new(paced, wire, inspection.clone());
+    let io = TokioIo::new(inspected.head_within(limits.header_timeout));
     let service = service_fn(|request| {
         let number = inspection.begin();
         let arrival = arrivals.refused(inspection.refusal(number));
@@ -353,7 +351,8 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
+        // From the last answer to the end of the next head; the inspector bounds the head itself.
+        .header_read_timeout(limits.idle_timeout)
         .preserve_header_case(true);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     // The connection is polled on after the drain began; `changed` is cancel-safe.

@@ -10,9 +10,11 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
 use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
 
@@ -74,6 +76,9 @@ pub struct Inspected<S> {
     inspection: Inspection,
     /// Who waits for the answer to a request for an upgrade.
     reader: Option<Waker>,
+    /// How long a head may take from its first byte, and the first one from the beginning.
+    head_timeout: Option<Duration>,
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Inspected<S> {
@@ -87,7 +92,16 @@ impl<S> Inspected<S> {
             ready: BytesMut::new(),
             inspection,
             reader: None,
+            head_timeout: None,
+            alarm: None,
         }
+    }
+
+    /// Fails where a head takes longer than this. How long a connection may be without one is not its concern.
+    #[must_use]
+    pub fn head_within(mut self, limit: Duration) -> Self {
+        self.head_timeout = Some(limit);
+        self
     }
 
     /// The socket after an upgrade, and what was read from it that hyper has not seen: it follows what
@@ -310,6 +324,31 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        let polled = this.poll_inspected(cx, buf);
+        if this.mode != Mode::Following || !this.follower.awaits_head(this.held.len()) {
+            this.alarm = None;
+            return polled;
+        }
+        match (polled.is_ready(), this.head_timeout) {
+            (false, Some(limit)) => {
+                let alarm = this.alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
+                alarm.as_mut().poll(cx).map(|()| {
+                    let message = format!("the head of a request did not come within {limit:?}");
+                    Err(io::Error::new(io::ErrorKind::TimedOut, message))
+                })
+            }
+            (true, _) | (false, None) => polled,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Inspected<S> {
+    fn poll_inspected(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self;
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }

@@ -9,9 +9,11 @@
 
 mod client;
 mod ends;
+mod mortal;
 mod server;
 
 use client::{Tally, client};
+pub(crate) use mortal::{Leaver, listen};
 use server::Server;
 
 use crate::soak::Held;

@@ -19,6 +19,8 @@ mod cardinality;
 mod coded;
 mod connections;
 mod cors;
+#[cfg(target_os = "linux")]
+mod crowds;
 mod dashboards;
 #[cfg(feature = "demo")]
 mod decided;

@@ -50,6 +50,10 @@ impl Held {
         }
     }
 
+    pub(crate) fn files_are_back_at(&self, before: &Held) -> bool {
+        self.files <= before.files
+    }
+
     pub(crate) fn is_back_at(&self, before: &Held) -> bool {
         self.files <= before.files
             && self.threads <= before.threads

@@ -199,6 +199,7 @@ fn limits(raw: &RawLimits, workers: usize) -> Limits {
         in_flight: share(raw.in_flight.value),
         connections: share(raw.connections.value),
         header_timeout: raw.header_timeout.value,
+        idle_timeout: raw.idle_timeout.value,
         body_timeout: raw.body_timeout.value,
         write_timeout: raw.write_timeout.value,
         drain: raw.drain.value,

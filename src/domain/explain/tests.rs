@@ -48,6 +48,7 @@ const LIMITS: Limits = Limits {
     in_flight: 1,
     connections: 1,
     header_timeout: Duration::from_secs(1),
+    idle_timeout: Duration::from_secs(1),
     body_timeout: Duration::from_secs(1),
     write_timeout: Duration::from_secs(1),
     drain: Duration::from_secs(1),

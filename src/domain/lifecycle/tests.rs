@@ -58,6 +58,7 @@ const LIMITS: Limits = Limits {
     in_flight: 1,
     connections: 1,
     header_timeout: Duration::ZERO,
+    idle_timeout: Duration::ZERO,
     body_timeout: Duration::ZERO,
     write_timeout: Duration::ZERO,
     drain: Duration::ZERO,

@@ -128,6 +128,17 @@ impl Follower {
         self.message
     }
 
+    /// Whether a head is awaited that has begun, or that is the first of its connection. `held` bytes came and were not
+    /// passed.
+    #[must_use]
+    pub fn awaits_head(&self, held: usize) -> bool {
+        match self.state {
+            State::RequestLine => held > 0 || self.empty_lines > 0 || self.message == 0,
+            State::Fields | State::HeadEnd => true,
+            State::Body(_) | State::Upgrade | State::Refused(..) => false,
+        }
+    }
+
     /// The request for an upgrade was declined: what follows is HTTP.
     pub fn resume(&mut self) {
         if self.state == State::Upgrade {
