@@ -332,28 +332,37 @@ impl HttpUpstream {
             }
             (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
         };
-        let fresh = self.connect(place).await?;
-        let lease = Lease::of((self, place), fresh, Reused::No, permit);
+        let lease = self.fresh(attempt, (place, permit)).await?;
         offer(lease, again)
             .await
             .map_err(|failed| classify(failed.error))
     }
 
-    /// A connection to the address that the call goes to; to another one where that cannot be reached, since nothing of
-    /// the call was sent.
+    /// A connection to the address that the call goes to.
     async fn lease(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         permit: Permit,
     ) -> Result<Lease, UpstreamError> {
-        let place = self.places.choose(&self.plan, None)?;
-        attempt.goes_to(place);
+        let choice = self.places.choose(&self.plan, None)?;
+        attempt.goes_to(choice);
+        let (place, _) = choice;
         while let Some(mut kept) = self.take_idle(place) {
             // The connection's task may not have run since the last answer's end.
             if kept.sender.is_ready() || kept.sender.ready().await.is_ok() {
                 return Ok(Lease::of((self, place), kept, Reused::Yes, permit));
             }
         }
+        self.fresh(attempt, (place, permit)).await
+    }
+
+    /// A connection that is opened for the call; to another address where this one cannot be reached, since nothing was
+    /// sent there.
+    async fn fresh(
+        self: &Rc<Self>,
+        attempt: &Attempt<'_>,
+        (place, permit): (usize, Permit),
+    ) -> Result<Lease, UpstreamError> {
         let fault = match self.connect(place).await {
             Ok(fresh) => return Ok(Lease::of((self, place), fresh, Reused::No, permit)),
             Err(fault) => fault,
@@ -362,8 +371,9 @@ impl HttpUpstream {
             return Err(fault);
         }
         attempt.moves_on();
-        let other = self.places.choose(&self.plan, Some(place))?;
-        attempt.goes_to(other);
+        let choice = self.places.choose(&self.plan, Some(place))?;
+        attempt.goes_to(choice);
+        let (other, _) = choice;
         let fresh = self.connect(other).await?;
         Ok(Lease::of((self, other), fresh, Reused::No, permit))
     }

@@ -14,7 +14,7 @@ use super::connect::Connector;
 use super::error::UpstreamError;
 use super::http::{HttpUpstream, Idle};
 use crate::config::compile::tls::Spoken;
-use crate::domain::addresses::{Addresses, Choice, End, News, Repeats, Sign};
+use crate::domain::addresses::{Addresses, Choice, End, News, Part, Repeats, Sign};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
@@ -86,12 +86,12 @@ impl Places {
         &self,
         plan: &UpstreamPlan,
         tried: Option<usize>,
-    ) -> Result<usize, UpstreamError> {
+    ) -> Result<(usize, Part), UpstreamError> {
         if self.watched == Watched::No {
-            return Ok(0);
+            return Ok((0, Part::Usual));
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
-            Choice::Address(place) => Ok(place),
+            Choice::Address(place, part) => Ok((place, part)),
             Choice::Nowhere { again_in } => Err(UpstreamError::Resting {
                 upstream: plan.name.clone(),
                 again_in,
@@ -127,7 +127,7 @@ impl Places {
     /// What has happened, and how the addresses stand.
     pub(super) fn counts(&self) -> AddressCounts {
         AddressCounts {
-            left_out: self.core.borrow().left_out() as u64,
+            left_out: self.core.borrow().left_out(self.now()) as u64,
             ..self.counts.get()
         }
     }
@@ -147,7 +147,7 @@ impl Places {
         self.all.iter().map(|own| &own.idle)
     }
 
-    fn ended(&self, upstream: &str, place: usize, end: End) {
+    fn ended(&self, upstream: &str, place: (usize, Part), end: End) {
         let news = self.core.borrow_mut().ended(place, end, self.now());
         for news in news {
             self.tell(upstream, news);
@@ -223,7 +223,7 @@ impl Places {
 #[derive(Debug)]
 pub struct Attempt<'a> {
     upstream: &'a HttpUpstream,
-    place: Cell<Option<usize>>,
+    place: Cell<Option<(usize, Part)>>,
     end: Cell<End>,
 }
 
@@ -237,7 +237,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// It goes to an address.
-    pub(super) fn goes_to(&self, place: usize) {
+    pub(super) fn goes_to(&self, place: (usize, Part)) {
         if self.upstream.places().watched == Watched::Yes {
             self.place.set(Some(place));
         }

@@ -99,7 +99,7 @@ impl Sending {
                 self.send(&mut batch).await;
             }
         };
-        // Who ends the program waits for no collector.
+        // Who ends the program waits for no collector, and nobody reads a count any more.
         let _ = timeout(LIMIT, last).await;
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{End, News};
+use super::{End, News, Part};
 
 /// When an upstream is left alone as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,20 +44,24 @@ impl Breaker {
     }
 
     /// Lets a call through, or tells how long it is best to wait.
-    pub(super) fn ask(&mut self, now: Duration) -> Option<Duration> {
+    pub(super) fn ask(&mut self, now: Duration) -> Result<Part, Duration> {
         match self.state {
-            State::Closed { .. } => None,
+            State::Closed { .. } => Ok(Part::Usual),
             State::Open { until } if until <= now => {
                 self.state = State::Trial;
-                None
+                Ok(Part::Trial)
             }
-            State::Open { until } => Some(until - now),
-            State::Trial => Some(self.plan.pause),
+            State::Open { until } => Err(until - now),
+            State::Trial => Err(self.plan.pause),
         }
     }
 
-    /// A call that was let through has ended.
-    pub(super) fn ended(&mut self, end: End, now: Duration) -> Option<News> {
+    /// A call that was let through has ended: the trial, or one of all others.
+    pub(super) fn ended(&mut self, (end, part): (End, Part), now: Duration) -> Option<News> {
+        if self.state == State::Trial && part == Part::Usual && end != End::Answered {
+            // It began before the breaker opened, and says nothing new.
+            return None;
+        }
         match (self.state, end) {
             (State::Closed { failures: 0 }, End::Answered)
             | (State::Closed { .. }, End::Abandoned) => None,

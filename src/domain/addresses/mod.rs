@@ -79,13 +79,22 @@ impl Default for AddressPlan {
 /// Where a call goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// To the address at this place.
-    Address(usize),
+    /// To the address at this place, as this part of what the breaker looks at.
+    Address(usize, Part),
     /// Nowhere: the breaker is open, and closes no sooner.
     Nowhere {
         /// After so long it may be worth to ask again.
         again_in: Duration,
     },
+}
+
+/// What a call is for the breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// One of many.
+    Usual,
+    /// The one that shows whether the upstream is back.
+    Trial,
 }
 
 /// How a call ended, as far as it says something of the address.
@@ -173,14 +182,12 @@ impl Addresses {
 
     /// Where the next call goes; not to `tried`, if there is another one.
     pub fn choose(&mut self, now: Duration, tried: Option<usize>) -> Choice {
-        if let Some(breaker) = &mut self.breaker
-            && let Some(again_in) = breaker.ask(now)
-        {
-            return Choice::Nowhere { again_in };
-        }
-        if self.all.len() == 1 {
-            return Choice::Address(0);
-        }
+        let asked = self.breaker.as_mut().map(|breaker| breaker.ask(now));
+        let part = match asked {
+            None => Part::Usual,
+            Some(Ok(part)) => part,
+            Some(Err(again_in)) => return Choice::Nowhere { again_in },
+        };
         for own in &mut self.all {
             own.until = own.until.filter(|until| *until > now);
         }
@@ -190,7 +197,7 @@ impl Addresses {
             .find_map(|least| self.least_busy(least, tried));
         let place = found.or(tried).unwrap_or_default();
         self.next = (place + 1) % self.all.len();
-        Choice::Address(place)
+        Choice::Address(place, part)
     }
 
     /// Of those that stand at least so well the one with the fewest calls; equals take turns.
@@ -222,8 +229,9 @@ impl Addresses {
     }
 
     /// A call has ended.
-    pub fn ended(&mut self, place: usize, end: End, now: Duration) -> Vec<News> {
-        let of_all = self.breaker.as_mut().and_then(|own| own.ended(end, now));
+    pub fn ended(&mut self, (place, part): (usize, Part), end: End, now: Duration) -> Vec<News> {
+        let breaker = self.breaker.as_mut();
+        let of_all = breaker.and_then(|own| own.ended((end, part), now));
         self.count(place, end, now)
             .into_iter()
             .chain(of_all)
@@ -232,7 +240,8 @@ impl Addresses {
 
     fn count(&mut self, place: usize, end: End, now: Duration) -> Option<News> {
         let out = self.all.iter().filter(|own| own.until.is_some()).count();
-        let room = (out + 1) * 100 <= self.all.len() * usize::from(self.plan.ejection.most_percent);
+        let most = self.all.len() * usize::from(self.plan.ejection.most_percent);
+        let room = self.all.len() > 1 && (out + 1) * 100 <= most;
         let plan = self.plan.ejection;
         let own = self.all.get_mut(place)?;
         match end {
@@ -284,9 +293,10 @@ impl Addresses {
 
     /// How many addresses get no call now, but for want of others.
     #[must_use]
-    pub fn left_out(&self) -> usize {
-        let all = self.all.iter();
-        all.filter(|own| own.standing() > Standing::Whole).count()
+    pub fn left_out(&self, now: Duration) -> usize {
+        let is_out =
+            |own: &&Address| own.sign == Sign::Ill || own.until.is_some_and(|until| until > now);
+        self.all.iter().filter(is_out).count()
     }
 
     /// Whether no health check says that anybody is there.

@@ -30,13 +30,13 @@ fn plan() -> AddressPlan {
 
 fn chosen(addresses: &mut Addresses, now: Duration) -> usize {
     match addresses.choose(now, None) {
-        Choice::Address(place) => place,
+        Choice::Address(place, _) => place,
         Choice::Nowhere { .. } => panic!("there is no breaker"),
     }
 }
 
 fn fails(addresses: &mut Addresses, place: usize, times: u32, now: Duration) -> Vec<News> {
-    let each = (0..times).flat_map(|_| addresses.ended(place, End::Failed, now));
+    let each = (0..times).flat_map(|_| addresses.ended((place, Part::Usual), End::Failed, now));
     each.collect()
 }
 
@@ -56,12 +56,12 @@ fn equals_take_turns_and_the_less_busy_goes_first() {
 fn an_address_that_fails_is_left_out_and_asked_again_after_its_pause() {
     let mut two = Addresses::new(plan(), 2);
     assert_eq!(fails(&mut two, 0, 2, seconds(0)), []);
-    assert_eq!(two.ended(0, End::Answered, seconds(0)), []);
+    assert_eq!(two.ended((0, Part::Usual), End::Answered, seconds(0)), []);
     assert_eq!(
         fails(&mut two, 0, 3, seconds(0)),
         [News::Ejected(0, seconds(30))]
     );
-    assert_eq!(two.left_out(), 1);
+    assert_eq!(two.left_out(seconds(0)), 1);
     assert!((0..5).all(|_| chosen(&mut two, seconds(29)) == 1));
     let turns = [chosen(&mut two, seconds(30)), chosen(&mut two, seconds(30))];
     assert!(turns.contains(&0));
@@ -85,13 +85,25 @@ fn an_only_address_is_never_left_out() {
 #[test]
 fn a_second_try_goes_to_another_address_if_there_is_one() {
     let mut two = Addresses::new(plan(), 2);
-    assert_eq!(two.choose(seconds(0), Some(0)), Choice::Address(1));
-    assert_eq!(two.choose(seconds(0), Some(1)), Choice::Address(0));
+    assert_eq!(
+        two.choose(seconds(0), Some(0)),
+        Choice::Address(1, Part::Usual)
+    );
+    assert_eq!(
+        two.choose(seconds(0), Some(1)),
+        Choice::Address(0, Part::Usual)
+    );
     // Also to one that was left out, rather than to the same again.
     fails(&mut two, 0, 3, seconds(0));
-    assert_eq!(two.choose(seconds(0), Some(1)), Choice::Address(0));
+    assert_eq!(
+        two.choose(seconds(0), Some(1)),
+        Choice::Address(0, Part::Usual)
+    );
     let mut one = Addresses::new(plan(), 1);
-    assert_eq!(one.choose(seconds(0), Some(0)), Choice::Address(0));
+    assert_eq!(
+        one.choose(seconds(0), Some(0)),
+        Choice::Address(0, Part::Usual)
+    );
 }
 
 #[test]
@@ -133,18 +145,38 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
         again_in: seconds(again),
     };
     assert_eq!(one.choose(seconds(4), None), nowhere(6));
-    assert_eq!(one.choose(seconds(10), None), Choice::Address(0));
+    assert_eq!(
+        one.choose(seconds(10), None),
+        Choice::Address(0, Part::Trial)
+    );
     assert_eq!(one.choose(seconds(10), None), nowhere(10));
     assert_eq!(
-        one.ended(0, End::Failed, seconds(11)),
+        one.ended((0, Part::Trial), End::Failed, seconds(11)),
         [News::Opened(seconds(20))]
     );
-    assert_eq!(one.choose(seconds(31), None), Choice::Address(0));
+    assert_eq!(
+        one.choose(seconds(31), None),
+        Choice::Address(0, Part::Trial)
+    );
+    // What began before the breaker opened is not the trial.
+    for end in [End::Abandoned, End::Failed] {
+        assert_eq!(one.ended((0, Part::Usual), end, seconds(31)), []);
+        assert_eq!(one.choose(seconds(31), None), nowhere(10));
+    }
     // The trial went away; the next call is one.
-    assert_eq!(one.ended(0, End::Abandoned, seconds(31)), []);
-    assert_eq!(one.choose(seconds(31), None), Choice::Address(0));
-    assert_eq!(one.ended(0, End::Answered, seconds(32)), [News::Closed]);
-    assert_eq!(one.choose(seconds(32), None), Choice::Address(0));
+    assert_eq!(one.ended((0, Part::Trial), End::Abandoned, seconds(31)), []);
+    assert_eq!(
+        one.choose(seconds(31), None),
+        Choice::Address(0, Part::Trial)
+    );
+    assert_eq!(
+        one.ended((0, Part::Trial), End::Answered, seconds(32)),
+        [News::Closed]
+    );
+    assert_eq!(
+        one.choose(seconds(32), None),
+        Choice::Address(0, Part::Usual)
+    );
     fails(&mut one, 0, 1, seconds(33));
     assert_eq!(
         fails(&mut one, 0, 1, seconds(33)),
@@ -215,10 +247,10 @@ proptest! {
                         prop_assert!(again_in <= seconds(80));
                         trials += 1;
                     }
-                    Choice::Address(place) => {
+                    Choice::Address(place, part) => {
                         prop_assert!(place < count);
                         addresses.begun(place);
-                        addresses.ended(place, end, now);
+                        addresses.ended((place, part), end, now);
                         addresses.over(place);
                     }
                 },
@@ -229,7 +261,7 @@ proptest! {
         }
         now += seconds(1000);
         let asked = addresses.choose(now, None);
-        prop_assert!(matches!(asked, Choice::Address(_)), "after {trials} refusals");
+        prop_assert!(matches!(asked, Choice::Address(..)), "after {trials} refusals");
     }
 
     /// No more is repeated than the share of the calls, and the least of each ten seconds.

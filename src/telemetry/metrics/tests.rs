@@ -101,6 +101,20 @@ fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
     second.keyless(names.intern("ios-first"));
 }
 
+fn addresses(names: &Names, both: [&mut Shard; 2]) {
+    let counts = AddressCounts {
+        ejections: 1,
+        openings: 2,
+        repeats: 3,
+        exhausted: 4,
+        left_out: 1,
+        open: 1,
+    };
+    for shard in both {
+        shard.addresses.insert(names.intern("api"), counts);
+    }
+}
+
 fn gauges([first, second]: [&mut Shard; 2]) {
     first.gauges.candidates_in_flight = 2;
     first.gauges.client_connections = 4;
@@ -154,17 +168,7 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
         Duration::from_millis(7),
     );
     gauges([&mut first, &mut second]);
-    let addresses = AddressCounts {
-        ejections: 1,
-        openings: 2,
-        repeats: 3,
-        exhausted: 4,
-        left_out: 1,
-        open: 1,
-    };
-    for shard in [&mut first, &mut second] {
-        shard.addresses.insert(names.intern("api"), addresses);
-    }
+    addresses(&names, [&mut first, &mut second]);
     first.mismatching = Arc::new(BTreeSet::from([(labels.route, 7), (labels.route, 8)]));
     second.mismatching = Arc::new(BTreeSet::from([(labels.route, 8)]));
     second.record(labels, took(31_000_000, Some(30_000_000)), None);
