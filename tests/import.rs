@@ -254,7 +254,7 @@ fn something_must_be_given() {
 fn a_server_that_cannot_be_asked_is_named() {
     let said = |url: &str| run_in(&documents(), &["import", "--from", url]).stderr;
     let said = [
-        said("https://example.com/rpc"),
+        said("ftp://example.com/rpc"),
         said("http://me:secret@example.com/rpc"),
         said("example.com"),
         run_in(

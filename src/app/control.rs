@@ -174,6 +174,15 @@ enum Trigger {
     Watched,
 }
 
+/// Whether what lies on disk belongs to this process from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tenure {
+    /// It does.
+    Own,
+    /// The process that this one replaces still has it.
+    Awaited,
+}
+
 /// Everything that can be in force at once.
 struct Compiled {
     config: Box<RawConfig>,
@@ -188,9 +197,28 @@ impl Control {
     /// # Errors
     /// [`StartError`], with every problem of the files.
     pub async fn open(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((sources, Tenure::Own), at).await
+    }
+
+    /// The same beside the process that this one is to replace: what it owns is read, and taken once it lets go of it.
+    ///
+    /// # Errors
+    /// [`StartError`], with every problem of the files.
+    pub async fn succeed(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((sources, Tenure::Awaited), at).await
+    }
+
+    async fn begin(
+        (sources, tenure): (Sources, Tenure),
+        at: SystemTime,
+    ) -> Result<Control, StartError> {
         let (config, file_flags) = read(&sources)?;
-        let mut store = Store::open(&Settings::of(&config.rollout)).await?;
-        let begun = sharing::begin(&mut store, &config).await?;
+        let settings = Settings::of(&config.rollout);
+        let mut store = match tenure {
+            Tenure::Own => Store::open(&settings).await?,
+            Tenure::Awaited => Store::await_turn(&settings).await?,
+        };
+        let begun = sharing::begin(&mut store, (&config, tenure)).await?;
         let reporting = Reporting::of(&config);
         let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new()))
             .map_err(|problems| with_way_out(problems, begun.way_out))?;

@@ -1,30 +1,33 @@
 //! A whole run of the program: from a configuration to the end of the drain.
 //!
 //! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
-//! listener and the signals. SIGHUP reads the files again; SIGTERM and SIGINT drain, a second one of them
-//! ends the program at once.
+//! listener and what `life` does. A process that was started by the one that it replaces tells it once it serves.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::certificates::Certificates;
 use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
+use super::heir::{self, Sockets};
+use super::inherited::Inherited;
+use super::life::{Life, Signals, live, lively};
 use super::links::LinkThread;
 use super::spans::SpanThread;
+use super::supervisor::Supervisor;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
-use crate::config::raw::LogFormatWord;
+use crate::config::raw::{LogFormatWord, RawConfig};
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::server::admin::{self, Command, Tokens};
+use crate::server::admin::{self, Tokens};
+use crate::server::listen;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
@@ -73,41 +76,54 @@ pub struct Addresses {
     pub admin: SocketAddr,
 }
 
+/// What the process was started with.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// Sockets.
+    pub inherited: Inherited,
+    /// Whom to tell how it fares.
+    pub supervisor: Supervisor,
+}
+
 /// Serves until a signal ends it, and drains. `ready` is told the addresses once calls are taken.
 ///
 /// # Errors
 /// [`RunError`] before the first call is taken, or when a worker fails.
 pub fn run(
-    sources: Sources,
+    (sources, surroundings): (Sources, Surroundings),
     ready: impl FnOnce(Addresses) -> io::Result<()>,
 ) -> Result<(), RunError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let control = runtime.block_on(Control::open(sources, clock::wall()))?;
+    let Surroundings {
+        mut inherited,
+        supervisor,
+    } = surroundings;
+    let control = runtime.block_on(async {
+        match &inherited.predecessor {
+            None => Control::open(sources, clock::wall()).await,
+            Some(_) => Control::succeed(sources, clock::wall()).await,
+        }
+    })?;
     let config = control.config();
     let format = match config.log.format.value {
         LogFormatWord::Text => LogFormat::Text,
         LogFormatWord::Json => LogFormat::Json,
     };
     let log = log::init(format, config.log.level.value.as_str())?;
-    let (listen, count) = (config.listen.address.value, config.listen.workers.value);
-    let admin = config.admin.value;
     let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
-    // The admin listener first: the workers take calls as soon as they are there.
-    let admin = runtime
-        .block_on(TcpListener::bind(admin))
-        .map_err(at("admin.address", admin))?;
+    let (listeners, sockets) = sockets(config, &mut inherited)?;
     let links = LinkThread::start()?;
     let plan = control.plan();
     let certificates = Certificates::of(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
     let traced = plan.trace.as_ref();
     let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
+    let listen = config.listen.address.value;
     let workers = Workers::start(
-        listen,
-        count,
+        listeners,
         (&plan, &linked),
         (&names, sending.spans()),
         certificates.follow(&plan).as_ref(),
@@ -117,10 +133,11 @@ pub fn run(
     drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
-    ready(Addresses {
+    let addresses = Addresses {
         listen: workers.address(),
-        admin: admin.local_addr()?,
-    })?;
+        admin: sockets.admin.local_addr()?,
+    };
+    ready(addresses)?;
     let began = clock::moment(clock::wall());
     let counting = Counting::begin(
         (workers.remote(), names.clone()),
@@ -137,7 +154,42 @@ pub fn run(
         lines: log.dropped_lines(),
         sending,
     };
-    runtime.block_on(operate(control, workers, signals, (admin, tokens), page))
+    let life = Life {
+        workers,
+        signals,
+        sockets,
+        supervisor,
+        addresses,
+    };
+    inherited
+        .predecessor
+        .map_or(Ok(()), |process| heir::tell(&process))?;
+    runtime.block_on(operate(control, life, tokens, page))
+}
+
+/// The listeners of each worker, and what a successor needs. Those of before are taken first: connections wait there.
+fn sockets(
+    config: &RawConfig,
+    inherited: &mut Inherited,
+) -> Result<(Vec<Vec<StdListener>>, Sockets), RunError> {
+    let (listen, count) = (config.listen.address.value, config.listen.workers.value);
+    let address = config.admin.value;
+    // The admin listener first: the workers take calls as soon as they are there.
+    let admin = match inherited.admin_for(address)? {
+        Some(given) => given,
+        None => StdListener::bind(address).map_err(at("admin.address", address))?,
+    };
+    admin.set_nonblocking(true)?;
+    let given = inherited.calls_for(listen)?;
+    let listeners = listen::open(listen, count, &given).map_err(at("listen.address", listen))?;
+    let calls = match given.is_empty() {
+        false => given,
+        true => {
+            let own = listeners.iter().flatten().map(StdListener::try_clone);
+            own.collect::<io::Result<_>>()?
+        }
+    };
+    Ok((listeners, Sockets { calls, admin }))
 }
 
 fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
@@ -184,14 +236,10 @@ impl Page {
 }
 
 /// Runs until the last worker has drained.
-async fn operate(
-    control: Control,
-    workers: Workers,
-    signals: Signals,
-    (listener, tokens): (TcpListener, Tokens),
-    page: Page,
-) -> Result<(), RunError> {
+async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Result<(), RunError> {
     let (commands, inbox) = mpsc::channel(COMMANDS);
+    let listener = TcpListener::from_std(life.sockets.admin.try_clone()?)?;
+    let supervisor = life.supervisor.clone();
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| {
@@ -210,92 +258,16 @@ async fn operate(
         let _ = closed.await;
     });
     let life = async {
-        let result = live((workers, &page.links), signals, &commands).await;
+        let asking = commands.clone();
         // The admin listener answers until the last call is served; the owner ends when nobody can ask it.
-        drop(commands);
-        drop(close);
-        result
+        let served = live((life, &page.links), (commands, close));
+        tokio::select! {
+            result = served => result,
+            never = lively(&supervisor, &asking) => match never {},
+        }
     };
     let ((), admin, life) = tokio::join!(owner, admin, life);
     let mut sending = page.sending;
     sending.end().await;
     life.and(admin.map_err(RunError::System))
-}
-
-/// Waits for the end, and drains.
-async fn live(
-    (mut workers, links): (Workers, &LinkThread),
-    signals: Signals,
-    commands: &mpsc::Sender<Command>,
-) -> Result<(), RunError> {
-    let Signals {
-        mut ends,
-        mut hang_up,
-    } = signals;
-    loop {
-        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn.
-        tokio::select! {
-            () = ends.recv() => break,
-            _ = hang_up.recv() => {
-                let (reply, reloaded) = oneshot::channel();
-                if commands.send(Command::Reload(reply)).await.is_ok() {
-                    // What came of it is in the log.
-                    let _ = reloaded.await;
-                }
-            }
-            error = workers.failed() => return Err(RunError::Worker(error)),
-        }
-    }
-    tracing::info!("draining; a second signal ends the program at once");
-    let drain = async {
-        let (reply, kept) = oneshot::channel();
-        if commands.send(Command::Drain(reply)).await.is_ok() {
-            let _ = kept.await;
-        }
-        workers.drain().await;
-        links.end().await;
-    };
-    // Dropped at the second signal, the drain leaves calls in progress.
-    tokio::select! {
-        () = drain => tracing::info!("drained"),
-        () = ends.recv() => tracing::warn!("ended before the drain was over"),
-    }
-    Ok(())
-}
-
-/// The signals that a run listens to.
-struct Signals {
-    ends: Ends,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        Ok(Signals {
-            ends: Ends::listen()?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-}
-
-/// The signals that end a run.
-struct Ends {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Ends {
-    fn listen() -> io::Result<Ends> {
-        Ok(Ends {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn recv(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

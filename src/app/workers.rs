@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,22 +40,19 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Binds the address once for each worker and starts them.
+    /// Starts one worker for each group of listeners.
     ///
     /// # Errors
-    /// What the system says of the address or of the threads.
+    /// What the system says of the listeners or of the threads.
     pub fn start(
-        address: SocketAddr,
-        count: usize,
+        listeners: Vec<Vec<TcpListener>>,
         (plan, links): (&Arc<Plan>, &Links),
         (names, spans): (&Arc<Names>, Option<&Spans>),
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
-        let address = listen::reserve(address)?;
-        let listeners = (0..count)
-            .map(|_| listen::bind(address))
-            .collect::<io::Result<Vec<_>>>()?;
-        let (over, ended) = mpsc::channel(count);
+        let first = listeners.iter().flatten().next();
+        let address = first.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
+        let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
         let common = Common {
             names: names.clone(),
@@ -74,7 +71,7 @@ impl Workers {
             ended,
             address,
         };
-        for (index, listener) in listeners.into_iter().enumerate() {
+        for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links) = (plan.clone(), links.clone());
             let over = over.clone();
@@ -83,7 +80,7 @@ impl Workers {
                 ..common.clone()
             };
             let entrance = Entrance {
-                listener,
+                listeners,
                 tls: tls.cloned(),
             };
             let thread = thread::Builder::new()
@@ -128,10 +125,19 @@ impl Workers {
     }
 
     /// Lets every worker drain, and returns when their threads have ended.
-    pub async fn drain(mut self) {
+    pub async fn drain(self) {
+        self.end(|| Command::Drain).await;
+    }
+
+    /// The same where another process follows on the same sockets: connections in use end with their next answer.
+    pub async fn retire(self) {
+        self.end(|| Command::Retire).await;
+    }
+
+    async fn end(mut self, how: fn() -> Command) {
         for commands in &self.commands {
             // A worker that is gone has drained.
-            let _ = commands.send(Command::Drain).await;
+            let _ = commands.send(how()).await;
         }
         for _ in &self.threads {
             let _ = self.ended.recv().await;

@@ -12,7 +12,7 @@ use std::thread;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::app::run::{self, Addresses};
+use crate::app::run::{self, Addresses, Surroundings};
 use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
 use crate::sample::{Database, serve};
@@ -44,7 +44,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    let result = run::run(sources, |addresses| {
+    let result = run::run((sources, Surroundings::default()), |addresses| {
         introduce(addresses, sample.address, &folder.0)
     });
     sample.stop();

@@ -3,18 +3,25 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::app::run::{self, Addresses};
+use crate::app::inherited::Inherited;
+use crate::app::run::{self, Addresses, Surroundings};
+use crate::app::supervisor::Supervisor;
 use crate::cli::{CommandError, RunArguments};
-use crate::config::load::{Sources, environment};
+use crate::config::load::{Sources, environment, supervision};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
+    let said = supervision();
+    let surroundings = Surroundings {
+        inherited: Inherited::take(&said)?,
+        supervisor: Supervisor::of(&said),
+    };
     let sources = Sources {
         file: Some(arguments.config.clone()),
         listen: arguments.listen.clone(),
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    run::run(sources, announce)?;
+    run::run((sources, surroundings), announce)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! What a pattern or a value of any kind means is not looked at here.
 
+mod addresses;
 mod candidates;
 mod compare;
 mod cors;

@@ -31,6 +31,14 @@ const INHERITED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 ];
 
+/// The variables of systemd's protocols: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
+const SUPERVISION: [&str; 4] = [
+    "LISTEN_FDNAMES",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+];
+
 /// The tables that an included file may say.
 const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
 
@@ -55,6 +63,17 @@ pub fn environment() -> Vec<(String, String)> {
         .map(|(name, value)| (text(name), text(value)))
         .filter(|(name, _)| name.starts_with(PREFIX) || is_inherited(name))
         .collect()
+}
+
+/// What a service manager, or the process that this one replaces, says of sockets, of whom to tell how the process
+/// fares, and how often.
+#[must_use]
+pub fn supervision() -> Vec<(String, String)> {
+    let variables = SUPERVISION.iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        Some(((*name).to_owned(), value.to_string_lossy().into_owned()))
+    });
+    variables.collect()
 }
 
 fn is_inherited(name: &str) -> bool {

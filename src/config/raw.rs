@@ -3,6 +3,7 @@
 //! Whatever a later step may find a fault in is [`Located`], so that its problem names file and line. No value
 //! here has been compared with another one, except that names are not given twice.
 
+mod addresses;
 mod answers;
 mod compare;
 mod guard;
@@ -34,6 +35,7 @@ use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
 
+pub use addresses::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
 pub use answers::{
     LocalWord, RawAnswer, RawCors, RawGreeting, RawLocal, RawLocalCall, RawOrigin, RawReply,
 };
@@ -150,6 +152,8 @@ pub struct RawUpstream {
     pub envelope: Option<Vec<RawPaired>>,
     /// `tls`: only with an `https` or `wss` url.
     pub tls: Option<RawClientTls>,
+    /// `urls` and how they are watched: only of an HTTP upstream.
+    pub addresses: RawAddresses,
     /// `default`: whether it takes calls whose route names no upstream, where its side has several.
     pub usual: Option<Located<UsualWord>>,
 }

@@ -155,6 +155,8 @@ pub enum Reason {
     UpstreamRedirect,
     /// The upstream answered 101 to a call that asked for no upgrade.
     UpstreamUpgrade,
+    /// The breaker of the upstream is open.
+    UpstreamResting,
     /// All connections that a worker may open to the upstream are in use.
     UpstreamBusy,
     /// More calls in flight than the limit.
@@ -210,7 +212,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 37] = [
+    pub const ALL: [Reason; 38] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -245,6 +247,7 @@ impl Reason {
         Reason::UpstreamTooLarge,
         Reason::UpstreamRedirect,
         Reason::UpstreamUpgrade,
+        Reason::UpstreamResting,
         Reason::UpstreamBusy,
         Reason::Overloaded,
         Reason::Internal,
@@ -291,6 +294,7 @@ impl Reason {
             Reason::UpstreamTooLarge => upstream(502, -32005, "upstream_too_large"),
             Reason::UpstreamRedirect => upstream(502, -32004, "upstream_redirect"),
             Reason::UpstreamUpgrade => upstream(502, -32004, "upstream_upgrade"),
+            Reason::UpstreamResting => upstream(503, -32015, "upstream_resting"),
             Reason::UpstreamBusy => proxy(503, -32012, "upstream_busy"),
             Reason::Overloaded => proxy(503, -32011, "overloaded"),
             Reason::Internal => proxy(500, -32603, "internal"),

@@ -1,13 +1,12 @@
 //! The plan: routes, rollout and limits, compiled and immutable. A call holds the one it began with; a
 //! reload swaps it whole.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
+mod upstream;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, StatusCode};
+use http::StatusCode;
 
 use super::candidates::Candidates;
 use super::compare::Rules;
@@ -18,16 +17,19 @@ use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
-use super::mcp::Revision;
 use super::outcome::ReplyLimits;
-use super::pending::{Heartbeat, Settings};
 use super::preface::PrefaceUse;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
 use super::stream::Streams;
-use super::tls::{ClientTls, ServerTls};
+use super::tls::ServerTls;
 use super::trace::TracePlan;
+
+pub use upstream::{
+    Credentials, FramesPlan, LinkPlan, McpPlan, Sharing, StdioPlan, Transport, UpstreamPlan,
+    Variables, WebSocketPlan, is_of_a_link, with_port,
+};
 
 /// Everything that a call is served by.
 #[derive(Debug)]
@@ -141,231 +143,6 @@ const fn index(side: Side) -> usize {
         Side::Rest => 0,
         Side::Rpc => 1,
     }
-}
-
-/// A server behind the proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpstreamPlan {
-    /// Its name in metrics and logs.
-    pub name: String,
-    /// The language that it speaks.
-    pub side: Side,
-    /// How it is spoken to.
-    pub transport: Transport,
-    /// How connections to it are secured; they are plain without.
-    pub tls: Option<Arc<ClientTls>>,
-    /// `host:port`, as in the `Host` header; of a child its program, for people to read.
-    pub authority: String,
-    /// The path of its url; empty for a child.
-    pub path: String,
-    /// Bounds the time to the answer's head, or to the whole answer when translated.
-    pub timeout: Duration,
-    /// Bounds connecting; on a link, how long a call waits for its turn.
-    pub connect_timeout: Duration,
-    /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
-    pub keep_alive: Duration,
-    /// How long a stream, or an upgraded connection, may be silent.
-    pub idle_timeout: Duration,
-    /// The most open connections of one worker.
-    pub connections: usize,
-    /// Whether the caller's credentials go there.
-    pub credentials: Credentials,
-    /// Headers that a translated call takes along beside the usual ones.
-    pub forward: Vec<HeaderName>,
-    /// Members beside those of JSON-RPC that it takes for credentials.
-    pub envelope: Vec<Paired>,
-}
-
-impl UpstreamPlan {
-    /// Where to connect: `host:port`, the port of the scheme where the url names none.
-    #[must_use]
-    pub fn address(&self) -> String {
-        let host = self
-            .authority
-            .rsplit_once(':')
-            .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        if host.is_some() {
-            self.authority.clone()
-        } else {
-            let port = if self.tls.is_some() { 443 } else { 80 };
-            format!("{}:{port}", self.authority)
-        }
-    }
-}
-
-/// How a server is spoken to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
-    /// A connection for each call, as long as it lasts.
-    Http,
-    /// The standard input and output of a child: one link for all callers.
-    Stdio(Box<StdioPlan>),
-    /// A WebSocket: one link for all callers, or one for each of their connections.
-    WebSocket(Box<WebSocketPlan>),
-    /// MCP over Streamable HTTP: one session for all callers.
-    Mcp(Box<McpPlan>),
-    /// A WebSocket whose server speaks in frames: one for each connection of a client.
-    Frames(Box<FramesPlan>),
-}
-
-impl Transport {
-    /// How the link is conducted, where there is one.
-    #[must_use]
-    pub fn link(&self) -> Option<&LinkPlan> {
-        match self {
-            Transport::Http | Transport::Frames(_) => None,
-            Transport::Stdio(child) => Some(&child.link),
-            Transport::WebSocket(socket) => Some(&socket.link),
-            Transport::Mcp(server) => Some(&server.link),
-        }
-    }
-}
-
-impl Transport {
-    /// Who shares a link, where there is one.
-    #[must_use]
-    pub fn sharing(&self) -> Sharing {
-        match self {
-            Transport::WebSocket(socket) => socket.sharing,
-            Transport::Frames(_) => Sharing::Client,
-            Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
-        }
-    }
-
-    /// How the other side of it is spoken.
-    #[must_use]
-    pub fn speech(&self) -> Speech {
-        match self {
-            Transport::Frames(_) => Speech::Frame,
-            Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
-                Speech::Http
-            }
-        }
-    }
-}
-
-/// An MCP server at an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpPlan {
-    /// Headers of each request beside those of MCP.
-    pub headers: Variables,
-    /// Which revision is spoken.
-    pub revision: Revision,
-    /// The most bytes of a message that it says.
-    pub message_limit: usize,
-    /// How it is spoken to.
-    pub link: LinkPlan,
-}
-
-/// A child.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StdioPlan {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// All variables that it gets.
-    pub env: Variables,
-    /// Where it runs; where this program runs unless said.
-    pub directory: Option<PathBuf>,
-    /// The most bytes of a line that it writes.
-    pub line_limit: usize,
-    /// How it is spoken to.
-    pub link: LinkPlan,
-}
-
-/// A WebSocket.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebSocketPlan {
-    /// Headers of the request for it beside those of RFC 6455 §4.1.
-    pub headers: Variables,
-    /// Who shares one.
-    pub sharing: Sharing,
-    /// The most bytes of a message that the server sends, and of each of its frames.
-    pub message_limit: usize,
-    /// How it is spoken to.
-    pub link: LinkPlan,
-}
-
-/// A WebSocket whose server speaks in frames.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FramesPlan {
-    /// Headers of the request for it beside those of RFC 6455 §4.1.
-    pub headers: Variables,
-    /// The most bytes of a message that the server sends, and of each of its frames.
-    pub message_limit: usize,
-    /// How many calls may wait for their answers on one of them.
-    pub in_flight: usize,
-    /// How a silent one is asked for a sign of life, if it is.
-    pub heartbeat: Option<Heartbeat>,
-}
-
-/// Who shares a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// All callers of the process.
-    Shared,
-    /// The calls that come over one connection of a client.
-    Client,
-}
-
-/// How a link is spoken to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkPlan {
-    /// How it is conducted.
-    pub settings: Settings,
-    /// Methods that no caller may use, since they concern the link itself.
-    pub withhold: Vec<String>,
-}
-
-/// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Variables(BTreeMap<String, String>);
-
-impl Variables {
-    /// Variables by name; the last value of a name holds.
-    #[must_use]
-    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Variables {
-        Variables(pairs.into_iter().collect())
-    }
-
-    /// Each name with its value.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pairs = self.0.iter();
-        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
-
-impl fmt::Debug for Variables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-impl UpstreamPlan {
-    /// Whether its links begin with a handshake of their own.
-    #[must_use]
-    pub fn greets(&self) -> bool {
-        let link = self.transport.link();
-        link.is_some_and(|link| link.settings.greeting.is_some())
-    }
-}
-
-/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
-/// that all share. A call is cancelled by the client that goes away from it.
-#[must_use]
-pub fn is_of_a_link(method: &str) -> bool {
-    matches!(
-        method,
-        "notifications/initialized" | "notifications/cancelled"
-    )
-}
-
-/// Whether the caller's credentials go to an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Credentials {
-    /// `Authorization`, `Cookie` and the like go along.
-    Forward,
-    /// They stay here.
-    Drop,
 }
 
 /// How the RPC face behaves.

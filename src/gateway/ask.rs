@@ -38,10 +38,11 @@ pub(super) async fn whole(
     record.asks(since);
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
+    let attempt = upstream.attempt();
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asked = timeout(limit, async {
-        let Exchange { response, lease } =
-            upstream.send(permit, request, repeat).await.map_err(sent)?;
+        let exchange = upstream.send(&attempt, (permit, request), repeat).await;
+        let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
         if head.status.is_informational() {
             let message = "the server changed the protocol, which nobody asked for";
@@ -61,7 +62,10 @@ pub(super) async fn whole(
     });
     let asked = asked.await;
     record.spent(since);
-    asked.unwrap_or_else(|_| Err(late(limit)))
+    asked.unwrap_or_else(|_| {
+        attempt.failed();
+        Err(late(limit))
+    })
 }
 
 /// Sends what nobody waits for. The connection is had before the caller is answered, so that a server that is
@@ -77,16 +81,20 @@ pub(super) async fn forget(
     let upstream = upstream.clone();
     let most = record.installed().plan.limits.answer;
     record.worker().tasks().clone().start(async move {
+        let attempt = upstream.attempt();
         // Dropped at the limit, the exchange closes its connection.
-        let _ = timeout(limit, async {
-            let sent = upstream.send(permit, request, Repeat::Unsent).await;
+        let answered = timeout(limit, async {
+            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
+            let sent = sent.await;
             if let Ok(Exchange { response, lease }) = sent
                 && read_whole(response.into_body(), most).await.is_ok()
             {
                 lease.release();
             }
-        })
-        .await;
+        });
+        if answered.await.is_err() {
+            attempt.failed();
+        }
     });
     Ok(())
 }
@@ -102,7 +110,8 @@ pub(super) async fn head(
     let since = clock::now();
     record.asks(since);
     wait.progress.starts();
-    let mut asked = pin!(upstream.send(permit, request, wait.repeat));
+    let attempt = upstream.attempt();
+    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));
     let outcome = loop {
         let progress = wait.progress;
         match timeout_at(progress.last() + wait.limit, &mut asked).await {
@@ -114,7 +123,10 @@ pub(super) async fn head(
                 let message = format!("the body of the request did not move for {:?}", wait.limit);
                 break Err(Failure::new(Reason::RequestTimeout, message));
             }
-            Err(_) => break Err(late(wait.limit)),
+            Err(_) => {
+                attempt.failed();
+                break Err(late(wait.limit));
+            }
         }
     };
     record.spent(since);
@@ -159,6 +171,15 @@ fn sent(error: UpstreamError) -> Failure {
     let (reason, message) = match &error {
         UpstreamError::Unreachable { .. } => {
             (Reason::UpstreamUnreachable, "the server cannot be reached")
+        }
+        UpstreamError::Resting { again_in, .. } => {
+            let message =
+                "the server has failed too often and is left alone for a while; try again later";
+            let seconds = u32::try_from(again_in.as_secs() + 1).unwrap_or(u32::MAX);
+            let resting = Failure::new(Reason::UpstreamResting, message);
+            return resting
+                .advise(Advice::RetryAfter(seconds))
+                .because(chain(&error));
         }
         UpstreamError::Busy { .. } => {
             let message = "all connections that this proxy may open to the server are in use; try again later";

@@ -1,6 +1,7 @@
 //! A plan with what one worker needs to serve it: its upstreams, and the handles of its labels.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
-use crate::telemetry::metrics::{LabelId, Pool};
+use crate::telemetry::metrics::{AddressCounts, LabelId, Pool};
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{FramesUpstream, HttpUpstream, Tasks, Upstream};
 
@@ -64,6 +65,8 @@ impl Installed {
                         let before = before.map(|before| &before.beside[..]);
                         let mut wanted = wanted.clone();
                         wanted.connections = concurrency;
+                        // What is run only to compare is refused by no breaker, and asks for no sign of health.
+                        (wanted.watch.breaker, wanted.watch.check) = (None, None);
                         Upstream::Http(kept_or_opened(&wanted, before, tasks))
                     }
                 },
@@ -140,7 +143,28 @@ impl Installed {
                 limit: upstream.plan().connections as u64,
             });
         }
+        let framed = self.upstreams.iter().filter_map(Upstream::frames);
+        for upstream in framed {
+            pools[Side::Rest as usize].add(Pool {
+                open: upstream.open() as u64,
+                idle: 0,
+                limit: upstream.plan().connections as u64,
+            });
+        }
         pools
+    }
+
+    /// How the addresses of HTTP upstreams stand, by the names of these.
+    pub(super) fn addresses(&self) -> BTreeMap<LabelId, AddressCounts> {
+        let mut all: BTreeMap<LabelId, AddressCounts> = BTreeMap::new();
+        for servers in [&self.upstreams, &self.beside] {
+            for (label, server) in self.labels.upstreams.iter().zip(servers) {
+                if let Some(http) = server.http() {
+                    all.entry(*label).or_default().add(http.addresses());
+                }
+            }
+        }
+        all
     }
 
     pub(super) fn route_label(&self, route: Option<usize>) -> LabelId {

@@ -12,6 +12,7 @@ pub(super) struct PlanLabels {
     pub(super) clients: Vec<LabelId>,
     pub(super) flags: Vec<LabelId>,
     pub(super) prefixes: Vec<LabelId>,
+    pub(super) upstreams: Vec<LabelId>,
     pub(super) unrouted: LabelId,
     pub(super) other: LabelId,
 }
@@ -22,6 +23,7 @@ impl PlanLabels {
         let streams = plan.streams.all().iter();
         let clients = plan.rollout.clients.all().iter();
         let flags = plan.rollout.flags.iter();
+        let upstreams = plan.upstreams.all.iter();
         let prefixes = plan.lifecycle.prefixes.all().iter();
         PlanLabels {
             routes: routes.map(|route| names.intern(&route.name)).collect(),
@@ -29,6 +31,7 @@ impl PlanLabels {
             clients: clients.map(|client| names.intern(&client.name)).collect(),
             flags: flags.map(|flag| names.intern(&flag.name)).collect(),
             prefixes: prefixes.map(|prefix| names.intern(prefix)).collect(),
+            upstreams: upstreams.map(|own| names.intern(&own.name)).collect(),
             unrouted: names.intern("unrouted"),
             other: names.intern(OTHER),
         }

@@ -211,6 +211,7 @@ impl Worker {
         let installed = self.installed();
         for upstream in installed.all_upstreams() {
             upstream.forget_idle();
+            upstream.check_health();
         }
     }
 
@@ -262,6 +263,7 @@ impl Worker {
         shard.gauges.calls_limit = installed.plan.limits.in_flight as u64;
         shard.gauges.connections_limit = installed.plan.limits.connections as u64;
         shard.gauges.pools = installed.pools();
+        shard.addresses = installed.addresses();
         shard.mismatching = self.bench.mismatching(&self.common.names);
         shard.snapshot()
     }

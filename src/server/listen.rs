@@ -1,16 +1,22 @@
 //! One worker's listener: accepts connections, serves them, and drains.
 //!
+//! A socket that was inherited is accepted from whatever the number of workers is, since connections wait in each.
 //! Each worker has a socket of its own on the same address (`SO_REUSEPORT`), so that a connection never
 //! changes its thread. A command box is the worker's only door to other threads.
 
+use std::cell::Cell;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use http::StatusCode;
+use http::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -44,6 +50,10 @@ const TIDY: Duration = Duration::from_secs(1);
 /// How long accepting pauses when the system has no room, such as for file descriptors.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
+/// How long connections that another process's are to replace are kept open, so that they end with an answer and not
+/// with a call that was on its way.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// What other threads ask of a worker.
 #[derive(Debug)]
 pub enum Command {
@@ -55,6 +65,8 @@ pub enum Command {
     Mismatches(oneshot::Sender<Mismatches>),
     /// Accept nothing more, let calls in progress end, and return.
     Drain,
+    /// The same for a process that another one follows on the same sockets.
+    Retire,
 }
 
 /// What a worker serves by.
@@ -73,8 +85,8 @@ pub struct Installation {
 /// Where connections come in.
 #[derive(Debug)]
 pub struct Entrance {
-    /// The listener.
-    pub listener: std::net::TcpListener,
+    /// The listeners; connections wait in each of them.
+    pub listeners: Vec<std::net::TcpListener>,
     /// What a handshake needs; connections are plain without it.
     pub tls: Option<Arc<ServerConfig>>,
 }
@@ -84,6 +96,56 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
+}
+
+/// What a connection learns of the end of its worker.
+#[derive(Debug, Clone)]
+struct Ending {
+    /// Whether each answer is to be its connection's last.
+    last: Rc<Cell<bool>>,
+    /// Its sender is dropped when idle connections are to end.
+    drains: watch::Receiver<()>,
+}
+
+/// The sockets of each worker: its own, or those that were inherited, each of them with somebody. Where there are fewer
+/// of these than workers, some share one.
+///
+/// # Errors
+/// What the system says.
+pub fn open(
+    address: SocketAddr,
+    count: usize,
+    inherited: &[std::net::TcpListener],
+) -> io::Result<Vec<Vec<std::net::TcpListener>>> {
+    if inherited.is_empty() {
+        let address = reserve(address)?;
+        return (0..count).map(|_| Ok(vec![bind(address)?])).collect();
+    }
+    let mut each: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+    for place in 0..inherited.len().max(count) {
+        let listener = &inherited[place % inherited.len()];
+        listener.set_nonblocking(true)?;
+        each[place % count].push(listener.try_clone()?);
+    }
+    Ok(each)
+}
+
+/// The next connection of any listener; each has its turn.
+async fn accept(
+    listeners: &[TcpListener],
+    turn: &Cell<usize>,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    poll_fn(|context| {
+        let (before, after) = listeners.split_at(turn.get() % listeners.len().max(1));
+        for (step, listener) in after.iter().chain(before).enumerate() {
+            if let Poll::Ready(accepted) = listener.poll_accept(context) {
+                turn.set(turn.get() % listeners.len() + step + 1);
+                return Poll::Ready(accepted);
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// Binds an address so that nobody else has it, and tells which it is where the port was 0.
@@ -132,18 +194,24 @@ pub async fn run(
     entrance: Entrance,
     mut commands: mpsc::Receiver<Command>,
 ) -> io::Result<()> {
-    let Entrance { listener, mut tls } = entrance;
-    let listener = TcpListener::from_std(listener)?;
+    let Entrance { listeners, mut tls } = entrance;
+    let listeners = listeners.into_iter().map(TcpListener::from_std);
+    let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+    let turn = Cell::new(0);
     let (drain, drains) = watch::channel(());
+    let ending = Ending {
+        last: Rc::default(),
+        drains,
+    };
     let mut tidy = interval(TIDY);
     tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         // Every branch is cancel-safe: accept, recv and tick lose nothing when another one wins.
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = accept(&listeners, &turn) => match accepted {
                 Ok((stream, peer)) => {
                     let tls = tls.clone();
-                    admit(&worker, Accepted { stream, peer, tls }, drains.clone());
+                    admit(&worker, Accepted { stream, peer, tls }, ending.clone());
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -159,12 +227,20 @@ pub async fn run(
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
                 Some(Command::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
+                Some(Command::Retire) => {
+                    ending.last.set(true);
+                    break;
+                }
                 Some(Command::Drain) | None => break,
             },
             _ = tidy.tick() => worker.tidy(),
         }
     }
-    drop(listener);
+    drop(listeners);
+    if ending.last.get() {
+        let patience = LINGER.min(worker.installed().plan.limits.drain);
+        let _ = timeout(patience, worker.tasks().idle()).await;
+    }
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
@@ -181,7 +257,7 @@ pub async fn run(
     Ok(())
 }
 
-fn admit(worker: &Rc<Worker>, accepted: Accepted, drains: watch::Receiver<()>) {
+fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {
     let limit = worker.installed().plan.limits.connections as u64;
     if worker.connections() >= limit {
         worker.count(|shard| shard.refused_connection());
@@ -189,7 +265,7 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, drains: watch::Receiver<()>) {
     }
     worker
         .tasks()
-        .start(serve(worker.clone(), accepted, drains));
+        .start(serve(worker.clone(), accepted, ending));
 }
 
 /// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
@@ -229,7 +305,8 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
 }
 
 /// Serves one connection until it ends, or drains.
-async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiver<()>) {
+async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
+    let Ending { last, mut drains } = ending;
     let _connected = worker.connected();
     let limits = worker.installed().plan.limits;
     // A handshake that a drain drops has brought no call yet.
@@ -254,11 +331,15 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, mut drains: watch::Receiv
     let service = service_fn(|request| {
         let number = inspection.begin();
         let arrival = arrivals.refused(inspection.refusal(number));
-        let inspection = inspection.clone();
+        let (inspection, last) = (inspection.clone(), last.clone());
         let answer = handle(worker.clone(), request, arrival);
         async move {
-            let response = answer.await;
+            let mut response = answer.await;
             inspection.answered(number, response.status());
+            if last.get() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, close);
+            }
             Ok::<_, Infallible>(response)
         }
     });

@@ -62,6 +62,46 @@ impl Store {
         })
     }
 
+    /// Opens it while the process of before still writes: a folder is read, and taken as soon as it is free.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the system refuses, or a file is damaged.
+    pub async fn await_turn(settings: &Settings) -> Result<Store, StoreError> {
+        match settings {
+            Settings::File { folder } => Ok(Store::File(FileStore::await_turn(folder)?)),
+            Settings::Shared(_) => Store::open(settings).await,
+        }
+    }
+
+    /// Takes a folder that the process of before has left since; [`Store::read`] tells what it has written.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the system refuses, or a file is damaged.
+    pub fn acquire(&mut self) -> Result<(), StoreError> {
+        match self {
+            Store::File(store) => store.acquire(),
+            Store::Shared(_) => Ok(()),
+        }
+    }
+
+    /// Leaves a folder to the process that follows: nothing is written from here on.
+    pub fn release(&mut self) {
+        match self {
+            Store::File(store) => store.release(),
+            // Replicas share it.
+            Store::Shared(_) => {}
+        }
+    }
+
+    /// Whether it waits for a folder that the other process of a restart has.
+    #[must_use]
+    pub const fn is_elsewhere(&self) -> bool {
+        match self {
+            Store::File(store) => !store.is_owned(),
+            Store::Shared(_) => false,
+        }
+    }
+
     /// The state, or `None` where it is still the one that is known. After a store has forgotten, it may be another
     /// one with the same revision: whatever is told is what holds.
     ///

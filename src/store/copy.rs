@@ -76,6 +76,37 @@ impl Copies {
         }
     }
 
+    /// Reads the copy while the process of before still has the folder, and takes the folder as soon as it is free.
+    #[must_use]
+    pub fn await_turn(folder: &Path, of: String) -> Copies {
+        Copies {
+            folder: Some(Folder::await_turn(folder)),
+            of,
+            fares: Fares::Well,
+        }
+    }
+
+    /// Whether a copy can be made, or never will be. Takes the folder if the process of before has left it.
+    pub fn acquire(&mut self) -> bool {
+        let Some(folder) = &mut self.folder else {
+            return true;
+        };
+        match folder.acquire() {
+            Ok(_) => folder.is_owned(),
+            Err(error) => {
+                let error = chain(&error);
+                tracing::warn!(error, "no copy of what is changed at run time is kept here");
+                self.folder = None;
+                true
+            }
+        }
+    }
+
+    /// Leaves the folder to the process that follows.
+    pub fn release(&mut self) {
+        self.folder = None;
+    }
+
     /// The copy, if there is one of this store. One that is damaged is set aside.
     #[must_use]
     pub fn read(&self) -> Option<Copied> {
@@ -94,7 +125,8 @@ impl Copies {
                 None
             }
             Err(damage) => {
-                let aside = folder.set_aside(COPY).ok();
+                let own = Some(folder).filter(|folder| folder.is_owned());
+                let aside = own.and_then(|folder| folder.set_aside(COPY).ok());
                 let aside = aside.map(|path| path.display().to_string());
                 tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
                 None

@@ -17,6 +17,12 @@ pub enum StoreError {
         .0.display()
     )]
     InUse(PathBuf),
+    /// Another process of the same restart owns the folder at this moment.
+    #[error(
+        "the state folder `{}` is with the other process of a restart; try again in a second",
+        .0.display()
+    )]
+    Elsewhere(PathBuf),
     /// The system refuses.
     #[error("`{}` cannot be {action}", path.display())]
     Io {

@@ -48,28 +48,68 @@ fn begin_anew(folder: &Folder, damage: &Damage) -> Result<Watch, StoreError> {
     Ok(Watch::default())
 }
 
+/// What is in the folder. Only its owner tidies up.
+fn load(folder: &Folder) -> Result<(Versioned, Watch), StoreError> {
+    if folder.is_owned() {
+        folder.clean(ROLLOUT)?;
+        folder.clean(WATCH)?;
+    }
+    let damaged = |name: &str| {
+        let path = folder.file(name);
+        |source| StoreError::Damaged { path, source }
+    };
+    let state = match folder.read(ROLLOUT)? {
+        Some(text) => contents::read_state(&text).map_err(damaged(ROLLOUT))?,
+        None => Versioned::default(),
+    };
+    let watch = match folder.read(WATCH)?.map(|text| contents::read_watch(&text)) {
+        Some(Ok(watch)) => watch,
+        Some(Err(damage)) if folder.is_owned() => begin_anew(folder, &damage)?,
+        Some(Err(_)) | None => Watch::default(),
+    };
+    Ok((state, watch))
+}
+
 impl FileStore {
     /// Takes the state folder, which is made where it is missing, and reads what is in it.
     ///
     /// # Errors
     /// [`StoreError`] where another process has the folder, the system refuses, or what was changed is damaged.
     pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
-        let folder = Folder::take(folder)?;
-        folder.clean(ROLLOUT)?;
-        folder.clean(WATCH)?;
-        let damaged = |name: &str| {
-            let path = folder.file(name);
-            |source| StoreError::Damaged { path, source }
-        };
-        let state = match folder.read(ROLLOUT)? {
-            Some(text) => contents::read_state(&text).map_err(damaged(ROLLOUT))?,
-            None => Versioned::default(),
-        };
-        let watch = match folder.read(WATCH)?.map(|text| contents::read_watch(&text)) {
-            Some(Ok(watch)) => watch,
-            Some(Err(damage)) => begin_anew(&folder, &damage)?,
-            None => Watch::default(),
-        };
+        FileStore::of(Folder::take(folder)?)
+    }
+
+    /// Reads what is in a state folder that the process of before still owns. Nothing can be written until
+    /// [`FileStore::acquire`] has taken it.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the system refuses, or what was changed is damaged.
+    pub fn await_turn(folder: &Path) -> Result<FileStore, StoreError> {
+        FileStore::of(Folder::await_turn(folder))
+    }
+
+    /// Takes the folder if the process of before has left it, and reads what it has written since.
+    pub(super) fn acquire(&mut self) -> Result<(), StoreError> {
+        if !self.folder.acquire()? {
+            return Ok(());
+        }
+        let (state, watch) = load(&self.folder).inspect_err(|_| self.folder.release())?;
+        self.state = state;
+        self.watch = watch;
+        Ok(())
+    }
+
+    /// Leaves the folder to the process that follows.
+    pub(super) fn release(&mut self) {
+        self.folder.release();
+    }
+
+    pub(super) const fn is_owned(&self) -> bool {
+        self.folder.is_owned()
+    }
+
+    fn of(folder: Folder) -> Result<FileStore, StoreError> {
+        let (state, watch) = load(&folder)?;
         Ok(FileStore {
             folder,
             state,

@@ -13,12 +13,12 @@ const LOCK: &str = "lock";
 /// How many damaged files of one name are kept; the last one is replaced.
 const MOST_ASIDE: u32 = 9;
 
-/// The folder. Whoever holds this is its only owner.
+/// The folder. Whoever holds this is its only owner, or waits to be.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// Locked as long as it is open. Without it nothing is written.
+    lock: Option<File>,
 }
 
 impl Folder {
@@ -27,8 +27,39 @@ impl Folder {
         fs::create_dir_all(path).map_err(refused(path, "made"))?;
         Ok(Folder {
             path: path.to_path_buf(),
-            _lock: lock(path)?,
+            lock: Some(lock(path)?),
         })
+    }
+
+    /// Reads a folder that the process of before still owns.
+    pub(super) fn await_turn(path: &Path) -> Folder {
+        Folder {
+            path: path.to_path_buf(),
+            lock: None,
+        }
+    }
+
+    /// Whether this is its owner.
+    pub(super) const fn is_owned(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Takes it if it is free: whether this is its owner from here on, and was not before.
+    pub(super) fn acquire(&mut self) -> Result<bool, StoreError> {
+        if self.is_owned() {
+            return Ok(false);
+        }
+        match Folder::take(&self.path) {
+            Ok(taken) => *self = taken,
+            Err(StoreError::InUse(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Leaves it to the next owner.
+    pub(super) fn release(&mut self) {
+        self.lock = None;
     }
 
     /// The path of a file in it.
@@ -73,6 +104,9 @@ impl Folder {
     /// Replaces a file whole. It is as it was where this fails, and it survives a loss of power once
     /// [`Folder::flush`] has returned as well.
     pub(super) fn replace(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
+        if !self.is_owned() {
+            return Err(StoreError::Elsewhere(self.path.clone()));
+        }
         let unfinished = self.unfinished(name);
         write(&unfinished, text).map_err(refused(&unfinished, "written"))?;
         let path = self.file(name);

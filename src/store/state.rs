@@ -104,7 +104,7 @@ impl Faring {
             // It has answered.
             StoreError::Forgot { .. } => self.away = None,
             // It was not asked.
-            StoreError::TooLong { .. } | StoreError::NoJson(_) => {}
+            StoreError::Elsewhere(_) | StoreError::TooLong { .. } | StoreError::NoJson(_) => {}
         }
     }
 }

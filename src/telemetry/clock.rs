@@ -21,6 +21,15 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// The system's monotonic clock in microseconds, which is what a service manager compares with its own.
+#[must_use]
+pub fn monotonic_us() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let whole = u64::try_from(time.tv_sec).unwrap_or_default();
+    let part = u64::try_from(time.tv_nsec / 1000).unwrap_or_default();
+    whole * 1_000_000 + part
+}
+
 /// The time of day, for log lines and for what people read; never for measuring.
 #[must_use]
 #[expect(

@@ -347,7 +347,8 @@ fn a_connection_without_streams_ends_in_its_time() {
         let mut client = Client::connect(&proxy, &ours, None).await;
         let answer = client.ask(request(Method::GET, "/", &[]), "").await;
         assert_eq!(text(answer).await, "1");
-        client.end().await.unwrap();
+        // That it ends is what counts: the client may be writing while it does.
+        drop(client.end().await);
     });
 }
 

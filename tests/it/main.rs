@@ -8,6 +8,7 @@
     reason = "an end that does not behave as the test says fails the test"
 )]
 
+mod addresses;
 mod admin_listener;
 mod bad_input;
 mod batch;
@@ -63,6 +64,7 @@ mod rest_answers;
 mod rest_refused;
 mod rest_requests;
 mod rest_to_rpc;
+mod restart;
 mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_refused;

@@ -56,6 +56,8 @@ enum Installed {
 enum Phase {
     Serving,
     Draining,
+    /// Another process has taken over.
+    Replaced,
 }
 
 struct Owner<I, M, C, D, N> {
@@ -110,7 +112,7 @@ pub async fn own<I, M, C, D, N>(
                 }
             }
             _ = observations.tick(), if owner.phase == Phase::Serving => owner.observe().await,
-            _ = syncs.tick(), if owner.control.is_shared() => owner.sync().await,
+            _ = syncs.tick(), if owner.follows_store() => owner.sync().await,
         }
     }
 }
@@ -123,6 +125,14 @@ where
     D: AsyncFn() -> Mismatches,
     N: Fn() -> Vec<String>,
 {
+    /// One that has handed over takes nothing back.
+    fn follows_store(&self) -> bool {
+        match self.phase {
+            Phase::Serving | Phase::Draining => self.control.follows_store(),
+            Phase::Replaced => false,
+        }
+    }
+
     async fn obey(&mut self, command: Command) {
         match command {
             Command::Flags(reply) => tell(reply, self.control.flags()),
@@ -148,6 +158,13 @@ where
                 // The workers are still there to tell.
                 self.take_counts().await;
                 self.control.leave(millis(wall())).await;
+                tell(reply, ());
+            }
+            Command::HandOver(reply) => {
+                self.phase = Phase::Replaced;
+                self.take_counts().await;
+                self.control.leave(millis(wall())).await;
+                self.control.hand_over();
                 tell(reply, ());
             }
         }
@@ -257,7 +274,7 @@ where
 
     fn readiness(&self) -> Readiness {
         let mut readiness = self.control.readiness();
-        if self.phase == Phase::Draining {
+        if self.phase != Phase::Serving {
             readiness.obstacles.push("draining".to_owned());
         }
         if self.installed == Installed::NotYet {

@@ -1,6 +1,6 @@
 //! What other replicas have changed, and a store that is away.
 
-use super::{Control, Known, StartError};
+use super::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
 use crate::domain::rollout::standing::{FlagStanding, Flip, Signature, Standing};
 use crate::server::admin::{Readiness, Refusal};
@@ -21,12 +21,15 @@ pub(super) struct Begun {
 
 /// Reads the store for the first time. A shared one that is away does not keep the process from starting: it begins
 /// with the last copy, and without one it serves as the files say, and is not ready.
-pub(super) async fn begin(store: &mut Store, config: &RawConfig) -> Result<Begun, StartError> {
-    let mut copies = copies(config);
+pub(super) async fn begin(
+    store: &mut Store,
+    (config, tenure): (&RawConfig, Tenure),
+) -> Result<Begun, StartError> {
+    let mut copies = copies(config, tenure);
     let (standing, revision, known) = match store.read(0).await {
         Ok(Some(found)) => {
             let standing = Standing::read(&found.text)?;
-            if let Some(copies) = &mut copies {
+            if let Some(copies) = copies.as_mut().filter(|_| tenure == Tenure::Own) {
                 copies.keep(&found, rfc3339());
             }
             (standing, found.revision, Known::Yes)
@@ -53,12 +56,15 @@ pub(super) async fn begin(store: &mut Store, config: &RawConfig) -> Result<Begun
 }
 
 /// A file store needs no copy.
-fn copies(config: &RawConfig) -> Option<Copies> {
+fn copies(config: &RawConfig, tenure: Tenure) -> Option<Copies> {
     let Settings::Shared(settings) = Settings::of(&config.rollout) else {
         return None;
     };
     let folder = &config.rollout.state.value;
-    Some(Copies::open(folder, settings.place()))
+    Some(match tenure {
+        Tenure::Own => Copies::open(folder, settings.place()),
+        Tenure::Awaited => Copies::await_turn(folder, settings.place()),
+    })
 }
 
 /// What holds as long as a shared store has not answered.
@@ -117,9 +123,26 @@ impl Control {
         matches!(self.store, Store::Shared(_))
     }
 
+    /// Whether others may change what is stored: other replicas, or the other process of a restart.
+    #[must_use]
+    pub const fn follows_store(&self) -> bool {
+        self.is_shared() || self.store.is_elsewhere()
+    }
+
+    /// Leaves what is stored to the process that follows: nothing is changed here any more.
+    pub fn hand_over(&mut self) {
+        self.store.release();
+        if let Some(copies) = &mut self.copies {
+            copies.release();
+        }
+    }
+
     /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
     pub async fn sync(&mut self) {
         let before = self.store.health();
+        if let Err(error) = self.store.acquire() {
+            tracing::error!(%error, "the state of the process before cannot be taken over");
+        }
         self.look_at_store().await;
         match (before, self.store.health()) {
             (Health::Fine, Health::Away { error, .. }) => {
@@ -169,7 +192,14 @@ impl Control {
 
     /// Makes the copy that is due: not at once, since no change waits for a disk before it acts.
     pub(super) fn copy_now(&mut self) {
-        if let (Some(state), Some(copies)) = (self.uncopied.take(), &mut self.copies) {
+        let Some(copies) = &mut self.copies else {
+            self.uncopied = None;
+            return;
+        };
+        if self.uncopied.is_none() || !copies.acquire() {
+            return;
+        }
+        if let Some(state) = self.uncopied.take() {
             copies.keep(&state, rfc3339());
         }
     }
@@ -219,6 +249,12 @@ impl Control {
             };
             let note = format!("the store is away, and {hold}: {error}");
             readiness.notes.push(note);
+        }
+        if self.store.is_elsewhere() {
+            readiness.notes.push(
+                "what is changed at run time is with the other process of a restart; it cannot be changed here now"
+                    .to_owned(),
+            );
         }
         readiness.notes.extend(self.trouble.clone());
         readiness

@@ -4,6 +4,7 @@
 //! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
 //! nothing that the raw half can say makes it panic.
 
+mod addresses;
 mod candidates;
 mod compare;
 mod cors;

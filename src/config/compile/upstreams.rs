@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, Uri};
 
-use super::{headers, mcp, stdio, tls, websocket};
+use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
@@ -38,7 +38,11 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
     }
     for upstream in &raw.upstreams {
         match &upstream.server {
-            RawServer::Url(url) => check_url(url, upstream.side.value, problems),
+            RawServer::Url(url) => {
+                for url in std::iter::once(url).chain(&upstream.addresses.more) {
+                    check_url(url, upstream.side.value, problems);
+                }
+            }
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
             RawServer::Socket(socket) => {
                 check_url(&socket.url, Side::Rpc, problems);
@@ -280,7 +284,7 @@ fn is_secured(url: &Uri) -> bool {
 }
 
 /// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
-fn usual_port(url: &Uri) -> u16 {
+pub(super) fn usual_port(url: &Uri) -> u16 {
     if is_secured(url) { 443 } else { 80 }
 }
 
@@ -295,7 +299,7 @@ fn port(url: &Uri) -> Option<u16> {
 }
 
 /// As in the `Host` header.
-fn authority(url: &Uri) -> String {
+pub(super) fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {
         None => host.to_owned(),
@@ -322,6 +326,14 @@ fn check_forward(forward: &[Located<HeaderName>], problems: &mut Vec<Problem>) {
                 "`{name}` belongs to a single connection or body and is never forwarded; remove it"
             )));
         }
+    }
+}
+
+/// The further addresses of an HTTP upstream.
+fn more(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Vec<String> {
+    match &raw.server {
+        RawServer::Url(url) => addresses::more(&raw.addresses, url, problems),
+        RawServer::Command(_) | RawServer::Socket(_) | RawServer::Mcp(_) => Vec::new(),
     }
 }
 
@@ -378,6 +390,8 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     };
     UpstreamPlan {
         tls: secured(raw, problems),
+        more: more(raw, problems),
+        watch: addresses::watch(&raw.addresses),
         name: raw.name.value.clone(),
         side: raw.side.value,
         envelope,

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{SIDES, envelope, identity, mcp, stdio, websocket};
-use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, url, whole, word};
+use http::Uri;
+
+use super::{SIDES, addresses, envelope, identity, mcp, stdio, websocket};
+use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, whole, word};
+use crate::config::problem::Located;
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
 use crate::domain::side::Side;
@@ -60,12 +63,13 @@ enum ProtocolWord {
 }
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["urls", "max_age"]);
+    table.later(&["max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
     let ours = if is_rest { Side::Rest } else { Side::Rpc };
-    let server = server(table, ours);
+    let (server, more) = server(table, ours).unzip();
+    let addresses = addresses::addresses(table, more.unwrap_or_default());
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
     let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
@@ -99,12 +103,13 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         forward: forward?,
         envelope,
         tls,
+        addresses,
         usual,
     })
 }
 
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
-fn server(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
+fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<Uri>>)> {
     if table.shape("command") == Shape::Absent {
         return address(table, side);
     }
@@ -114,29 +119,31 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
         table.report("command", both);
     }
     foreign(table, OF_URL, "`url`");
+    foreign(table, addresses::OWN, "an `http://` url");
     foreign(table, websocket::OWN, "a `ws://` url");
     foreign(table, HEADERS, HEADERS_OF);
     foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
-    Some(RawServer::Command(Box::new(child)))
+    Some((RawServer::Command(Box::new(child)), Vec::new()))
 }
 
 /// A server at an address, by the protocol that it speaks.
-fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
+fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<Uri>>)> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
     let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
-    let url = table.require("url", url)?;
+    let (url, more) = addresses::urls(table)?;
     match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {
         (true, is_mcp) => {
             foreign(table, OF_HTTP, "an `http://` url");
+            foreign(table, addresses::OWN, "an `http://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             if is_mcp {
                 let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
                 table.report("protocol", Wrong::new(wrong));
             }
             let socket = websocket::websocket(table, (url, side))?;
-            Some(RawServer::Socket(Box::new(socket)))
+            Some((RawServer::Socket(Box::new(socket)), Vec::new()))
         }
         (false, true) => {
             let is_foreign = |key: &&&str| !mcp::OF_LINK.contains(key);
@@ -144,21 +151,21 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<RawServer> {
             foreign(table, &links, "`command`, or with a `ws://` url");
             let sockets: Vec<_> = websocket::OWN.iter().filter(is_foreign).copied().collect();
             foreign(table, &sockets, "a `ws://` url");
-            for key in mcp::NOT {
+            for key in mcp::NOT.iter().chain(addresses::OWN) {
                 if table.shape(key) != Shape::Absent {
                     let message = format!("`{key}` does not fit `protocol = \"mcp\"`; remove it");
                     table.report(key, Wrong::new(message));
                 }
             }
             let server = mcp::mcp(table, url)?;
-            Some(RawServer::Mcp(Box::new(server)))
+            Some((RawServer::Mcp(Box::new(server)), Vec::new()))
         }
         (false, false) => {
             foreign(table, websocket::OWN, "a `ws://` url");
             foreign(table, HEADERS, HEADERS_OF);
             foreign(table, LINK, "`command`, or with a `ws://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
-            Some(RawServer::Url(url))
+            Some((RawServer::Url(url), more))
         }
     }
 }

@@ -9,53 +9,57 @@ use super::Repeats;
 pub struct BudgetPlan {
     /// So many of a hundred calls.
     pub percent: u8,
-    /// And so many in each [`SPAN`], however few calls there are.
+    /// And so many in each ten seconds, however few calls there are.
     pub least: u32,
 }
 
-/// What is counted together.
+/// In what time [`BudgetPlan::least`] comes in.
 const SPAN: Duration = Duration::from_secs(10);
 
-/// Calls pay in, repeats are paid from it; what was paid in one span serves in it and in the next.
+/// What a repeat costs; a call brings in so many hundredths as its percentage says.
+const PRICE: u64 = 100;
+
+/// For so many repeats can be put by.
+const MOST: u64 = 100;
+
+/// Calls pay in, repeats are paid from it.
 #[derive(Debug)]
 pub(super) struct Budget {
     plan: BudgetPlan,
-    began: Duration,
-    calls: u64,
-    repeats: u64,
+    /// Hundredths of a repeat.
+    left: u64,
+    /// When the least last came in.
+    came: Duration,
 }
 
 impl Budget {
     pub(super) fn new(plan: BudgetPlan) -> Budget {
         Budget {
             plan,
-            began: Duration::ZERO,
-            calls: 0,
-            repeats: 0,
+            left: u64::from(plan.least) * PRICE,
+            came: Duration::ZERO,
         }
     }
 
-    pub(super) fn call(&mut self, now: Duration) {
-        self.turn(now);
-        self.calls += 1;
+    pub(super) fn call(&mut self) {
+        self.add(u64::from(self.plan.percent));
     }
 
     pub(super) fn repeat(&mut self, now: Duration) -> Repeats {
-        self.turn(now);
-        let paid = self.calls * u64::from(self.plan.percent) / 100;
-        if self.repeats >= paid + u64::from(self.plan.least) {
+        let spans = now.saturating_sub(self.came).as_secs() / SPAN.as_secs();
+        if spans > 0 {
+            self.came = now;
+            self.add(u64::from(self.plan.least) * PRICE * spans);
+        }
+        if self.left < PRICE {
             return Repeats::Exhausted;
         }
-        self.repeats += 1;
+        self.left -= PRICE;
         Repeats::Allowed
     }
 
-    /// Another span begins with half of what was.
-    fn turn(&mut self, now: Duration) {
-        if now.saturating_sub(self.began) >= SPAN {
-            self.began = now;
-            self.calls /= 2;
-            self.repeats /= 2;
-        }
+    fn add(&mut self, more: u64) {
+        let most = (MOST * PRICE).max(u64::from(self.plan.least) * PRICE);
+        self.left = (self.left + more).min(most);
     }
 }

@@ -58,6 +58,24 @@ pub struct CheckPlan {
     pub up_after: u32,
 }
 
+impl Default for AddressPlan {
+    fn default() -> Self {
+        AddressPlan {
+            ejection: EjectionPlan {
+                failures: 5,
+                pause: Duration::from_secs(30),
+                most_percent: 50,
+            },
+            breaker: None,
+            budget: BudgetPlan {
+                percent: 20,
+                least: 10,
+            },
+            check: None,
+        }
+    }
+}
+
 /// Where a call goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -160,9 +178,6 @@ impl Addresses {
         {
             return Choice::Nowhere { again_in };
         }
-        if tried.is_none() {
-            self.budget.call(now);
-        }
         if self.all.len() == 1 {
             return Choice::Address(0);
         }
@@ -185,6 +200,11 @@ impl Addresses {
         turns
             .filter(|place| Some(*place) != tried && self.all[*place].standing() <= least)
             .min_by_key(|place| self.all[*place].busy)
+    }
+
+    /// A call comes, which pays for repeats.
+    pub fn called(&mut self) {
+        self.budget.call();
     }
 
     /// A connection to an address is in use.

@@ -18,6 +18,8 @@ use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
 fn upstream(name: &str, side: Side) -> UpstreamPlan {
     UpstreamPlan {
+        more: Vec::new(),
+        watch: Default::default(),
         name: name.into(),
         side,
         tls: None,

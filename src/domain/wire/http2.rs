@@ -165,7 +165,7 @@ mod tests {
                 &[],
                 Violation::TargetTooLong,
             ),
-            ("GET", "https://h/\"", &[], Violation::Target),
+            ("GET", "*", &[("host", "h")], Violation::Target),
             ("GET", "/", &[], Violation::NoHost),
             (
                 "GET",

@@ -230,16 +230,7 @@ impl Conversation {
         let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
         let mut underway = Underway::new(self.bounds());
         loop {
-            underway.begin(|message| {
-                let conversation = self.clone();
-                Box::pin(async move { conversation.message(message).await })
-            });
-            if !frames.is_writing()
-                && let Some(reply) = underway.replies.pop_front()
-            {
-                underway.followed_by = reply.followed_by;
-                frames.say(reply.text);
-            }
+            self.go_on(&mut underway, &mut frames);
             let work = Work::of(underway.count() + usize::from(frames.is_writing()));
             if (door, work) == (Door::Closed, Work::Done) {
                 break;
@@ -288,6 +279,24 @@ impl Conversation {
         // Nobody waits for what is still under way.
         drop(underway);
         frames.end().await;
+    }
+
+    /// Begins what may run, and the next answer where none is being written.
+    fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
+        self: &Rc<Self>,
+        underway: &mut Underway,
+        frames: &mut Frames<S>,
+    ) {
+        underway.begin(|message| {
+            let conversation = self.clone();
+            Box::pin(async move { conversation.message(message).await })
+        });
+        if !frames.is_writing()
+            && let Some(reply) = underway.replies.pop_front()
+        {
+            underway.followed_by = reply.followed_by;
+            frames.say(reply.text);
+        }
     }
 
     fn bounds(&self) -> Bounds {

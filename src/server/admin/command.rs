@@ -70,6 +70,8 @@ pub enum Command {
     Reload(Sender<Reloaded>),
     /// The process is about to end: readiness says no from here on. Answered once what was counted so far is kept.
     Drain(Sender<()>),
+    /// The same, and another process takes over: what is stored belongs to it once this is answered.
+    HandOver(Sender<()>),
 }
 
 /// A change that is asked for.

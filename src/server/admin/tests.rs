@@ -171,7 +171,7 @@ fn obey(command: Command) {
             reply.send(Readiness { obstacles, notes }).unwrap();
         }
         Command::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
-        Command::Drain(reply) => reply.send(()).unwrap(),
+        Command::Drain(reply) | Command::HandOver(reply) => reply.send(()).unwrap(),
     }
 }
 

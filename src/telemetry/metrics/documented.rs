@@ -10,16 +10,19 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 20] = [
+const UNITS: [&str; 23] = [
+    "address",
     "call",
     "candidate",
     "connection",
+    "ejection",
     "event",
     "failure",
     "field",
     "line",
     "member",
     "message",
+    "opening",
     "percent",
     "reload",
     "second",

@@ -354,9 +354,44 @@ pub(super) const SOCKET_STRAYS: Family = Family {
     help: "Messages of sockets where frames are spoken that reached nobody: noise (of no protocol), late (the answer of a call for which nobody waits any more).",
 };
 
+pub(super) const UPSTREAM_EJECTIONS: Family = Family {
+    name: "dualgauge_upstream_ejections_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream"],
+    help: "How often an address of an upstream was left out for its failures, by each worker for itself.",
+};
+
+pub(super) const BREAKER_OPENINGS: Family = Family {
+    name: "dualgauge_upstream_breaker_openings_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream"],
+    help: "How often the breaker of an upstream has opened, that of each worker for itself.",
+};
+
+pub(super) const UPSTREAM_REPEATS: Family = Family {
+    name: "dualgauge_upstream_repeats_total",
+    kind: MetricType::COUNTER,
+    labels: &["upstream", "result"],
+    help: "Calls that could be tried again, on a fresh connection or at another address: sent, or refused by the budget.",
+};
+
+pub(super) const ADDRESSES_LEFT_OUT: Family = Family {
+    name: "dualgauge_upstream_addresses_left_out",
+    kind: MetricType::GAUGE,
+    labels: &["upstream"],
+    help: "How many addresses of an upstream get no calls, for their failures or their health checks; the most that any worker leaves out.",
+};
+
+pub(super) const BREAKER_OPEN: Family = Family {
+    name: "dualgauge_upstream_breaker_open",
+    kind: MetricType::GAUGE,
+    labels: &["upstream"],
+    help: "1 while the breaker of an upstream is open in some worker, so that its calls are refused, else 0.",
+};
+
 /// Every metric.
 /// Every metric.
-pub(super) const ALL: [&Family; 46] = [
+pub(super) const ALL: [&Family; 51] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -385,6 +420,11 @@ pub(super) const ALL: [&Family; 46] = [
     &UPSTREAM_CONNECTIONS,
     &UPSTREAM_IDLE,
     &UPSTREAM_LIMIT,
+    &UPSTREAM_EJECTIONS,
+    &BREAKER_OPENINGS,
+    &UPSTREAM_REPEATS,
+    &ADDRESSES_LEFT_OUT,
+    &BREAKER_OPEN,
     &SESSIONS,
     &SESSIONS_REMEMBERED,
     &LINK_UP,

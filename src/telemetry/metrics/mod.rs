@@ -7,12 +7,14 @@
 //! shard       the counts of one worker, which only its own thread touches
 //! process     what is known once for the whole process
 //! render      shards summed → the page
+//! addresses   how the addresses of upstreams stand
 //! usage       shards summed → who has called what, by name
 //! ```
 //!
 //! Laws: no lock and no atomic on the way of a call; text that a caller sent is never a label; the page of
 //! several shards is the page of one shard that was fed everything.
 
+mod addresses;
 #[cfg(test)]
 mod documented;
 mod family;
@@ -25,6 +27,7 @@ mod shard;
 mod tests;
 mod usage;
 
+pub use addresses::AddressCounts;
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use process::{
     FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,

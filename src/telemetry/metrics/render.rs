@@ -7,6 +7,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto;
 use prometheus::{Registry, TextEncoder};
 
+use super::addresses;
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
@@ -82,6 +83,7 @@ impl Collector for Described {
         families.extend(usage_families(texts, &sum.counts));
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
+        families.extend(addresses::families(texts, &sum.addresses));
         families.extend(link_families(&process.links));
         families.extend(process_families(process));
         families
@@ -89,10 +91,10 @@ impl Collector for Described {
 }
 
 /// The names of the plan, at the places of their ids.
-struct Texts(Vec<Arc<str>>);
+pub(super) struct Texts(Vec<Arc<str>>);
 
 impl Texts {
-    fn of(&self, id: LabelId) -> &str {
+    pub(super) fn of(&self, id: LabelId) -> &str {
         self.0.get(id.index()).map_or(NONE, |text| text)
     }
 }
@@ -408,7 +410,7 @@ fn flag(state: &FlagState) -> proto::Metric {
     gauge(&family::FLAG_PERCENT, &labels, percent)
 }
 
-fn of(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
+pub(super) fn of(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
     let mut rendered = proto::MetricFamily::default();
     rendered.set_name(family.name.to_owned());
     rendered.set_help(family.help.to_owned());
@@ -417,7 +419,7 @@ fn of(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
     rendered
 }
 
-fn counter(family: &Family, labels: &[&str], value: u64) -> proto::Metric {
+pub(super) fn counter(family: &Family, labels: &[&str], value: u64) -> proto::Metric {
     let mut count = proto::Counter::default();
     count.set_value(value as f64);
     let mut metric = labelled(family, labels);
@@ -425,7 +427,7 @@ fn counter(family: &Family, labels: &[&str], value: u64) -> proto::Metric {
     metric
 }
 
-fn gauge(family: &Family, labels: &[&str], value: f64) -> proto::Metric {
+pub(super) fn gauge(family: &Family, labels: &[&str], value: f64) -> proto::Metric {
     let mut level = proto::Gauge::default();
     level.set_value(value);
     let mut metric = labelled(family, labels);

@@ -1,11 +1,12 @@
 //! The counts of one worker. A worker is one thread, so they are plain numbers; the sum over all workers is
 //! taken at scrape, from copies.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
 use crate::domain::calendar::Moment;
@@ -89,6 +90,8 @@ pub struct Shard {
     pub gauges: Gauges,
     /// The fields of answers that have differed.
     pub mismatching: Fields,
+    /// What has happened with the addresses of upstreams, by their names.
+    pub addresses: BTreeMap<LabelId, AddressCounts>,
     counts: Counts,
 }
 
@@ -199,6 +202,7 @@ impl Shard {
         Snapshot {
             gauges: self.gauges,
             mismatching: self.mismatching.clone(),
+            addresses: self.addresses.clone(),
             counts: self.counts.clone(),
         }
     }
@@ -209,6 +213,7 @@ impl Shard {
 pub struct Snapshot {
     pub(super) gauges: Gauges,
     pub(super) mismatching: Fields,
+    pub(super) addresses: BTreeMap<LabelId, AddressCounts>,
     pub(super) counts: Counts,
 }
 
@@ -220,6 +225,9 @@ impl Snapshot {
             sum.gauges.add(&snapshot.gauges);
             if !snapshot.mismatching.is_empty() {
                 Arc::make_mut(&mut sum.mismatching).extend(snapshot.mismatching.iter());
+            }
+            for (upstream, counts) in &snapshot.addresses {
+                sum.addresses.entry(*upstream).or_default().add(*counts);
             }
             sum.counts.add(&snapshot.counts);
         }

@@ -154,6 +154,17 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
         Duration::from_millis(7),
     );
     gauges([&mut first, &mut second]);
+    let addresses = AddressCounts {
+        ejections: 1,
+        openings: 2,
+        repeats: 3,
+        exhausted: 4,
+        left_out: 1,
+        open: 1,
+    };
+    for shard in [&mut first, &mut second] {
+        shard.addresses.insert(names.intern("api"), addresses);
+    }
     first.mismatching = Arc::new(BTreeSet::from([(labels.route, 7), (labels.route, 8)]));
     second.mismatching = Arc::new(BTreeSet::from([(labels.route, 8)]));
     second.record(labels, took(31_000_000, Some(30_000_000)), None);
@@ -208,6 +219,8 @@ fn names_follow_the_rule() {
         "_limit",
         "_fields",
         "_remembered",
+        "_left_out",
+        "_open",
     ];
     for family in family::ALL {
         let name = family.name;

@@ -73,6 +73,8 @@ impl Link for FakeLink {
 
 fn plan() -> UpstreamPlan {
     UpstreamPlan {
+        more: Vec::new(),
+        watch: Default::default(),
         name: "fake".to_owned(),
         side: Side::Rpc,
         tls: None,

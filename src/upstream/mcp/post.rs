@@ -209,13 +209,17 @@ impl Door {
         let limit = self.http.plan().connect_timeout;
         let sent = async {
             let permit = self.http.reserve(limit).await?;
-            self.http.send(permit, request, Repeat::Unsent).await
+            let attempt = self.http.attempt();
+            let sent = (permit, request);
+            self.http.send(&attempt, sent, Repeat::Unsent).await
         };
         sent.await.map_err(|error| {
             let upstream = &self.http.plan().name;
             tracing::warn!(upstream, error = chain(&error), "a message reached nobody");
             match error {
-                UpstreamError::Unreachable { .. } => Unanswered::Unreachable,
+                UpstreamError::Unreachable { .. } | UpstreamError::Resting { .. } => {
+                    Unanswered::Unreachable
+                }
                 UpstreamError::Busy { .. } => Unanswered::Busy,
                 UpstreamError::Broken(_) => Unanswered::Cut,
                 UpstreamError::Malformed(_) => Unanswered::Unusable(0),

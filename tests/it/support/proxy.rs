@@ -20,6 +20,8 @@ pub(crate) struct Proxy {
     admin: SocketAddr,
     folder: Arc<TempDir>,
     child: Child,
+    /// The processes that have followed it, the last of which serves.
+    heirs: Vec<u32>,
     output: Lines,
     log: Lines,
     state: State,
@@ -83,6 +85,7 @@ impl Proxy {
             admin,
             folder: folder.into(),
             child,
+            heirs: Vec::new(),
             output,
             log,
             state: State::Running,
@@ -97,6 +100,20 @@ impl Proxy {
         Proxy::run(folder)
     }
 
+    /// Lets the program start its successor, and waits until that has taken over.
+    pub(crate) fn replace(&mut self) {
+        self.signal("USR2");
+        let heirs = self.heirs.clone();
+        let process = |line: &str| -> Option<u32> {
+            let rest = line.split_once("the new process serves")?.1;
+            rest.split_once("process=")?.1.trim().parse().ok()
+        };
+        let is_new = |line: &str| process(line).is_some_and(|heir| !heirs.contains(&heir));
+        let line = self.log.wait(is_new);
+        let line = line.unwrap_or_else(|| panic!("no successor:\n{}", self.log.all()));
+        self.heirs.extend(process(&line));
+    }
+
     /// Where calls come in.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
@@ -109,7 +126,7 @@ impl Proxy {
 
     /// The id of its process.
     pub(crate) fn process(&self) -> u32 {
-        self.child.id()
+        self.heirs.last().copied().unwrap_or(self.child.id())
     }
 
     /// Where its files are.
@@ -172,7 +189,7 @@ impl Proxy {
 
     /// Sends a signal, by its name: `TERM`, `HUP`.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
+        let pid = self.process().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
         assert!(sent.unwrap().success());
     }
@@ -201,6 +218,9 @@ impl Drop for Proxy {
         let ended = self.child.try_wait().unwrap();
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if self.state == State::Running && !self.heirs.is_empty() {
+            self.signal("KILL");
+        }
         let log_ended = self.log.end();
         if thread::panicking() {
             eprintln!("the log of the proxy:\n{}", self.log.all());
@@ -209,7 +229,7 @@ impl Drop for Proxy {
         let log = self.log.all();
         assert!(log_ended, "the log is still open:\n{log}");
         assert!(!log.contains("panicked at"), "the proxy panicked:\n{log}");
-        if self.state == State::Running {
+        if self.state == State::Running && self.heirs.is_empty() {
             assert_eq!(ended, None, "the proxy ended by itself:\n{log}");
         }
     }

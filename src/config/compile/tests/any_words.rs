@@ -8,8 +8,8 @@ use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::config::problem::{Located, Place};
 use crate::config::raw::{
-    CredentialsWord, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
-    RawServer, RawUpstream, WithoutKeyWord,
+    CredentialsWord, RawAddresses, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch,
+    RawRoute, RawSchemas, RawServer, RawUpstream, WithoutKeyWord,
 };
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::side::Side;
@@ -149,6 +149,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         forward: Vec::new(),
         envelope: None,
         tls: None,
+        addresses: RawAddresses::default(),
         usual: None,
     })
 }

@@ -1,0 +1,214 @@
+//! What ends a process, or lets another one follow: the signals, and what the service manager is told of it.
+//!
+//! SIGHUP reads the files again. SIGTERM and SIGINT drain, a second one of them ends the program at once. SIGUSR2 starts
+//! the successor; once that serves, this process drains, and where it does not, nothing has changed.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::heir::{Heir, HeirFault, Sockets};
+use super::links::LinkThread;
+use super::run::{Addresses, RunError};
+use super::supervisor::Supervisor;
+use super::workers::Workers;
+use crate::server::admin::Command;
+
+/// What lives, and what it lives by.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) workers: Workers,
+    pub(super) signals: Signals,
+    pub(super) sockets: Sockets,
+    pub(super) supervisor: Supervisor,
+    pub(super) addresses: Addresses,
+}
+
+/// Why it ends.
+enum End {
+    /// A signal says so.
+    Asked,
+    /// Another process serves in its place.
+    Replaced(Option<u32>),
+}
+
+/// Waits for the end, and drains. `close` ends the admin listener when it is dropped.
+pub(super) async fn live(
+    (mut life, links): (Life, &LinkThread),
+    (commands, close): (mpsc::Sender<Command>, oneshot::Sender<()>),
+) -> Result<(), RunError> {
+    let end = serve(&mut life, &commands).await?;
+    let Life {
+        workers,
+        signals,
+        sockets,
+        supervisor,
+        ..
+    } = life;
+    let mut ends = signals.ends;
+    // The last ones that keep the addresses taken once the workers have left them.
+    drop(sockets);
+    let drain = async {
+        let (reply, kept) = oneshot::channel();
+        let (command, close) = match end {
+            End::Asked => {
+                supervisor.stopping();
+                tracing::info!("draining; a second signal ends the program at once");
+                (Command::Drain(reply), Some(close))
+            }
+            End::Replaced(process) => {
+                process
+                    .into_iter()
+                    .for_each(|process| supervisor.replaced(process));
+                tracing::info!(process, "the new process serves; this one drains");
+                // From here on the other one's word counts.
+                drop(close);
+                (Command::HandOver(reply), None)
+            }
+        };
+        if commands.send(command).await.is_ok() {
+            let _ = kept.await;
+        }
+        match close {
+            Some(_) => workers.drain().await,
+            None => workers.retire().await,
+        }
+        links.end().await;
+    };
+    // Dropped at the second signal, the drain leaves calls in progress.
+    tokio::select! {
+        () = drain => tracing::info!("drained"),
+        () = ends.recv() => tracing::warn!("ended before the drain was over"),
+    }
+    Ok(())
+}
+
+/// Serves until something ends it.
+async fn serve(life: &mut Life, commands: &mpsc::Sender<Command>) -> Result<End, RunError> {
+    let Life {
+        workers,
+        signals,
+        sockets,
+        supervisor,
+        addresses,
+    } = life;
+    let Addresses { listen, admin } = *addresses;
+    let status = format!("serving http://{listen}, admin http://{admin}");
+    supervisor.serving(&status);
+    let mut heir: Option<Heir> = None;
+    loop {
+        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn.
+        tokio::select! {
+            () = signals.ends.recv() => break,
+            _ = signals.hang_up.recv() => {
+                supervisor.reloading();
+                let (reply, reloaded) = oneshot::channel();
+                if commands.send(Command::Reload(reply)).await.is_ok() {
+                    // What came of it is in the log.
+                    let _ = reloaded.await;
+                }
+                supervisor.serving(&status);
+            }
+            _ = signals.replace.recv() => if heir.is_none() {
+                heir = begin(sockets);
+            },
+            serves = succession(&mut heir) => match serves {
+                Ok(()) => return Ok(End::Replaced(heir.and_then(|heir| heir.process()))),
+                Err(fault) => {
+                    say(&fault);
+                    give_up(heir.take()).await;
+                }
+            },
+            error = workers.failed() => {
+                give_up(heir).await;
+                return Err(RunError::Worker(error));
+            }
+        }
+    }
+    give_up(heir).await;
+    Ok(End::Asked)
+}
+
+fn begin(sockets: &Sockets) -> Option<Heir> {
+    tracing::info!("starting the process that is to replace this one");
+    Heir::start(sockets).inspect_err(say).ok()
+}
+
+async fn succession(heir: &mut Option<Heir>) -> Result<(), HeirFault> {
+    match heir {
+        Some(heir) => heir.serves().await,
+        None => pending().await,
+    }
+}
+
+async fn give_up(heir: Option<Heir>) {
+    if let Some(heir) = heir {
+        heir.give_up().await;
+    }
+}
+
+fn say(fault: &HeirFault) {
+    tracing::error!(error = %fault, "there is no new process; this one goes on serving");
+}
+
+/// Gives the signs of life that the service manager wants, as long as the owner of the state answers.
+pub(super) async fn lively(
+    supervisor: &Supervisor,
+    commands: &mpsc::Sender<Command>,
+) -> Infallible {
+    let Some(beat) = supervisor.beat() else {
+        return pending().await;
+    };
+    loop {
+        let (reply, answer) = oneshot::channel();
+        if commands.send(Command::Ready(reply)).await.is_ok() && answer.await.is_ok() {
+            supervisor.alive();
+        }
+        sleep(beat).await;
+    }
+}
+
+/// The signals that a run listens to.
+#[derive(Debug)]
+pub(super) struct Signals {
+    ends: Ends,
+    hang_up: Signal,
+    replace: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            ends: Ends::listen()?,
+            hang_up: signal(SignalKind::hangup())?,
+            replace: signal(SignalKind::user_defined2())?,
+        })
+    }
+}
+
+/// The signals that end a run.
+#[derive(Debug)]
+struct Ends {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ends {
+    fn listen() -> io::Result<Ends> {
+        Ok(Ends {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `urls`, `eject`, `breaker`, `retry` and `health` of an HTTP upstream.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use http::Uri;
+
+use crate::config::kind::{Found, Wrong, path, timeout, url, whole};
+use crate::config::problem::Located;
+use crate::config::raw::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
+use crate::config::reader::{Shape, Table};
+use crate::domain::addresses::AddressPlan;
+
+/// What only an HTTP upstream has.
+pub(super) const OWN: &[&str] = &["urls", "eject", "breaker", "retry", "health"];
+
+/// How many failures in a row may be waited for.
+const FAILURES: RangeInclusive<u32> = 1..=10_000;
+/// A breaker that opens after fewer is open after any restart of the server.
+const OF_BREAKER: RangeInclusive<u32> = 3..=10_000;
+/// Unused connections are looked at so often, and so are checks.
+const LEAST_EVERY: Duration = Duration::from_secs(1);
+
+/// `url`, or the first of `urls` with the others.
+pub(super) fn urls(table: &mut Table<'_>) -> Option<(Located<Uri>, Vec<Located<Uri>>)> {
+    if table.shape("urls") == Shape::Absent {
+        return Some((table.require("url", url)?, Vec::new()));
+    }
+    if table.shape("url") != Shape::Absent {
+        let both = Wrong::new("the upstream has a `url` as well; write it as the first of `urls`");
+        table.report("urls", both);
+    }
+    let mut urls = table.list("urls", url)?.into_iter();
+    let Some(first) = urls.next() else {
+        table.report(
+            "urls",
+            Wrong::new("the list is empty; write at least one address"),
+        );
+        return None;
+    };
+    Some((first, urls.collect()))
+}
+
+pub(super) fn addresses(table: &mut Table<'_>, more: Vec<Located<Uri>>) -> RawAddresses {
+    RawAddresses {
+        more,
+        eject: table.table("eject", eject),
+        breaker: table.table("breaker", breaker),
+        retry: table.table("retry", retry),
+        health: table.table("health", health),
+    }
+}
+
+fn eject(table: &mut Table<'_>) -> Option<RawEject> {
+    let usual = AddressPlan::default().ejection;
+    let failures = table.get_or("failures", whole(FAILURES), usual.failures);
+    let pause = table.get_or("pause", timeout, usual.pause);
+    let most_percent = table.get_or("most_percent", whole(0..=100), usual.most_percent);
+    Some(RawEject {
+        failures: failures?,
+        pause: pause?,
+        most_percent: most_percent?,
+    })
+}
+
+fn breaker(table: &mut Table<'_>) -> Option<RawBreaker> {
+    let failures = table.get_or("failures", whole(OF_BREAKER), 20);
+    let pause = table.get_or("pause", timeout, Duration::from_secs(5));
+    Some(RawBreaker {
+        failures: failures?,
+        pause: pause?,
+    })
+}
+
+fn retry(table: &mut Table<'_>) -> Option<RawRetry> {
+    let usual = AddressPlan::default().budget;
+    let percent = table.get_or("percent", whole(0..=100), usual.percent);
+    let least = table.get_or("least", whole(0..=10_000), usual.least);
+    Some(RawRetry {
+        percent: percent?,
+        least: least?,
+    })
+}
+
+fn health(table: &mut Table<'_>) -> Option<RawHealth> {
+    let path = table.require("path", path);
+    let every = table.get_or("every", every, Duration::from_secs(5));
+    let limit = table.get_or("timeout", timeout, Duration::from_secs(2));
+    let down_after = table.get_or("down_after", whole(FAILURES), 3);
+    let up_after = table.get_or("up_after", whole(FAILURES), 2);
+    Some(RawHealth {
+        path: path?,
+        every: every?,
+        timeout: limit?,
+        down_after: down_after?,
+        up_after: up_after?,
+    })
+}
+
+fn every(found: Found<'_>) -> Result<Duration, Wrong> {
+    let every = timeout(found)?;
+    if every < LEAST_EVERY {
+        return Err(Wrong::new(
+            "an address is asked once in a second at most; write `1s` or more",
+        ));
+    }
+    Ok(every)
+}

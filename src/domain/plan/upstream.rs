@@ -1,0 +1,249 @@
+//! A server behind the proxy: its address or its child, how it is spoken to, and what bounds that.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderName;
+
+use crate::domain::addresses::AddressPlan;
+use crate::domain::envelope::Paired;
+use crate::domain::mcp::Revision;
+use crate::domain::pending::{Heartbeat, Settings};
+use crate::domain::route::Speech;
+use crate::domain::side::Side;
+use crate::domain::tls::ClientTls;
+
+/// A server behind the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamPlan {
+    /// Its name in metrics and logs.
+    pub name: String,
+    /// The language that it speaks.
+    pub side: Side,
+    /// How it is spoken to.
+    pub transport: Transport,
+    /// How connections to it are secured; they are plain without.
+    pub tls: Option<Arc<ClientTls>>,
+    /// `host:port`, as in the `Host` header; of a child its program, for people to read.
+    pub authority: String,
+    /// Its further addresses, as `host:port`; the name of the server is that of the first everywhere.
+    pub more: Vec<String>,
+    /// How its addresses are watched.
+    pub watch: AddressPlan,
+    /// The path of its url; empty for a child.
+    pub path: String,
+    /// Bounds the time to the answer's head, or to the whole answer when translated.
+    pub timeout: Duration,
+    /// Bounds connecting; on a link, how long a call waits for its turn.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
+    pub keep_alive: Duration,
+    /// How long a stream, or an upgraded connection, may be silent.
+    pub idle_timeout: Duration,
+    /// The most open connections of one worker.
+    pub connections: usize,
+    /// Whether the caller's credentials go there.
+    pub credentials: Credentials,
+    /// Headers that a translated call takes along beside the usual ones.
+    pub forward: Vec<HeaderName>,
+    /// Members beside those of JSON-RPC that it takes for credentials.
+    pub envelope: Vec<Paired>,
+}
+
+impl UpstreamPlan {
+    /// Where to connect: `host:port`, the port of the scheme where the url names none.
+    #[must_use]
+    pub fn address(&self) -> String {
+        with_port(&self.authority, if self.tls.is_some() { 443 } else { 80 })
+    }
+}
+
+/// `host:port` of an authority, with the port of its scheme where it names none.
+#[must_use]
+pub fn with_port(authority: &str, usual: u16) -> String {
+    let port = authority
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    match port {
+        Some(_) => authority.to_owned(),
+        None => format!("{authority}:{usual}"),
+    }
+}
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A connection for each call, as long as it lasts.
+    Http,
+    /// The standard input and output of a child: one link for all callers.
+    Stdio(Box<StdioPlan>),
+    /// A WebSocket: one link for all callers, or one for each of their connections.
+    WebSocket(Box<WebSocketPlan>),
+    /// MCP over Streamable HTTP: one session for all callers.
+    Mcp(Box<McpPlan>),
+    /// A WebSocket whose server speaks in frames: one for each connection of a client.
+    Frames(Box<FramesPlan>),
+}
+
+impl Transport {
+    /// How the link is conducted, where there is one.
+    #[must_use]
+    pub fn link(&self) -> Option<&LinkPlan> {
+        match self {
+            Transport::Http | Transport::Frames(_) => None,
+            Transport::Stdio(child) => Some(&child.link),
+            Transport::WebSocket(socket) => Some(&socket.link),
+            Transport::Mcp(server) => Some(&server.link),
+        }
+    }
+}
+
+impl Transport {
+    /// Who shares a link, where there is one.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        match self {
+            Transport::WebSocket(socket) => socket.sharing,
+            Transport::Frames(_) => Sharing::Client,
+            Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
+        }
+    }
+
+    /// How the other side of it is spoken.
+    #[must_use]
+    pub fn speech(&self) -> Speech {
+        match self {
+            Transport::Frames(_) => Speech::Frame,
+            Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
+                Speech::Http
+            }
+        }
+    }
+}
+
+/// An MCP server at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpPlan {
+    /// Headers of each request beside those of MCP.
+    pub headers: Variables,
+    /// Which revision is spoken.
+    pub revision: Revision,
+    /// The most bytes of a message that it says.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
+/// A child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StdioPlan {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// All variables that it gets.
+    pub env: Variables,
+    /// Where it runs; where this program runs unless said.
+    pub directory: Option<PathBuf>,
+    /// The most bytes of a line that it writes.
+    pub line_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
+/// A WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSocketPlan {
+    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    pub headers: Variables,
+    /// Who shares one.
+    pub sharing: Sharing,
+    /// The most bytes of a message that the server sends, and of each of its frames.
+    pub message_limit: usize,
+    /// How it is spoken to.
+    pub link: LinkPlan,
+}
+
+/// A WebSocket whose server speaks in frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FramesPlan {
+    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    pub headers: Variables,
+    /// The most bytes of a message that the server sends, and of each of its frames.
+    pub message_limit: usize,
+    /// How many calls may wait for their answers on one of them.
+    pub in_flight: usize,
+    /// How a silent one is asked for a sign of life, if it is.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// Who shares a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// All callers of the process.
+    Shared,
+    /// The calls that come over one connection of a client.
+    Client,
+}
+
+/// How a link is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// How it is conducted.
+    pub settings: Settings,
+    /// Methods that no caller may use, since they concern the link itself.
+    pub withhold: Vec<String>,
+}
+
+/// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// Variables by name; the last value of a name holds.
+    #[must_use]
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Variables {
+        Variables(pairs.into_iter().collect())
+    }
+
+    /// Each name with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl UpstreamPlan {
+    /// Whether its links begin with a handshake of their own.
+    #[must_use]
+    pub fn greets(&self) -> bool {
+        let link = self.transport.link();
+        link.is_some_and(|link| link.settings.greeting.is_some())
+    }
+}
+
+/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
+/// that all share. A call is cancelled by the client that goes away from it.
+#[must_use]
+pub fn is_of_a_link(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/initialized" | "notifications/cancelled"
+    )
+}
+
+/// Whether the caller's credentials go to an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// `Authorization`, `Cookie` and the like go along.
+    Forward,
+    /// They stay here.
+    Drop,
+}

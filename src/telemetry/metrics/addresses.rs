@@ -1,0 +1,73 @@
+//! How the addresses of upstreams stand: left out, tried again, left alone.
+
+use std::collections::BTreeMap;
+
+use prometheus::proto;
+
+use super::family;
+use super::labels::LabelId;
+use super::render::{Texts, counter, gauge, of};
+
+/// What has happened with the addresses of an upstream, and how they stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AddressCounts {
+    /// How often one was left out for its failures.
+    pub ejections: u64,
+    /// How often the breaker has opened.
+    pub openings: u64,
+    /// Calls that were tried again.
+    pub repeats: u64,
+    /// Calls that were not, for too many had been.
+    pub exhausted: u64,
+    /// How many get no calls now.
+    pub left_out: u64,
+    /// Whether the breaker is open.
+    pub open: u64,
+}
+
+impl AddressCounts {
+    /// Adds what another worker has counted; how they stand is the worst of both.
+    pub fn add(&mut self, other: AddressCounts) {
+        self.ejections += other.ejections;
+        self.openings += other.openings;
+        self.repeats += other.repeats;
+        self.exhausted += other.exhausted;
+        self.left_out = self.left_out.max(other.left_out);
+        self.open = self.open.max(other.open);
+    }
+}
+
+/// The families of all upstreams that have addresses.
+pub(super) fn families(
+    texts: &Texts,
+    all: &BTreeMap<LabelId, AddressCounts>,
+) -> Vec<proto::MetricFamily> {
+    let counted = |family, count: fn(&AddressCounts) -> u64| {
+        let series = all
+            .iter()
+            .map(|(upstream, counts)| counter(family, &[texts.of(*upstream)], count(counts)));
+        of(family, series.collect())
+    };
+    let stands = |family, value: fn(&AddressCounts) -> u64| {
+        let series = all
+            .iter()
+            .map(|(upstream, counts)| gauge(family, &[texts.of(*upstream)], value(counts) as f64));
+        of(family, series.collect())
+    };
+    let repeats = all.iter().flat_map(|(upstream, counts)| {
+        [("sent", counts.repeats), ("refused", counts.exhausted)].map(|(result, count)| {
+            counter(
+                &family::UPSTREAM_REPEATS,
+                &[texts.of(*upstream), result],
+                count,
+            )
+        })
+    });
+    vec![
+        counted(&family::UPSTREAM_EJECTIONS, |counts| counts.ejections),
+        counted(&family::BREAKER_OPENINGS, |counts| counts.openings),
+        of(&family::UPSTREAM_REPEATS, repeats.collect()),
+        stands(&family::ADDRESSES_LEFT_OUT, |counts| counts.left_out),
+        stands(&family::BREAKER_OPEN, |counts| counts.open),
+    ]
+}
