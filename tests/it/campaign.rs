@@ -12,6 +12,8 @@ mod ends;
 mod mortal;
 mod server;
 
+use std::time::{Duration, Instant};
+
 use client::{Tally, client};
 pub(crate) use mortal::{Leaver, listen};
 use server::Server;
@@ -191,6 +193,74 @@ fn every_call_ends_and_nothing_is_left_whatever_both_ends_do() {
             sums.tally.calls, sums.tally.served
         );
     }
+}
+
+/// The soak on demand: `DUALGAUGE_SOAK=600 cargo test --release --test it soak_on_demand -- --nocapture` runs ten
+/// minutes of good calls beside the campaign, and prints what came of it.
+#[test]
+fn soak_on_demand() {
+    let seconds = wanted("DUALGAUGE_SOAK", 0);
+    if seconds == 0 {
+        return;
+    }
+    let scene = Scene::start();
+    let until = now() + Duration::from_secs(seconds);
+    let (mut sums, mut held, mut seed) = (Sums::default(), Vec::new(), 0);
+    let mut times = std::thread::scope(|scope| {
+        let proxy = &scene.proxy;
+        let good = scope.spawn(move || good_calls(proxy, until));
+        while now() < until {
+            scene.run(seed, &mut sums);
+            held.push(Held::by(proxy));
+            seed += 1;
+        }
+        good.join().unwrap()
+    });
+    scene.calms_down();
+    sums.tally.calls += times.len();
+    sums.tally.served += times.len();
+    let faults = scene.faults(&sums);
+    times.sort_unstable();
+    let at = |part: usize| times[times.len() * part / 100];
+    let least = held.iter().min_by_key(|held| held.resident_kib);
+    let most = held.iter().max_by_key(|held| held.resident_kib);
+    println!(
+        "{seconds} s, {seed} seeds, {} calls, {} served, {} laws broken; good calls {}, p50 {:?}, p99 {:?}; \
+         least {least:?}, most {most:?}, then {:?}",
+        sums.tally.calls,
+        sums.tally.served,
+        faults.len(),
+        times.len(),
+        at(50),
+        at(99),
+        Held::by(&scene.proxy),
+    );
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Calls that are answered well, one behind the other: how long each took.
+fn good_calls(proxy: &Proxy, until: Instant) -> Vec<Duration> {
+    let mut times = Vec::new();
+    let mut wire = proxy.connect();
+    while now() < until {
+        let began = now();
+        // Numbers that no call of the campaign has.
+        let number = (1_u64 << 40) + times.len() as u64;
+        wire.send(format!(
+            "GET /p/do HTTP/1.1\r\nHost: a\r\nUser-Agent: {number}-0\r\n\r\n"
+        ));
+        assert_eq!(wire.read_answer().status(), 200);
+        times.push(now() - began);
+    }
+    times
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a soak has its length, and tells how long calls take"
+)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[test]

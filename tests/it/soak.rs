@@ -31,7 +31,7 @@ const KEYS: &str = "timeout = \"300ms\"\nunanswered = 0\n";
 pub(crate) struct Held {
     files: usize,
     threads: usize,
-    resident_kib: usize,
+    pub(crate) resident_kib: usize,
 }
 
 impl Held {
@@ -50,8 +50,13 @@ impl Held {
         }
     }
 
-    pub(crate) fn files_are_back_at(&self, before: &Held) -> bool {
-        self.files <= before.files
+    /// How many more files, and KiB beyond the slack, are held.
+    pub(crate) fn beyond(&self, before: &Held) -> (usize, usize) {
+        let most = before.resident_kib + SLACK_KIB;
+        (
+            self.files.saturating_sub(before.files),
+            self.resident_kib.saturating_sub(most),
+        )
     }
 
     pub(crate) fn is_back_at(&self, before: &Held) -> bool {

@@ -239,14 +239,8 @@ fn visit(mut end: Loose, manner: Manner, (dice, number): (&mut Dice, u64), tally
             expect_end(&mut end, manner, &call, tally);
         }
         Manner::Garbage => {
-            let bytes = (0..100).map(|_| u8::try_from(dice.below(256)).unwrap());
-            let bytes: Vec<u8> = b"\x01".iter().copied().chain(bytes).collect();
-            let _ = end.send(&[&bytes[..], b"\r\n\r\n"].concat());
             tally.calls += 1;
-            let got = end.answer();
-            if !matches!(got, Got::Whole(400, _, Last::Yes)) {
-                tally.faults.push(format!("garbage {bytes:?} gets {got:?}"));
-            }
+            garbage(&mut end, dice, tally);
         }
         Manner::LeavesBeforeAnswer => {
             let _ = end.send(&bytes);
@@ -257,6 +251,17 @@ fn visit(mut end: Loose, manner: Manner, (dice, number): (&mut Dice, u64), tally
             end.head();
             gone(tally);
         }
+    }
+}
+
+/// Bytes that are no request get an answer that says so.
+fn garbage(end: &mut Loose, dice: &mut Dice, tally: &mut Tally) {
+    let bytes = (0..100).map(|_| u8::try_from(dice.below(256)).unwrap());
+    let bytes: Vec<u8> = b"\x01".iter().copied().chain(bytes).collect();
+    let _ = end.send(&[&bytes[..], b"\r\n\r\n"].concat());
+    let got = end.answer();
+    if !matches!(got, Got::Whole(400, _, Last::Yes)) {
+        tally.faults.push(format!("garbage {bytes:?} gets {got:?}"));
     }
 }
 

@@ -137,14 +137,16 @@ fn serve(stream: TcpStream, heard: &Mutex<Vec<u64>>) {
             }
         };
         let (bytes, then) = script(fault, number, &content(&head, number, &body));
-        let sent = match fault {
-            Slow => end.dribble(&bytes),
-            EndlessInterims => loop {
+        let sent = if fault == Slow {
+            end.dribble(&bytes)
+        } else if fault == EndlessInterims {
+            loop {
                 if let Err(error) = end.send(&bytes) {
                     break Err(error);
                 }
-            },
-            _ => end.send(&bytes),
+            }
+        } else {
+            end.send(&bytes)
         };
         match then {
             Then::Keep if sent.is_ok() && fault == BeforeBody => {
