@@ -102,14 +102,10 @@ fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
 }
 
 fn addresses(names: &Names, both: [&mut Shard; 2]) {
-    let counts = AddressCounts {
-        ejections: 1,
-        openings: 2,
-        repeats: 3,
-        exhausted: 4,
-        left_out: 1,
-        open: 1,
-    };
+    let mut counts = AddressCounts::default();
+    (counts.ejections, counts.openings) = (1, 2);
+    (counts.repeats, counts.exhausted) = (3, 4);
+    (counts.left_out, counts.open) = (1, 1);
     for shard in both {
         shard.addresses.insert(names.intern("api"), counts);
     }
