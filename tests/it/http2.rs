@@ -331,7 +331,8 @@ fn a_drain_lets_streams_end() {
         proxy.log_line(&["draining"]);
         wire.send(json("1"));
         assert_eq!(text(answer.await.unwrap()).await, "1");
-        client.end().await.unwrap();
+        // That it ends is what counts: the client may be writing while it does.
+        drop(client.end().await);
     });
     assert!(proxy.wait().status.success());
 }
