@@ -80,7 +80,7 @@ impl FileStore {
     }
 
     /// Reads what is in a state folder that the process of before still owns. Nothing can be written until
-    /// [`FileStore::acquire`] has taken it.
+    /// `acquire` has taken it.
     ///
     /// # Errors
     /// [`StoreError`] where the system refuses, or what was changed is damaged.

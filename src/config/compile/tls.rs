@@ -56,7 +56,7 @@ pub enum Spoken {
 /// What the listener needs for TLS.
 ///
 /// # Errors
-/// [`TlsFault`], for nothing that [`listener`] has let pass.
+/// [`TlsFault`], for nothing that `listener` has let pass.
 pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
     let chain = certificates(&tls.own.certificate, Part::Certificate)?;
     let key = key(&tls.own.key)?;
@@ -89,7 +89,7 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
 /// What a connection to a server needs, and the name that its certificate must bear.
 ///
 /// # Errors
-/// [`TlsFault`], for nothing that [`upstream`] has let pass.
+/// [`TlsFault`], for nothing that `upstream` has let pass.
 pub fn client(
     tls: &ClientTls,
     spoken: Spoken,
