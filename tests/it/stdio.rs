@@ -49,6 +49,30 @@ fn strays(proxy: &Proxy, kind: &str) -> f64 {
     metric(proxy, &series)
 }
 
+/// Kills the one child of the proxy.
+pub(crate) fn kill_child(proxy: &Proxy) {
+    let own = proxy.process();
+    let listed =
+        std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    let tasks = std::fs::read_dir(format!("/proc/{own}/task")).unwrap();
+    let of_tasks =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let children: Vec<String> = of_tasks
+        .chain([listed])
+        .flat_map(|children| {
+            children
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let child = children.first().unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-s", "KILL", child])
+        .status();
+    assert!(killed.unwrap().success());
+}
+
 const STARTS: &str = r#"dualgauge_link_starts_total{upstream="child"}"#;
 const IN_FLIGHT: &str = r#"dualgauge_link_calls_in_flight{upstream="child",state="written"}"#;
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::kill_child;
 use crate::scene::call;
 use crate::support::{Proxy, becomes, program};
 
@@ -22,10 +23,15 @@ fn peer(name: &str) -> PathBuf {
 
 /// A proxy before a peer, with a folder of its own for what the peer keeps.
 fn before(command: &str) -> Proxy {
+    before_with(command, "")
+}
+
+/// The same with a shipped table.
+fn before_with(command: &str, table: &str) -> Proxy {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().to_str().unwrap();
     let config = format!(
-        "[upstream.peer]\nside = \"rpc\"\ncommand = {command}\ndirectory = {home:?}\n\
+        "{table}[upstream.peer]\nside = \"rpc\"\ncommand = {command}\ndirectory = {home:?}\n\
          connect_timeout = \"60s\"\ntimeout = \"60s\"\nstart_timeout = \"60s\"\n\
          env = {{ PATH = \"/usr/bin:/bin\", HOME = {home:?}, KUZU_MEMORY_PROJECT = {home:?} }}\n"
     );
@@ -64,7 +70,7 @@ fn remembers(command: &str) {
         r#"{"content":"We use PostgreSQL for the ledger"}"#,
     );
     assert!(stored.starts_with("Stored memory with ID: "), "{stored}");
-    kill_children(&proxy);
+    kill_child(&proxy);
     let recall = r#"{"query":"database ledger PostgreSQL"}"#;
     let starts = r#"dualgauge_link_starts_total{upstream="peer"}"#;
     becomes(|| proxy.metrics().value(starts), &2.0);
@@ -74,45 +80,77 @@ fn remembers(command: &str) {
     assert!(stopped.status.success(), "{stopped:?}");
 }
 
-/// Kills the one child of the proxy.
-fn kill_children(proxy: &Proxy) {
-    let own = proxy.process();
-    let listed =
-        std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-    let tasks = std::fs::read_dir(format!("/proc/{own}/task")).unwrap();
-    let of_tasks =
-        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
-    let children: Vec<String> = of_tasks
-        .chain([listed])
-        .flat_map(|children| {
-            children
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let child = children.first().unwrap();
-    let killed = std::process::Command::new("kill")
-        .args(["-s", "KILL", child])
-        .status();
-    assert!(killed.unwrap().success());
+/// A REST client writes through the table, and reads it back in the next life of the server.
+fn remembers_by_routes(command: &str) {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/kuzu.toml");
+    let proxy = before_with(command, &format!("include = [{table:?}]\n"));
+    assert_eq!(
+        proxy.rest("GET", "/health", &[], "").text(),
+        r#"{"status":"ok"}"#
+    );
+    let kind = [("Content-Type", "application/json")];
+    let body = r#"{"content":"We use PostgreSQL for the ledger"}"#;
+    let stored = proxy.rest("POST", "/api/memories", &kind, body);
+    assert_eq!(stored.status(), 201, "{stored:?}");
+    let id = stored.json()["id"].as_str().unwrap().to_owned();
+    let address = format!("/api/memories/{id}");
+    assert_eq!(stored.head.one("location"), Some(address.as_str()));
+    kill_child(&proxy);
+    let starts = r#"dualgauge_link_starts_total{upstream="peer"}"#;
+    becomes(|| proxy.metrics().value(starts), &2.0);
+    let target = "/api/recall?query=database%20ledger%20PostgreSQL&limit=5";
+    let read = proxy.rest("GET", target, &[], "");
+    assert_eq!(read.status(), 200, "{read:?}");
+    let memories = read.json()["memories"].to_string();
+    assert!(
+        memories.contains("We use PostgreSQL for the ledger"),
+        "{memories}"
+    );
+    let body = r#"{"prompt":"Which database has the ledger?"}"#;
+    let enhanced = proxy.rest("POST", "/api/enhance", &kind, body);
+    assert_eq!(enhanced.status(), 200, "{enhanced:?}");
+    let stats = proxy.rest("GET", "/api/stats", &[], "");
+    assert_eq!(stats.status(), 200, "{stats:?}");
+    assert!(stats.json()["stats"].is_string(), "{stats:?}");
+    let empty = proxy.rest("POST", "/api/memories", &kind, r#"{"content":""}"#);
+    assert!(empty.status() >= 400, "{empty:?}");
+}
+
+fn handwritten() -> String {
+    let python = peer("python");
+    format!(
+        "[{:?}, \"-m\", \"kuzu_memory.mcp.run_server\"]",
+        python.to_str().unwrap()
+    )
+}
+
+fn of_the_library() -> String {
+    let memory = peer("kuzu-memory");
+    format!("[{:?}, \"mcp\"]", memory.to_str().unwrap())
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn a_rest_client_reaches_a_handwritten_server_through_the_table() {
+    remembers_by_routes(&handwritten());
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn a_rest_client_reaches_a_server_of_the_official_library_through_the_table() {
+    remembers_by_routes(&of_the_library());
 }
 
 #[test]
 #[ignore = "needs the peers of .ci/install-peers"]
 fn a_handwritten_server_remembers_over_a_restart() {
-    let python = peer("python");
-    remembers(&format!(
-        "[{:?}, \"-m\", \"kuzu_memory.mcp.run_server\"]",
-        python.to_str().unwrap()
-    ));
+    remembers(&handwritten());
 }
 
 #[test]
 #[ignore = "needs the peers of .ci/install-peers"]
 fn a_server_of_the_official_library_remembers_over_a_restart() {
-    let memory = peer("kuzu-memory");
-    remembers(&format!("[{:?}, \"mcp\"]", memory.to_str().unwrap()));
+    remembers(&of_the_library());
 }
 
 #[test]

@@ -9,7 +9,10 @@ use crate::support::Upstream;
 
 const STATS: &str = "Total Memories: 1\nMemory Types: {'episodic': 1}\nLocal LLM: not detected";
 
-const ENHANCED: &str = "## Relevant Context:\n- We use PostgreSQL\n\nWhat database?";
+fn enhanced(prompt: &Value) -> String {
+    let prompt = prompt.as_str().unwrap_or_default();
+    format!("## Relevant Context:\n- We use PostgreSQL\n\n{prompt}")
+}
 
 pub(super) const MEMORY: &str = "0b564fee-8e2c-4a0e-9d53-1f0f6f2f4d11";
 
@@ -48,7 +51,8 @@ fn error(code: i64, message: &str) -> String {
     json!({"code": code, "message": message}).to_string()
 }
 
-fn perform(message: &Value) -> String {
+/// The result or the error of a call, as a member of its answer.
+pub(super) fn perform(message: &Value) -> String {
     let params = &message["params"];
     match message["method"].as_str() {
         Some("ping") if params["detailed"] == true => {
@@ -71,7 +75,7 @@ fn perform(message: &Value) -> String {
 }
 
 /// A failed tool is a text like any other.
-fn call(params: &Value) -> Result<String, String> {
+pub(super) fn call(params: &Value) -> Result<String, String> {
     let Some(name) = params["name"].as_str() else {
         return Err(error(-32602, "Missing 'name' in tool call parameters"));
     };
@@ -110,7 +114,7 @@ fn run(name: &str, arguments: &serde_json::Map<String, Value>) -> String {
         "kuzu_remember" => format!("Stored memory with ID: {MEMORY}"),
         "kuzu_learn" => "Learning stored asynchronously (task ff193e47)".to_owned(),
         "kuzu_recall" => "- We use PostgreSQL".to_owned(),
-        "kuzu_enhance" => ENHANCED.to_owned(),
+        "kuzu_enhance" => enhanced(&arguments["prompt"]),
         _ => STATS.to_owned(),
     }
 }
@@ -125,7 +129,7 @@ pub(super) fn face() -> Upstream {
                 "200 OK",
                 r#"{"status":"ok","health":{"status":"healthy","checks":3},"duration_ms":1536.70}"#,
             ),
-            ("POST", "/api/enhance") => said("200 OK", "enhanced", ENHANCED),
+            ("POST", "/api/enhance") => said("200 OK", "enhanced", &enhanced(&body["prompt"])),
             ("GET", target) if target.starts_with("/api/recall?query=broken") => {
                 said("502 Bad Gateway", "error", "corrupt database")
             }

@@ -26,7 +26,7 @@ fn tool(name: &str, arguments: &Value) -> String {
 }
 
 /// Each call from both sides: the REST call with its body, what REST answers, the RPC call, and its result.
-const ROWS: [[&str; 4]; 10] = [
+pub(super) const ROWS: [[&str; 4]; 10] = [
     [
         r#"POST /api/enhance {"prompt":"What database?","limit":5}"#,
         r###"200 {"enhanced":"## Relevant Context:\n- We use PostgreSQL\n\nWhat database?"}"###,
