@@ -3,13 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::fake_cdev_socket::{EVENTS, dual, legacy};
+use super::fake_cdev_dual::Dual;
+use super::fake_cdev_socket::{EVENTS, legacy, of_commands};
 use crate::support::{Proxy, Upstream};
 use crate::websocket::ends::{End, accept, connect};
 
 const TABLE: &str = include_str!("../../../config/cdev.toml");
 
-fn proxy(upstream: &str) -> Proxy {
+pub(super) fn proxy(upstream: &str) -> Proxy {
     let config = format!("include = [\"cdev.toml\"]\n[listen]\nworkers = 1\n{upstream}");
     Proxy::start_with(&config, &[("cdev.toml", TABLE)])
 }
@@ -21,7 +22,7 @@ fn before_dual(server: &Upstream) -> Proxy {
     ))
 }
 
-fn before_legacy(server: &Upstream) -> Proxy {
+pub(super) fn before_legacy(server: &Upstream) -> Proxy {
     proxy(&format!(
         "[upstream.legacy]\nside = \"rest\"\nurl = \"ws://{}/\"\n",
         server.address()
@@ -29,7 +30,7 @@ fn before_legacy(server: &Upstream) -> Proxy {
 }
 
 /// A frame without its time, which is there.
-fn timeless(mut frame: Value) -> Value {
+pub(super) fn timeless(mut frame: Value) -> Value {
     let time = frame.as_object_mut().unwrap().remove("timestamp");
     assert!(
         time.is_some_and(|time| time.as_str().is_some_and(|time| time.ends_with('Z'))),
@@ -38,7 +39,11 @@ fn timeless(mut frame: Value) -> Value {
     frame
 }
 
-/// Lets the server take one call, and answer it.
+pub(super) fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Lets the legacy server take one call, and answer it.
 fn take(server: &mut End, answer: impl Fn(&Value) -> Vec<Value>) -> Value {
     let heard = server.hear();
     for said in answer(&heard) {
@@ -145,10 +150,18 @@ fn every_command_of_a_legacy_client_is_a_call_of_the_rpc_server() {
     let proxy = before_dual(&upstream);
     let mut client = connect(&proxy);
     let mut server = accept(&upstream);
+    let mut socket = Dual::new(of_commands);
+    let mut take_call = |server: &mut End| {
+        let heard = server.hear_text();
+        for said in socket.hears(&heard) {
+            server.say(said);
+        }
+        parsed(&heard)
+    };
     for (mut command, wanted, told) in agent_commands().into_iter().chain(other_commands()) {
         command["request_id"] = json!("r");
         client.say(command.to_string());
-        let heard = take(&mut server, dual);
+        let heard = take_call(&mut server);
         assert_eq!(
             json!([heard["method"], heard["params"]]),
             wanted,
@@ -160,16 +173,16 @@ fn every_command_of_a_legacy_client_is_a_call_of_the_rpc_server() {
         }
         // What is said next shows that nothing was said.
         client.say(r#"{"command":"get_status","request_id":"next"}"#);
-        take(&mut server, dual);
+        take_call(&mut server);
         assert_eq!(client.hear()["request_id"], "next", "{command}");
     }
 }
 
 /// A method, its params, what the legacy server hears, and what the client gets.
-type Row = (&'static str, Value, Value, Value);
+pub(super) type Row = (&'static str, Value, Value, Value);
 
 /// What an RPC client calls of the agent.
-fn agent_calls() -> Vec<Row> {
+pub(super) fn agent_calls() -> Vec<Row> {
     vec![
         (
             "agent/run",
@@ -205,7 +218,7 @@ fn agent_calls() -> Vec<Row> {
 }
 
 /// The same of what answers.
-fn other_calls() -> Vec<Row> {
+pub(super) fn other_calls() -> Vec<Row> {
     vec![
         (
             "status/get",
@@ -288,7 +301,7 @@ fn every_event_comes_in_the_form_of_the_client() {
     take(&mut old_server, legacy);
     assert_eq!(new.hear()["id"], 1);
     for (name, payload) in EVENTS {
-        let payload: Value = serde_json::from_str(payload).unwrap();
+        let payload = parsed(payload);
         let said = json!({"jsonrpc": "2.0", "method": format!("event/{name}"), "params": payload});
         new_server.say(said.to_string());
         let frame = json!({"event": name, "payload": payload});

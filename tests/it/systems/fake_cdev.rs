@@ -32,7 +32,7 @@ const LISTED: &str = r#"{"path":"src","entries":[{"name":"utils","type":"directo
 const ELEMENT: &str = r#"{"id":"elem_001","type":"assistant_text","timestamp":"2025-12-20T14:13:29Z","content":{"text":"a"}}"#;
 
 /// JSON as Go writes it.
-fn go(body: &str) -> String {
+pub(super) fn go(body: &str) -> String {
     let escaped = body.replace('&', r"\u0026").replace('<', r"\u003c");
     escaped.replace('>', r"\u003e")
 }
@@ -254,16 +254,21 @@ pub(super) fn rpc(generation: Generation) -> impl Fn(&Message) -> Vec<u8> {
         };
         let params = called.params.map_or("{}", |params| params.get());
         let params: Value = serde_json::from_str(params).unwrap();
-        let reply = match reply(called.method(), &params, generation) {
-            Reply::Result(result) => format!(r#""result":{result}"#),
-            Reply::Error(code, message, None) => {
-                format!(r#""error":{{"code":{code},"message":"{message}"}}"#)
-            }
-            Reply::Error(code, message, Some(data)) => {
-                format!(r#""error":{{"code":{code},"message":"{message}","data":{data}}}"#)
-            }
-        };
-        ok(format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#))
+        let said = said_by(called.method(), &params, generation);
+        ok(format!(r#"{{"jsonrpc":"2.0","id":{id},{said}}}"#))
+    }
+}
+
+/// The result or the error of a call, as a member of its answer.
+pub(super) fn said_by(method: &str, params: &Value, generation: Generation) -> String {
+    match reply(method, params, generation) {
+        Reply::Result(result) => format!(r#""result":{result}"#),
+        Reply::Error(code, message, None) => {
+            format!(r#""error":{{"code":{code},"message":"{message}"}}"#)
+        }
+        Reply::Error(code, message, Some(data)) => {
+            format!(r#""error":{{"code":{code},"message":"{message}","data":{data}}}"#)
+        }
     }
 }
 

@@ -107,41 +107,38 @@ pub(super) fn legacy(command: &Value) -> Vec<Value> {
     }
 }
 
-/// The dual server: a call, and its response.
-pub(super) fn dual(call: &Value) -> Vec<Value> {
-    let params = &call["params"];
-    let result =
-        |result: Value| vec![json!({"jsonrpc": "2.0", "id": call["id"], "result": result})];
-    let error = |code: i64, message: &str, data: Value| {
-        let mut error = json!({"code": code, "message": message});
-        if !data.is_null() {
-            error["data"] = data;
-        }
-        vec![json!({"jsonrpc": "2.0", "id": call["id"], "error": error})]
+/// A method of the socket's own commands: the result or the error, as a member of its answer.
+pub(super) fn of_commands(method: &str, params: &Value) -> String {
+    let result = |result: Value| format!(r#""result":{result}"#);
+    let error = |code: i64, message: &str| {
+        let error = json!({"code": code, "message": message});
+        format!(r#""error":{error}"#)
     };
-    match call["method"].as_str().unwrap() {
-        "agent/run" if params["prompt"] == "busy" => {
-            error(-32001, "claude is already running", Value::Null)
-        }
-        "agent/run" if params["prompt"] == "" => error(-32602, "prompt is required", Value::Null),
+    let error_with = |code: i64, message: &str, data: Value| {
+        let error = json!({"code": code, "message": message, "data": data});
+        format!(r#""error":{error}"#)
+    };
+    match method {
+        "agent/run" if params["prompt"] == "busy" => error(-32001, "claude is already running"),
+        "agent/run" if params["prompt"] == "" => error(-32602, "prompt is required"),
         "agent/run" => result(
             json!({"status": "started", "pid": 62771, "mode": "new", "agent_type": "claude"}),
         ),
         "agent/stop" => result(json!({"status": "stopped"})),
         "agent/respond" if params["tool_use_id"] == "nope" => {
-            error(-32003, "claude is not waiting for input", Value::Null)
+            error(-32003, "claude is not waiting for input")
         }
         "agent/respond" => result(json!({"status": "sent", "tool_use_id": params["tool_use_id"]})),
         "status/get" => result(parsed(STATUS)),
         "file/get" if params["path"] == "nope" => {
-            error(-32020, "File not found", json!({"path": "nope"}))
+            error_with(-32020, "File not found", json!({"path": "nope"}))
         }
         "file/get" => result(parsed(FILE)),
         "session/watch" if params["session_id"] == "nope" => {
-            error(-32010, "Session not found", json!({"session_id": "nope"}))
+            error_with(-32010, "Session not found", json!({"session_id": "nope"}))
         }
         "session/watch" => result(json!({"status": "watching", "watching": true})),
         "session/unwatch" => result(json!({"status": "unwatched"})),
-        other => error(-32601, &format!("Method not found: {other}"), Value::Null),
+        other => error(-32601, &format!("Method not found: {other}")),
     }
 }

@@ -47,7 +47,16 @@ pub(crate) fn connect_with(
     proxy: &Proxy,
     headers: &[(&'static str, &'static str)],
 ) -> (End, Response) {
-    let url = format!("ws://{}/rpc", proxy.address());
+    connect_at(proxy, "/rpc", headers)
+}
+
+/// The same at a path.
+pub(crate) fn connect_at(
+    proxy: &Proxy,
+    path: &str,
+    headers: &[(&'static str, &'static str)],
+) -> (End, Response) {
+    let url = format!("ws://{}{path}", proxy.address());
     let mut request = url.into_client_request().unwrap();
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().unwrap());
