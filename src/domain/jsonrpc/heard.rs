@@ -7,12 +7,12 @@ use bytes::Bytes;
 use crate::domain::json::{Json, Kind, scan_object, text_of};
 
 use super::RequestId;
-use super::message::{ERROR, Envelope, ID, METHOD, RESULT};
+use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, PARAMS, RESULT};
 
 /// One message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// It answers a request with an id of the kind that the proxy gives.
+    /// It answers a request with an id of the kind that the proxy gives, be it with neither a result nor an error.
     Answer(u64),
     /// It reports an error, and does not say of which request: the id is null or missing.
     Unaddressed,
@@ -58,9 +58,22 @@ impl Heard {
                     None => Heard::Noise,
                 },
             },
+            None if is_hollow(&envelope) => hollow(id),
             None => answer(id, value(RESULT), value(ERROR)),
         }
     }
+}
+
+/// Whether it is a message of JSON-RPC that says nothing.
+fn is_hollow(envelope: &Envelope) -> bool {
+    let is_there = |index: usize| envelope.places[index].is_some();
+    is_there(JSONRPC) && ![METHOD, PARAMS, RESULT, ERROR].into_iter().any(is_there)
+}
+
+/// Some servers answer with neither a result nor an error: no answer, but nothing else will come for who waits for it.
+fn hollow(id: Option<Json>) -> Heard {
+    id.and_then(|id| own(id.as_bytes()))
+        .map_or(Heard::Noise, Heard::Answer)
 }
 
 fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> Heard {

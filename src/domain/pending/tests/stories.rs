@@ -180,6 +180,26 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
 }
 
 #[test]
+fn an_answer_with_neither_result_nor_error_ends_the_wait() {
+    let mut link = Driven::ready(Order::Serial);
+    link.asks(1);
+    for noise in [
+        r#"{"id":1}"#,
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":null}"#,
+        r#"{"jsonrpc":"2.0","id":1,"params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+    ] {
+        assert_eq!(link.says(noise), [], "{noise}");
+    }
+    let told = link.says(r#"{"jsonrpc":"2.0","id":1}"#);
+    assert!(
+        matches!(&told[..], [Output::Answer { id: 1, .. }]),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_link_begins_with_a_greeting_where_it_is_to() {
     let mut link = Driven::open(Settings {
         greeting: greeting(),
