@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fake_agent::{CHAT, TOOLS, broken, start};
 use super::servers::{message, upstream, with_table};
-use crate::scene::{Called, body_of, json as answered, json_with, problem};
+use crate::scene::{Called, body_of, json as answered, json_with, problem, rpc_failure};
 use crate::support::{Message, Proxy, Upstream, becomes};
 
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
@@ -261,6 +261,33 @@ fn a_rest_body_on_an_rpc_path_is_no_answer() {
         assert_eq!(answer.status(), 502, "{answer:?}");
         problem(&answer);
     }
+}
+
+#[test]
+fn an_rpc_client_meets_a_rest_body_of_its_server_as_it_is_and_a_batch_has_an_error_for_it() {
+    let body = r#"{"error":"'int' object has no attribute 'get'"}"#;
+    let server = Upstream::answering(json_with("500 INTERNAL SERVER ERROR", body));
+    let proxy = before_rpc(&server);
+    let call = r#"{"jsonrpc":"2.0","id":"a","method":"text_generation","params":{}}"#;
+    let answer = proxy.rpc(call);
+    assert_eq!(body_of(&answer, 500), body);
+    let answers = proxy.rpc(format!("[{call}]")).json();
+    assert_eq!(answers[0]["id"], "a", "{answers}");
+    let (code, reason) = rpc_failure(&answers[0]);
+    assert_eq!((code, reason), (-32004, "upstream_not_protocol"));
+}
+
+#[test]
+fn a_form_does_not_reach_a_server_that_would_lose_it() {
+    let server = start();
+    let proxy = before_rpc(&server);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let answer = proxy.rest("POST", "/chat", &form, r#"{"message":"hi"}"#);
+    assert_eq!(answer.status(), 415, "{answer:?}");
+    let call = message("agent.chat", &json!({"message": "hi"}));
+    let answer = proxy.rest("POST", "/rpc", &form, call).json();
+    assert_eq!(rpc_failure(&answer), (-32008, "unsupported_media_type"));
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::calls::{ask, play};
 use super::cdev_socket::{agent_calls, before_legacy, other_calls, parsed, proxy, timeless};
-use super::fake_cdev::{Generation, said_by};
+use super::fake_cdev::{Generation, go, said_by};
 use super::fake_cdev_dual::{Dual, HEARTBEAT};
 use super::fake_cdev_socket::{EVENTS, legacy, of_commands};
 use super::servers::config;
@@ -316,6 +316,60 @@ fn an_answer_with_neither_result_nor_error_is_told_at_once() {
     let answer = client.hear();
     assert_eq!(answer["id"], 7);
     assert_eq!(rpc_failure(&answer), (-32004, "upstream_not_protocol"));
+}
+
+#[test]
+fn an_answer_that_the_server_drops_is_waited_for_no_longer_than_the_call_may_take() {
+    let upstream = Upstream::start();
+    let proxy = before_dual(&upstream, "sharing = \"client\"\ntimeout = \"200ms\"");
+    let mut client = connect(&proxy);
+    let mut server = Server::of(&upstream);
+    client.say(call("status/get", "{}"));
+    // Its buffer was full: it has done what it was asked for, and says nothing.
+    let lost = server.end.hear();
+    assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+    server
+        .end
+        .say(json!({"jsonrpc": "2.0", "id": lost["id"], "result": {}}).to_string());
+    client.say(call("status/get", "{}"));
+    server.takes();
+    assert_eq!(client.hear()["result"]["agent_version"], "1.0.0");
+}
+
+#[test]
+fn a_long_history_reaches_clients_of_every_protocol() {
+    let upstream = Upstream::start();
+    let keys = "sharing = \"client\"";
+    let proxy = before_dual(&upstream, keys);
+    let line = "if a < b && c > d\n".repeat(55_000);
+    let content = json!(line).to_string();
+    let file = format!(
+        r#"{{"path":"a.go","content":{content},"encoding":"utf-8","truncated":false,"size":1}}"#
+    );
+    let answer =
+        |call: &Value| format!(r#"{{"jsonrpc":"2.0","id":{},"result":{file}}}"#, call["id"]);
+    let mut old = connect(&proxy);
+    let mut server = accept(&upstream);
+    old.say(r#"{"command":"get_file","request_id":"r","payload":{"path":"a.go"}}"#);
+    let heard = server.hear();
+    server.say(go(&answer(&heard)));
+    assert_eq!(old.hear()["payload"]["content"], line);
+    let mut new = connect(&proxy);
+    let mut server = accept(&upstream);
+    new.say(call("file/get", r#"{"path":"a.go"}"#));
+    let heard = server.hear();
+    server.say(go(&answer(&heard)));
+    assert_eq!(new.hear()["result"]["content"], line);
+    let read = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut server = accept(&upstream);
+            let heard = server.hear();
+            server.say(go(&answer(&heard)));
+            server.end();
+        });
+        ask(&proxy, &[], "GET /api/file?path=a.go")
+    });
+    assert_eq!(read.json()["content"], line);
 }
 
 #[test]

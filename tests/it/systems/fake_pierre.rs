@@ -5,13 +5,15 @@
 use serde_json::{Map, Value, json};
 
 use super::asked::Asked;
-use crate::scene::{Called, answer};
-use crate::support::Message;
+use crate::scene::answer;
+use crate::support::{Message, chunked};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const TEXT: (&str, &str) = ("Content-Type", "text/plain; charset=utf-8");
 /// The token that both faces take.
 pub(super) const TOKEN: &str = "Bearer eyJ.good.token";
+
+pub(super) const NEW_SESSION: &str = "session_4f1c";
 
 /// A coach as REST shows it: null members and all.
 pub(super) const COACH: &str = r#"{"category":"training","created_at":"2026-02-15T10:00:00+00:00","description":null,"id":"7","is_assigned":false,"is_favorite":false,"is_system":false,"last_used_at":null,"system_prompt":"Be kind","tags":[],"title":"Run","token_count":1.50,"updated_at":"2026-02-15T10:00:00+00:00","use_count":0,"visibility":"private"}"#;
@@ -35,9 +37,39 @@ fn not_found() -> Vec<u8> {
     failed("404 Not Found", "ResourceNotFound", message)
 }
 
+/// How the stream of either side begins: the data is no JSON, and the id comes first.
+pub(super) const OPENING: &str = "id: 1\ndata: connected\nevent: connection\n\n: keepalive\n\n";
+/// A connection that was made, as the REST side tells it: framed twice.
+pub(super) const NOTICE: &str = "id: 2\ndata: data: {\"type\":\"oauth_notification\",\"id\":\"n1\",\"provider\":\"strava\",\"message\":\"Connected\",\"success\":true,\"created_at\":\"2026-02-15T10:00:00+00:00\"}\ndata: \ndata: \nevent: notification\n\n";
+/// The same, as a session is told it.
+pub(super) const NOTIFICATION: &str = "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/oauth_completed\",\"params\":{\"message\":\"Connected\",\"provider\":\"strava\",\"success\":true,\"user_id\":\"u\"}}\nevent: message\n\n";
+/// What goes wrong on the stream of a session.
+pub(super) const STREAM_ERROR: &str = "id: 3\ndata: {\"error\":{\"code\":-32603,\"message\":\"lagged\"},\"id\":null,\"jsonrpc\":\"2.0\"}\nevent: message\n\n";
+
+/// A stream of either side, for whoever says who he is.
+fn stream(request: &Message, said: &[&str]) -> Vec<u8> {
+    if request.head.one("authorization").is_none() {
+        let message = "Authentication required";
+        return failed("401 Unauthorized", "AuthRequired", message);
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
+    let said: Vec<&[u8]> = said.iter().map(|said| said.as_bytes()).collect();
+    [head.as_bytes(), &chunked(&said)].concat()
+}
+
 /// The REST API.
 pub(super) fn rest(request: &Message) -> Vec<u8> {
     let asked = Asked::of(request);
+    if let Some(user) = asked.path.strip_prefix("/notifications/sse/") {
+        return match user.starts_with("session_") {
+            true => answer(
+                "400 Bad Request",
+                &[TEXT],
+                "Invalid URL: UUID parsing failed",
+            ),
+            false => stream(request, &[OPENING, NOTICE]),
+        };
+    }
     if asked.path == "/mcp/tools" {
         return said(
             "200 OK",
@@ -153,7 +185,15 @@ fn fitness_config(asked: &Asked) -> Vec<u8> {
 
 /// The MCP endpoint.
 pub(super) fn mcp(request: &Message) -> Vec<u8> {
-    let session = ("Mcp-Session-Id", "session_4f1c");
+    if request.head.start.starts_with("GET /mcp/sse/") {
+        return stream(request, &[OPENING, NOTIFICATION, STREAM_ERROR]);
+    }
+    // Who shows a token begins a session each time.
+    let own = match request.head.one("authorization") {
+        Some(_) => None,
+        None => request.head.one("mcp-session-id"),
+    };
+    let session = ("Mcp-Session-Id", own.unwrap_or(NEW_SESSION));
     let rejected = |text: &str| answer("400 Bad Request", &[TEXT], text);
     let Ok(envelope) = serde_json::from_slice::<Map<String, Value>>(&request.body) else {
         return rejected("Invalid JSON");
@@ -172,8 +212,8 @@ pub(super) fn mcp(request: &Message) -> Vec<u8> {
     if arguments["coach_id"] == "broken" {
         return rejected("Invalid MCP request format");
     }
-    let called = Called::of(request);
-    let id = called.id.map_or("null", |id| id.get());
+    // Numbers lose what a float has no place for.
+    let id = envelope.get("id").unwrap_or(&Value::Null);
     let body = match reply(
         method,
         &envelope,

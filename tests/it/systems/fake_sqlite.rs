@@ -21,6 +21,15 @@ const MISSING_ARGUMENT: &str =
 /// The only event of the old stream.
 pub(super) const EVENT: &str = "event: message\r\ndata: {\"type\": \"notification\", \"message\": \"Connected to MCP server\"}\r\n\r\n";
 
+/// The only event of the stream that took its place.
+pub(super) const MOVED_EVENT: &str = "event: message\r\ndata: {\"type\": \"notification\", \"message\": \"Legacy SSE endpoint. Use GET /mcp instead.\"}\r\n\r\n";
+
+/// What a session is told: the opening, whose id is fresh each time, and what comes behind it.
+pub(super) const OPENING: &str = "event: message\r\ndata: {\"type\": \"connection\", \"message\": \"SSE stream established\"}\r\n\r\n";
+pub(super) const TOLD: &str = ": keepalive\r\n\r\nid: 2\r\nevent: message\r\ndata: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/message\", \"params\": {}}\r\n\r\n: ping - 2025-10-31 10:00:00.000000+00:00\r\n\r\n";
+
+pub(super) const SESSION: &str = "5f0c7e1e-3f53-4f4e-8b7e-0d6f0a3c9b11";
+
 /// What a tool raised.
 enum Raised {
     UnknownTool(String),
@@ -130,14 +139,29 @@ pub(super) fn old() -> Upstream {
         ("GET", "/health") => ok(r#"{"status":"healthy","service":"mcp-sqlite-server"}"#),
         ("POST", "/mcp/v1/tools/list") => ok(TOOLS),
         ("POST", "/mcp/v1/tools/call") => old_call(request).unwrap_or_else(|refusal| refusal),
-        ("GET", "/mcp/v1/sse") => {
-            let head = "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-store\r\nx-accel-buffering: no\r\ntransfer-encoding: chunked\r\n\r\n";
-            [head.as_bytes(), &chunked(&[EVENT.as_bytes()])].concat()
-        }
+        ("GET", "/mcp/v1/sse") => events("", EVENT),
         (_, "/mcp/v1/tools/list" | "/mcp/v1/tools/call") => not_allowed("POST"),
         (_, "/health" | "/mcp/v1/sse") => not_allowed("GET"),
+        (_, "/health/" | "/mcp/v1/tools/list/" | "/mcp/v1/tools/call/") => elsewhere(request),
         _ => not_found(),
     })
+}
+
+/// The same path without its last slash, at the host that the request names.
+fn elsewhere(request: &Message) -> Vec<u8> {
+    let host = request.head.one("host").unwrap();
+    let path = asked(request).1.trim_end_matches('/');
+    let location = format!("http://{host}{path}");
+    let headers = [("server", "uvicorn"), ("location", location.as_str())];
+    answer("307 Temporary Redirect", &headers, "")
+}
+
+/// A stream that says this and ends.
+fn events(headers: &str, said: &str) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nserver: uvicorn\r\n{headers}content-type: text/event-stream; charset=utf-8\r\ncache-control: no-store\r\nx-accel-buffering: no\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    [head.as_bytes(), &chunked(&[said.as_bytes()])].concat()
 }
 
 fn old_call(request: &Message) -> Result<Vec<u8>, Vec<u8>> {
@@ -169,6 +193,9 @@ pub(super) fn new() -> Upstream {
         ("POST", path @ ("/" | "/rpc" | "/jsonrpc" | "/mcp")) => {
             rpc(request, path).unwrap_or_else(|refusal| refusal)
         }
+        ("GET", "/sse") => events("", MOVED_EVENT),
+        ("GET", "/mcp") => told(request),
+        ("DELETE", "/mcp") => not_allowed("POST"),
         ("OPTIONS" | "GET", "/" | "/rpc" | "/jsonrpc") => not_allowed("POST"),
         _ => not_found(),
     })
@@ -211,10 +238,34 @@ fn rpc(request: &Message, path: &str) -> Result<Vec<u8>, Vec<u8>> {
 fn session(kind: &'static str) -> [(&'static str, &'static str); 4] {
     [
         ("server", "uvicorn"),
-        ("mcp-session-id", "5f0c7e1e-3f53-4f4e-8b7e-0d6f0a3c9b11"),
+        ("mcp-session-id", SESSION),
         ("mcp-protocol-version", "2024-11-05"),
         ("content-type", kind),
     ]
+}
+
+/// The stream of a session.
+fn told(request: &Message) -> Vec<u8> {
+    let refused = |status: &str, error: &str| {
+        python_json(status, "uvicorn", format!(r#"{{"error": "{error}"}}"#))
+    };
+    let opening = match (
+        request.head.one("mcp-session-id"),
+        request.head.one("last-event-id"),
+    ) {
+        (None, _) => {
+            return refused(
+                "400 Bad Request",
+                "No session ID provided. Initialize first.",
+            );
+        }
+        (Some(SESSION), None) => format!("id: 1\r\n{OPENING}"),
+        // What came behind that id is told again.
+        (Some(SESSION), Some(_)) => format!("id: 3\r\n{OPENING}"),
+        (Some(_), _) => return refused("404 Not Found", "Invalid session ID"),
+    };
+    let headers = format!("mcp-session-id: {SESSION}\r\nmcp-protocol-version: 2024-11-05\r\n");
+    events(&headers, &format!("{opening}{TOLD}"))
 }
 
 /// `"id":…,` as the server gives an id back; nothing for none. `2.0` comes back as 2, `true` as 1.

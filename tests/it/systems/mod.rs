@@ -25,4 +25,5 @@ mod mcp_face;
 mod pierre;
 mod servers;
 mod sqlite;
+mod streams;
 mod tables;

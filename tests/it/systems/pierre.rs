@@ -4,8 +4,8 @@
 use serde_json::{Value, json as value};
 
 use super::calls::{ask, expect_proven, json_of, play, sent_rest, sent_rpc};
-use super::fake_pierre::{COACH, COACH_OF_TOOLS, TOKEN, mcp, rest};
-use crate::scene::problem;
+use super::fake_pierre::{COACH, COACH_OF_TOOLS, NEW_SESSION, TOKEN, mcp, rest};
+use crate::scene::{body_of, problem, rpc_failure};
 use crate::support::{Message, Proxy, Upstream, rest_only};
 
 const TABLE: &str = include_str!("../../../config/pierre.toml");
@@ -286,6 +286,82 @@ fn a_notification_passes_and_is_accepted() {
     let proxy = proxy(&mcp_only(&upstream));
     let answer = proxy.rpc(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     assert_eq!((answer.status(), answer.text()), (202, ""));
+}
+
+#[test]
+fn a_notification_with_an_id_is_not_waited_for() {
+    let upstream = Upstream::serving(mcp);
+    let proxy = proxy(&mcp_only(&upstream));
+    // The server says nothing to whatever has such a name.
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}"#;
+    let answer = proxy.rpc(call);
+    assert_eq!((answer.status(), answer.text()), (202, ""));
+    let answers = proxy.rpc(format!("[{call}]")).json();
+    assert_eq!(answers[0]["id"], 7);
+    let failure = rpc_failure(&answers[0]);
+    assert_eq!(failure, (-32004, "upstream_empty"));
+}
+
+#[test]
+fn an_answer_to_a_call_without_an_id_is_dropped() {
+    let upstream = Upstream::serving(mcp);
+    let proxy = proxy(&mcp_only(&upstream));
+    let answer = proxy.rpc(r#"{"jsonrpc":"2.0","method":"ping"}"#);
+    assert_eq!((answer.status(), answer.text()), (202, ""));
+    upstream.request();
+}
+
+#[test]
+fn ids_that_the_server_damages_and_batches_that_it_refuses_are_whole() {
+    let upstream = Upstream::serving(mcp);
+    let proxy = proxy(&mcp_only(&upstream));
+    for id in [
+        "1.50",
+        "123456789012345678901234567890",
+        "\"a\"",
+        "0",
+        "null",
+    ] {
+        let answer = proxy.rpc(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let wanted = format!(r#"{{"id":{id},"jsonrpc":"2.0","result":{{}}}}"#);
+        assert_eq!(body_of(&answer, 200), wanted);
+    }
+    let batch = r#"[{"jsonrpc":"2.0","id":1.50,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":"b","method":"coaches/fly"}]"#;
+    let answers = proxy.rpc(batch);
+    assert!(
+        body_of(&answers, 200).starts_with(r#"[{"id":1.50,"#),
+        "{answers:?}"
+    );
+    assert_eq!(answers.json()[1]["error"]["code"], -32601);
+}
+
+#[test]
+fn what_else_the_envelope_has_and_the_session_are_the_clients_own() {
+    let upstream = Upstream::serving(mcp);
+    let proxy = proxy(&mcp_only(&upstream));
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","headers":{"x":1.50},"metadata":{"a":"b"}}"#;
+    let say = |headers: &[(&str, &str)]| {
+        let kind = ("Content-Type", "application/json");
+        let answer = proxy.rest("POST", "/mcp", &[&[kind], headers].concat(), body);
+        answer.head.one("mcp-session-id").unwrap().to_owned()
+    };
+    assert_eq!(say(&[("Mcp-Session-Id", "session_one")]), "session_one");
+    assert_eq!(say(&[("Mcp-Session-Id", "session_other")]), "session_other");
+    assert_eq!(say(&[]), NEW_SESSION);
+    // With a token the server gives another session, and the proxy no other.
+    let own = [("Mcp-Session-Id", "session_one"), ("Authorization", TOKEN)];
+    assert_eq!(say(&own), NEW_SESSION);
+    for request in upstream.requests() {
+        let sent = request.json();
+        assert_eq!(sent["metadata"], value!({"a": "b"}), "{sent}");
+        assert!(
+            request.text().contains(r#""headers":{"x":1.50}"#),
+            "{request:?}"
+        );
+    }
+    // A REST call has no part in them.
+    let answer = ask_as(&proxy, TOKEN, "GET /api/coaches/7");
+    assert_eq!(answer.head.one("mcp-session-id"), None);
 }
 
 #[test]

@@ -225,6 +225,20 @@ fn what_has_no_route_passes_through() {
 }
 
 #[test]
+fn a_redirect_of_the_old_server_leads_back_to_the_proxy() {
+    let old = old();
+    let proxy = before_old(&old);
+    let answer = proxy.rest("GET", "/health/", &[], "");
+    assert_eq!(answer.status(), 307);
+    // It is made of the host that the client has asked for, and so is the proxy's own.
+    let location = answer.head.one("location");
+    assert_eq!(location, Some("http://proxy.example/health"));
+    // Where there is a route, a path that is nearly its own would be a way around it.
+    let answer = proxy.rest("POST", "/mcp/v1/tools/list/", &[], "");
+    assert_eq!(answer.status(), 400, "{answer:?}");
+}
+
+#[test]
 fn a_client_that_is_not_moved_gets_the_bytes_of_its_own_server() {
     let (old, new) = (old(), new());
     let upstreams = [
