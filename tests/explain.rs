@@ -309,6 +309,36 @@ fn the_routes_are_a_table() {
 }
 
 #[test]
+fn streams_stand_behind_the_routes() {
+    let bench = Bench::new();
+    let stream = "[[stream]]\nname = 'told'\nrest = 'GET /old/{id}'\nrpc = 'GET /new/{id}'\n";
+    bench.write("routes.toml", &format!("{ROUTES}\n{stream}"));
+    let told = ["routes", "--route", "told"];
+    let human = bench.run(&told, "").stdout;
+    let line = human.lines().nth(1).unwrap();
+    let cells: Vec<&str> = line.split("  ").map(str::trim).collect();
+    let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+    let wanted = [
+        "told",
+        "GET /old/{id}",
+        "GET /new/{id}",
+        "stream",
+        "-",
+        "id",
+        "0",
+    ];
+    assert_eq!(cells[..7], wanted, "{human}");
+    let all = bench.run(&["routes"], "").stdout;
+    assert!(all.lines().last().unwrap().starts_with("told "), "{all}");
+    let json = bench.run(&["routes", "--format", "json", "--route", "told"], "");
+    let rows: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&rows[0]["effect"], &rows[0]["extra"]),
+        (&"stream".into(), &serde_json::Value::Null)
+    );
+}
+
+#[test]
 fn the_routes_are_documents_for_programs() {
     let bench = Bench::new();
     for format in ["json", "openapi", "openrpc"] {

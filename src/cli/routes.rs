@@ -1,5 +1,6 @@
 //! `dualgauge routes`: the route table as a table, or as the documents that are made from it.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,15 +13,17 @@ use crate::domain::pattern::Slot;
 use crate::domain::rollout::Glob;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::domain::stream::Stream;
 
-/// A route, column by column; the members of JSON have these names.
+/// A route or a stream, column by column; the members of JSON have these names.
 #[derive(Debug, Serialize)]
 struct Row<'r> {
     name: &'r str,
-    rest: &'r str,
-    rpc: &'r str,
+    rest: Cow<'r, str>,
+    rpc: Cow<'r, str>,
+    /// `stream` for a stream.
     effect: &'static str,
-    extra: &'static str,
+    extra: Option<&'static str>,
     /// Each hole with its type: `limit:integer=50`.
     holes: Vec<String>,
     /// How many rows there are before the built-in table.
@@ -40,7 +43,13 @@ pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandErr
     let table = &configuration.plan.routes;
     let chosen = table.routes().iter().filter(|route| glob.fits(&route.name));
     let chosen: Vec<&Route> = chosen.collect();
-    let rows: Vec<Row<'_>> = chosen.iter().map(|route| Row::of(route)).collect();
+    let streams = configuration.plan.streams.all().iter();
+    let streams = streams.filter(|stream| glob.fits(&stream.name));
+    let rows: Vec<Row<'_>> = chosen
+        .iter()
+        .map(|route| Row::of(route))
+        .chain(streams.map(Row::of_stream))
+        .collect();
     let text = match arguments.format {
         TableFormat::Human => human(&rows),
         TableFormat::Markdown => markdown(&rows),
@@ -62,10 +71,10 @@ impl<'r> Row<'r> {
     fn of(route: &'r Route) -> Row<'r> {
         Row {
             name: &route.name,
-            rest: &route.rest,
-            rpc: &route.rpc,
+            rest: route.rest.as_str().into(),
+            rpc: route.rpc.as_str().into(),
             effect: route.effect.as_str(),
-            extra: route.extra.as_str(),
+            extra: Some(route.extra.as_str()),
             holes: holes(route),
             outcomes: route.outcomes.rows().len(),
             timeout_ms: route.timeout.map(|timeout| timeout.as_millis()),
@@ -75,16 +84,33 @@ impl<'r> Row<'r> {
         }
     }
 
+    fn of_stream(stream: &'r Stream) -> Row<'r> {
+        let path = |side: Side| format!("GET {}", stream.path(side).as_str()).into();
+        Row {
+            name: &stream.name,
+            rest: path(Side::Rest),
+            rpc: path(Side::Rpc),
+            effect: "stream",
+            extra: None,
+            holes: stream.rest.holes().map(str::to_owned).collect(),
+            outcomes: 0,
+            timeout_ms: None,
+            timeout: None,
+            from: None,
+            lossy: None,
+        }
+    }
+
     fn cells(&self) -> [String; 10] {
         let said = |text: Option<&str>| text.unwrap_or("-").to_owned();
         let timeout = self.timeout.map(|timeout| format!("{timeout:?}"));
         let holes = self.holes.join(", ");
         [
             self.name.to_owned(),
-            self.rest.to_owned(),
-            self.rpc.to_owned(),
+            self.rest.to_string(),
+            self.rpc.to_string(),
             self.effect.to_owned(),
-            self.extra.to_owned(),
+            said(self.extra),
             said(Some(holes.as_str()).filter(|holes| !holes.is_empty())),
             self.outcomes.to_string(),
             said(timeout.as_deref()),
