@@ -143,11 +143,23 @@ fn a_client_of_json_rpc_hears_no_warning_of_the_other_protocol() {
     assert_eq!(client.hear_text(), event);
 }
 
-/// The example as it is shipped, before servers of the test.
-fn example(api: &Upstream, frames: &Upstream, dual: &Upstream) -> Proxy {
-    let example = fs::read_to_string(config().join("examples/cdev.toml")).unwrap();
-    let table = fs::read_to_string(config().join("cdev.toml")).unwrap();
-    let flags = fs::read_to_string(config().join("examples/flags/cdev.toml")).unwrap();
+/// An example as it is shipped, before servers of the test.
+fn shipped(name: &str, places: &[(&str, String)]) -> Proxy {
+    let read = |file: &str| fs::read_to_string(config().join(file)).unwrap();
+    let example = read(&format!("examples/{name}")).replace("../cdev.toml", "cdev.toml");
+    let example = places.iter().fold(example, |example, (from, to)| {
+        assert!(example.contains(from), "no {from} in {example}");
+        example.replace(from, to)
+    });
+    let example = example.replace("flags/cdev.toml", "flags.toml");
+    let (table, flags) = (read("cdev.toml"), read("examples/flags/cdev.toml"));
+    Proxy::start_with(&example, &[("cdev.toml", &table), ("flags.toml", &flags)])
+}
+
+#[test]
+fn a_flag_moves_the_frames_of_one_app_to_the_new_server() {
+    let api = Upstream::serving(super::fake_cdev::rest);
+    let (frames, dual) = (Upstream::start(), Upstream::start());
     let places = [
         ("http://127.0.0.1:8766", format!("http://{}", api.address())),
         (
@@ -158,21 +170,8 @@ fn example(api: &Upstream, frames: &Upstream, dual: &Upstream) -> Proxy {
             "ws://127.0.0.1:8776/ws",
             format!("ws://{}/ws", dual.address()),
         ),
-        ("../cdev.toml", "cdev.toml".to_owned()),
-        ("flags/cdev.toml", "flags.toml".to_owned()),
     ];
-    let example = places.iter().fold(example, |example, (from, to)| {
-        assert!(example.contains(from), "no {from} in {example}");
-        example.replace(from, to)
-    });
-    Proxy::start_with(&example, &[("cdev.toml", &table), ("flags.toml", &flags)])
-}
-
-#[test]
-fn a_flag_moves_the_frames_of_one_app_to_the_new_server() {
-    let api = Upstream::serving(super::fake_cdev::rest);
-    let (frames, dual) = (Upstream::start(), Upstream::start());
-    let proxy = example(&api, &frames, &dual);
+    let proxy = shipped("cdev.toml", &places);
     let agent = [("user-agent", "cdev/7 CFNetwork/1494 Darwin/23.4.0")];
     let (mut moved, _) = connect_at(&proxy, "/", &agent);
     let (mut other, _) = connect_at(&proxy, "/", &[]);
@@ -428,4 +427,51 @@ fn who_posts_json_rpc_is_served_by_the_legacy_socket() {
         );
         assert_eq!(answer.get("error"), told.get("error"), "{method} {params}");
     }
+}
+
+#[test]
+fn a_new_app_is_served_by_the_old_daemon_over_its_api_and_its_socket() {
+    let (api, frames) = (Upstream::serving(super::fake_cdev::rest), Upstream::start());
+    let places = [
+        ("http://127.0.0.1:8766", format!("http://{}", api.address())),
+        (
+            "ws://127.0.0.1:8765/",
+            format!("ws://{}/", frames.address()),
+        ),
+    ];
+    let proxy = shipped("cdev-old-daemon.toml", &places);
+    let (mut client, _) = connect_at(&proxy, "/ws", &[]);
+    let mut server = accept(&frames);
+    let id = "9B2D7B0C-0E5F-4C6A-8F0A-5C1B7E4D2A11";
+    let ask = |client: &mut End, method: &str, params: Value| {
+        client.say(
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
+    };
+    let greeting = json!({"client_info": {"name": "cdev-ios"}});
+    ask(&mut client, "initialize", greeting);
+    let greeted = client.hear();
+    assert_eq!(greeted["id"], id);
+    assert_eq!(greeted["result"]["protocolVersion"], "1.0");
+    client.say(r#"{"jsonrpc":"2.0","method":"initialized"}"#);
+    // The API has it, though the socket has it as well.
+    ask(&mut client, "status/get", json!({}));
+    assert_eq!(client.hear()["result"]["agent_version"], "1.0.0");
+    ask(&mut client, "git/status", json!({}));
+    assert_eq!(client.hear()["result"]["branch"], "main");
+    ask(&mut client, "file/get", json!({"path": "nope"}));
+    assert_eq!(client.hear()["error"]["code"], -32020);
+    // The socket alone has this one.
+    ask(&mut client, "session/watch", json!({"session_id": "X"}));
+    let heard = server.hear();
+    assert_eq!(heard["command"], "watch_session");
+    for said in legacy(&heard) {
+        server.say(said.to_string());
+    }
+    assert_eq!(client.hear()["result"]["watching"], true);
+    let told =
+        r#"{"event":"claude_log","timestamp":"2025-12-20T15:30:00Z","payload":{"line":"x"}}"#;
+    server.say(told);
+    let event = r#"{"jsonrpc":"2.0","method":"event/claude_log","params":{"line":"x"}}"#;
+    assert_eq!(client.hear_text(), event);
 }
