@@ -158,6 +158,9 @@ fn what_ends_a_child_or_silences_it_does_not_reach_it() {
         for method in ["shutdown", "exit"] {
             let answer = proxy.rpc(message(method, &json!({}))).json();
             assert_eq!(rpc_failure(&answer), (-32601, "route_not_found"));
+            let batch = format!("[{}]", message(method, &json!({})));
+            let answers = proxy.rpc(batch).json();
+            assert_eq!(rpc_failure(&answers[0]), (-32601, "route_not_found"));
         }
         // A batch is said one by one, and an answer has a message each.
         let batch = format!(

@@ -365,6 +365,21 @@ fn what_else_the_envelope_has_and_the_session_are_the_clients_own() {
 }
 
 #[test]
+fn a_cookie_and_what_guards_it_reach_the_rest_side_together() {
+    let upstream = Upstream::serving(rest);
+    let forward = "forward = [\"x-csrf-token\"]\n";
+    let proxy = proxy(&format!("{}{forward}", rest_only(&upstream)));
+    let own = [("Cookie", "auth_token=t"), ("X-CSRF-Token", "c")];
+    let kind = [("Content-Type", "application/json")];
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_coach","arguments":{"coach_id":"7"}}}"#;
+    proxy.rest("POST", "/mcp", &[&kind[..], &own].concat(), call);
+    let sent = upstream.request();
+    assert_eq!(sent.head.start, "DELETE /api/coaches/7 HTTP/1.1");
+    assert_eq!(sent.head.one("cookie"), Some("auth_token=t"));
+    assert_eq!(sent.head.one("x-csrf-token"), Some("c"));
+}
+
+#[test]
 fn what_the_tools_do_not_know_is_refused() {
     let upstream = Upstream::serving(mcp);
     let before_mcp = proxy(&mcp_only(&upstream));
