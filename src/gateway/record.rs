@@ -269,6 +269,20 @@ impl Record {
         clock::now() - self.started
     }
 
+    /// When the call must have ended, and after how much time that is, where it has such a limit.
+    pub(super) fn due(&self) -> Option<(Instant, Duration)> {
+        let limit = self.installed.plan.limits.total_timeout?;
+        matches!(self.role, Role::Call | Role::Reading).then(|| (self.started + limit, limit))
+    }
+
+    /// What of a limit is left to the call as a whole.
+    pub(super) fn left(&self, limit: Duration) -> Duration {
+        match self.due() {
+            None => limit,
+            Some((end, _)) => limit.min(end.saturating_duration_since(clock::now())),
+        }
+    }
+
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
     pub(super) fn admit(&self) -> Result<(), Failure> {
         if self.worker.in_flight() <= self.installed.plan.limits.in_flight {
@@ -453,6 +467,13 @@ impl Record {
         self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
         self.ending.reason = Some(Reason::UpstreamCut);
         self.ending.cause = Some(cause.to_string());
+    }
+
+    /// The answer broke off after its head was out, since the call as a whole took too long, for this reason.
+    pub(super) fn overdue(&mut self, reason: Reason, cause: impl ToString) {
+        self.cut(cause);
+        self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
+        self.ending.reason = Some(reason);
     }
 
     /// The client went away before the answer was complete.

@@ -26,6 +26,7 @@ use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
 use crate::domain::websocket;
+use crate::gateway::ask::in_all;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
@@ -111,7 +112,10 @@ pub(super) async fn serve(
     }
     let (head, body) = request.into_parts();
     let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
-    let (body, incoming) = match read(&reading, &head.headers, body).await {
+    let read = in_all(&mut reading, async |reading| {
+        read(reading, &head.headers, body).await
+    });
+    let (body, incoming) = match read.await {
         Ok(read) => read,
         Err(failure) => return render::failure(reading, failure),
     };
