@@ -207,6 +207,7 @@ fn no_call_of_any_kind_is_lost() {
 }
 
 #[test]
+#[ignore = "needs redis-server"]
 fn nor_with_the_store_that_replicas_share() {
     let store = Server::start(Memory::Kept);
     let url = store.url();

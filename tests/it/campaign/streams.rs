@@ -79,8 +79,10 @@ impl Visit<'_> {
         (request(Method::POST, "/p/do", &fields), number, ALL[place])
     }
 
-    fn fault(&mut self, said: String) {
+    /// Notes what must not be, which is no success.
+    fn fault(&mut self, said: String) -> bool {
         self.counts.faults.push(said);
+        false
     }
 
     async fn ready(&mut self) -> bool {
@@ -105,7 +107,8 @@ impl Visit<'_> {
         for _ in 0..calls {
             let (request, number, fault) = self.call();
             if !self.ready().await {
-                return self.fault(format!("no place for call {number}"));
+                self.fault(format!("no place for call {number}"));
+                return;
             }
             let (answer, mut body) = self.client.send.send_request(request, false).unwrap();
             body.send_data(Bytes::from_static(b"{}"), true).unwrap();
@@ -120,12 +123,19 @@ impl Visit<'_> {
             let status = answer.status();
             let mut body = answer.into_body();
             let mut read = Vec::new();
-            while let Ok(Some(Ok(piece))) = timeout(WITHIN, body.data()).await {
-                body.flow_control().release_capacity(piece.len()).unwrap();
-                read.extend_from_slice(&piece);
-            }
+            let is_whole = loop {
+                match timeout(WITHIN, body.data()).await {
+                    Ok(Some(Ok(piece))) => {
+                        body.flow_control().release_capacity(piece.len()).unwrap();
+                        read.extend_from_slice(&piece);
+                    }
+                    Ok(Some(Err(_))) => break false,
+                    Ok(None) => break true,
+                    Err(_) => break self.fault(format!("no end: call {number}, {fault:?}")),
+                }
+            };
             let read = String::from_utf8_lossy(&read);
-            if status == 200 && read.contains(&format!(r#""n":{number}}}"#)) {
+            if is_whole && status == 200 && read.contains(&format!(r#""n":{number}}}"#)) {
                 self.counts.served += 1;
             } else if fault.is_borne() && !read.contains("upstream_cut") {
                 self.fault(format!("call {number}, {fault:?}: {status} {read:?}"));
