@@ -162,6 +162,9 @@ pub(super) async fn in_all<T>(
     let Some((end, limit)) = record.due() else {
         return call(record).await;
     };
+    if end <= clock::now() {
+        return Err(overdue(limit));
+    }
     let called = timeout_at(end, Box::pin(call(record))).await;
     called.unwrap_or_else(|_| Err(overdue(limit)))
 }

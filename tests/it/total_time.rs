@@ -67,6 +67,25 @@ fn a_client_that_does_not_send_its_request_in_time_is_told_so() {
     proxy.log_line(&["side=rpc", "blame=client"]);
 }
 
+#[test]
+fn the_time_begins_with_the_first_byte() {
+    let track = track();
+    let mut client = track.proxy.connect();
+    client.send(GET);
+    let mut server = track.upstream.accept();
+    server.read_request();
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(client.read_answer().status(), 200);
+    client.send("GET /late HTTP/1.1\r\n");
+    // Another call, which waits for its whole time, is the clock.
+    assert_eq!(track.proxy.rest("GET", "/slow", &[], "").status(), 504);
+    client.send("Host: a\r\n\r\n");
+    let answer = client.read_answer();
+    let found = (answer.status(), problem(&answer).0);
+    assert_eq!(found, (408, "request_timeout".to_owned()));
+    track.proxy.log_line(&["path=/late ", "blame=client"]);
+}
+
 /// A call whose answer has begun.
 fn begun(track: &Track, kind: &str) -> Open {
     let mut open = track.open(GET);

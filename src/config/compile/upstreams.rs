@@ -364,7 +364,8 @@ fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
     said.value
 }
 
-fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
+/// What it takes for credentials beside the members of JSON-RPC.
+fn envelope_of(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Paired> {
     let pairs = match (&raw.envelope, raw.side.value) {
         (Some(own), Side::Rpc) => own,
         (None, Side::Rpc) => &config.rpc.envelope,
@@ -382,7 +383,11 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     } else {
         &mut known
     };
-    let envelope = envelope(pairs, found);
+    envelope(pairs, found)
+}
+
+fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
+    let envelope = envelope_of(raw, config, problems);
     let (transport, authority, path) = match &raw.server {
         RawServer::Url(url) => {
             let url = &url.value;

@@ -34,7 +34,7 @@ use crate::gateway::marks::Marks;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local, sessions};
+use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, local, sessions};
 use crate::upstream::Upstream;
 
 pub(in crate::gateway) use repeated::Repeated;
@@ -186,6 +186,9 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
+        if let Some(took) = self.head.extensions.get::<HeadTook>() {
+            request.extensions_mut().insert(*took);
+        }
         Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
     }
 

@@ -10,7 +10,7 @@ use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{HeaderMap, Request, Response, request};
 use tokio::sync::Barrier;
-use tokio::task::{JoinSet, LocalSet, spawn_local};
+use tokio::task::{JoinSet, LocalSet};
 
 /// What the server does with a call, whose body it has read.
 #[derive(Debug)]
@@ -69,11 +69,12 @@ impl Multiplex {
                 .build();
             runtime.unwrap().block_on(LocalSet::new().run_until(async {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                let mut open = JoinSet::new();
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
                     noted.connections.fetch_add(1, Ordering::SeqCst);
                     let (builder, script, seen) = (builder.clone(), script.clone(), noted.clone());
-                    spawn_local(async move {
+                    open.spawn_local(async move {
                         let mut calls = JoinSet::new();
                         if let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await {
                             while let Some(Ok((request, answer))) = connection.accept().await {
