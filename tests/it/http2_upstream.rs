@@ -1,5 +1,8 @@
 //! Servers that speak HTTP/2: calls share connections, and are what they are over HTTP/1.1.
 
+mod frames;
+mod secured;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,13 +12,8 @@ use h2::server::Builder;
 use http::{HeaderMap, HeaderValue, Response, request};
 use tokio::sync::Barrier;
 
-use crate::scene::{body_of, call, json, problem};
-use crate::support::certificates::{Door, authority, certified};
-use crate::support::{
-    Act, Multiplex, Proxy, Upstream, Wire, becomes, chunked, program, run_to_end,
-};
-
-const NAME: &str = "localhost";
+use crate::scene::{body_of, call, problem};
+use crate::support::{Act, Multiplex, Proxy, Upstream, becomes, chunked, program, run_to_end};
 
 /// A REST server and, at `/rpc`, an RPC server at the same place.
 fn before(server: &Multiplex, keys: &str) -> Proxy {
@@ -215,61 +213,6 @@ fn a_connection_that_nobody_uses_is_closed() {
 }
 
 #[test]
-fn a_silent_server_is_asked_for_a_sign_of_life_and_left_without_one() {
-    let server = Upstream::start();
-    let config = format!(
-        "[listen]\nworkers = 1\n[upstream.old]\nside = \"rest\"\nurl = \"http://{}\"\nhttp2 = true\n\
-         connect_timeout = \"300ms\"\n",
-        server.address()
-    );
-    let proxy = Proxy::start(&config);
-    let mut client = proxy.connect();
-    client.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
-    let mut frames = Frames::begin(server.accept());
-    assert_eq!(frames.next(HEADERS).1, 1);
-    frames.next(PING);
-    let answer = client.read_answer();
-    assert_eq!(
-        (answer.status(), problem(&answer).0),
-        (502, "upstream_cut".to_owned())
-    );
-    proxy.log_line(&["path=/a ", "keep-alive timed out"]);
-}
-
-#[test]
-fn a_server_that_goes_away_answers_what_it_has_taken_and_nothing_is_lost() {
-    let server = Upstream::start();
-    let config = format!(
-        "[listen]\nworkers = 1\n[upstream.old]\nside = \"rest\"\nurl = \"http://{}\"\nhttp2 = true\n",
-        server.address()
-    );
-    let proxy = Proxy::start(&config);
-    let ask = |path: &str| {
-        let mut client = proxy.connect();
-        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
-        client
-    };
-    let mut first = ask("/first");
-    let mut frames = Frames::begin(server.accept());
-    assert_eq!(frames.next(HEADERS).1, 1);
-    let mut second = ask("/second");
-    assert_eq!(frames.next(HEADERS).1, 3);
-    // It will look at the first one and at no other.
-    frames.send(GOAWAY, 0, &[0, 0, 0, 1, 0, 0, 0, 0]);
-    let mut others = Frames::begin(server.accept());
-    assert_eq!(others.next(HEADERS).1, 1);
-    others.send(HEADERS, 1, NO_CONTENT);
-    assert_eq!(second.read_answer().status(), 204);
-    // A call that comes now does not go there either.
-    let mut third = ask("/third");
-    assert_eq!(others.next(HEADERS).1, 3);
-    others.send(HEADERS, 3, NO_CONTENT);
-    assert_eq!(third.read_answer().status(), 204);
-    frames.send(HEADERS, 1, NO_CONTENT);
-    assert_eq!(first.read_answer().status(), 204);
-}
-
-#[test]
 fn an_upgrade_takes_a_connection_of_http_1() {
     let server = Upstream::start();
     let config = format!(
@@ -286,49 +229,6 @@ fn an_upgrade_takes_a_connection_of_http_1() {
     );
     client.read_head();
     client.expect("hello");
-}
-
-#[test]
-fn a_server_without_http_2_is_told_from_one_that_has_it() {
-    let ours = authority();
-    let own = certified(&ours, "server", NAME);
-    let (new, old) = (Multiplex::serving(echo), Upstream::answering(json("1")));
-    let start = |door: &Door, http2: &str| {
-        let config = format!(
-            "[listen]\nworkers = 1\n[upstream.old]\nside = \"rest\"\nurl = \"https://{NAME}:{}\"\n\
-             http2 = {http2}\ntls = {{ ca = \"ca.pem\" }}\n",
-            door.port()
-        );
-        Proxy::start_with(&config, &[("ca.pem", &ours.pem())])
-    };
-    let of_new = || Door::speaking(&["h2", "http/1.1"], new.address(), (&own, None));
-    let of_old = || Door::speaking(&["http/1.1"], old.address(), (&own, None));
-    for http2 in ["\"auto\"", "true"] {
-        let door = of_new();
-        let proxy = start(&door, http2);
-        for _ in 0..3 {
-            assert_eq!(body_of(&proxy.rest("POST", "/b", &[], "x"), 200), "x");
-        }
-        assert_eq!(door.protocols(), ["h2"], "{http2}");
-        assert_eq!(new.calls()[0].0.uri.scheme_str(), Some("https"));
-    }
-    let door = of_old();
-    let proxy = start(&door, "\"auto\"");
-    for _ in 0..3 {
-        assert_eq!(body_of(&proxy.rest("GET", "/b", &[], ""), 200), "1");
-    }
-    assert_eq!(door.protocols(), ["http/1.1"]);
-    let silent = Door::speaking(&[], old.address(), (&own, None));
-    for (door, why) in [
-        (of_old(), "NoApplicationProtocol"),
-        (silent, "does not offer HTTP/2"),
-    ] {
-        let proxy = start(&door, "true");
-        let answer = proxy.rest("GET", "/b", &[], "");
-        let found = (answer.status(), problem(&answer).0);
-        assert_eq!(found, (502, "upstream_unreachable".to_owned()));
-        proxy.log_line(&["path=/b ", "blame=upstream", why]);
-    }
 }
 
 #[test]
@@ -367,6 +267,59 @@ fn an_address_that_is_away_is_passed_over() {
 }
 
 #[test]
+fn a_session_of_mcp_goes_there_as_well() {
+    let server = Multiplex::serving(|head, body| {
+        let answer = Response::builder().header("content-type", "application/json");
+        let Ok(called) = serde_json::from_slice::<serde_json::Value>(body) else {
+            return Act::Answer(answer.status(405).body(Vec::new()).unwrap());
+        };
+        assert_eq!(head.uri.path(), "/mcp");
+        let result = match called["method"].as_str() {
+            Some("server/discover") => r#""error":{"code":-32601,"message":"no"}"#,
+            Some("initialize") => {
+                r#""result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#
+            }
+            _ if called["id"].is_null() => {
+                return Act::Answer(answer.status(202).body(Vec::new()).unwrap());
+            }
+            _ => r#""result":7"#,
+        };
+        let said = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, called["id"]);
+        Act::Answer(answer.body(said.into_bytes()).unwrap())
+    });
+    let proxy = Proxy::start(&format!(
+        "[upstream.new]\nside = \"rpc\"\nurl = \"http://{}/mcp\"\nprotocol = \"mcp\"\nhttp2 = true\n",
+        server.address()
+    ));
+    for _ in 0..3 {
+        assert_eq!(proxy.rpc(call("tools/list", "{}")).json()["result"], 7);
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn a_connection_takes_no_call_at_its_age_and_ends_with_its_last() {
+    let server = Multiplex::serving(|head, body| match head.uri.path() {
+        "/hold" => Act::Hold,
+        _ => echo(head, body),
+    });
+    let proxy = before(&server, "max_age = \"300ms\"\ntimeout = \"1s\"\n");
+    let mut held = proxy.connect();
+    held.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    becomes(|| server.calls().len(), &1);
+    assert_eq!(server.connections(), 1);
+    // A call is made again and again until the connection is too old for it.
+    let called = || {
+        assert_eq!(body_of(&proxy.rest("POST", "/b", &[], "x"), 200), "x");
+        server.connections()
+    };
+    becomes(called, &2);
+    assert_eq!(server.ended(), 0);
+    assert_eq!(held.read_answer().status(), 504);
+    becomes(|| server.ended() > 0, &true);
+}
+
+#[test]
 fn what_cannot_be_is_told() {
     let cases = [
         ("http://a", "\"auto\"", "`auto` lets TLS settle the version"),
@@ -390,48 +343,5 @@ fn what_cannot_be_is_told() {
         command.arg(&file);
         let ended = run_to_end(command);
         assert!(ended.errors.contains(said), "{}", ended.errors);
-    }
-}
-
-const HEADERS: u8 = 1;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const GOAWAY: u8 = 7;
-/// `:status 204` (RFC 7541 Appendix A).
-const NO_CONTENT: &[u8] = &[0x89];
-
-/// A connection of HTTP/2, frame by frame (RFC 9113 §4.1).
-struct Frames(Wire);
-
-impl Frames {
-    /// Both ends say hello.
-    fn begin(mut wire: Wire) -> Frames {
-        wire.expect("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-        let mut frames = Frames(wire);
-        frames.send(SETTINGS, 0, &[]);
-        frames
-    }
-
-    /// Sends a frame, which ends headers and stream where it is of headers.
-    fn send(&mut self, kind: u8, stream: u32, payload: &[u8]) {
-        let flags = if kind == HEADERS { 0x5 } else { 0 };
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        let mut frame = vec![length[1], length[2], length[3], kind, flags];
-        frame.extend(stream.to_be_bytes());
-        frame.extend(payload);
-        self.0.send(frame);
-    }
-
-    /// The next frame of a kind: its payload, and its stream.
-    fn next(&mut self, wanted: u8) -> (Vec<u8>, u32) {
-        loop {
-            let head = self.0.read_exactly(9);
-            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            let payload = self.0.read_exactly(length as usize);
-            let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-            if head[3] == wanted {
-                return (payload, stream);
-            }
-        }
     }
 }

@@ -176,6 +176,18 @@ mod tests {
     }
 
     #[test]
+    fn a_header_list_has_its_limit_with_all_that_a_field_costs() {
+        let of_size = |size: usize| {
+            // `:method`, `:scheme`, `:authority` and `:path` with their values, and the name of the field.
+            let rest = (7 + 3) + (7 + 5) + (10 + 1) + (5 + 1) + 1 + 5 * 32;
+            let long = "v".repeat(size - rest);
+            settled("GET", "https://h/", &[("a", &*long)]).map(|_| ())
+        };
+        assert_eq!(of_size(LIMITS.head), Ok(()));
+        assert_eq!(of_size(LIMITS.head + 1), Err(Violation::HeadTooLarge));
+    }
+
+    #[test]
     fn what_two_servers_could_read_in_two_ways_is_refused() {
         for (method, uri, fields, violation) in [
             ("CONNECT", "h:443", &[][..], Violation::Connect),
