@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
-    Apart, Bounds, Inbox, Links, Reach, Standing, WeakReach, open, opener, own,
+    Apart, Bounds, Inbox, Links, Reach, Standing, WeakReach, open, opener, own, succeed,
 };
 use crate::upstream::{Mcp, Stdio, Tasks, WebSocket};
 
@@ -231,6 +231,21 @@ async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, task
         Transport::WebSocket(ref socket) => {
             let settings = socket.link.settings.clone();
             let transport = WebSocket::new(&plan, socket);
+            let inbox = match (plan.max_age, socket.sharing) {
+                (Some(age), Sharing::Shared) => {
+                    let queue = settings.queue;
+                    let begin = |inbox| {
+                        let (name, standing) = (plan.name.clone(), standing.clone());
+                        let (transport, settings) = (transport.clone(), settings.clone());
+                        tasks.start(async move {
+                            own((&name, transport), settings, inbox, &standing).await;
+                        });
+                    };
+                    return succeed(inbox, (queue, age), begin).await;
+                }
+                (age, Sharing::Client) => inbox.aging(age),
+                (None, Sharing::Shared) => inbox,
+            };
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
     }

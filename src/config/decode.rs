@@ -238,6 +238,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
     let header_timeout = table.require("header_timeout", timeout);
     let idle_timeout = table.require("idle_timeout", timeout);
     let body_timeout = table.require("body_timeout", timeout);
+    let total_timeout = table.get("total_timeout", timeout);
     let write_timeout = table.require("write_timeout", timeout);
     let drain = table.require("drain", duration);
     let error_text = table.require("error_text", size(0));
@@ -253,6 +254,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
         header_timeout: header_timeout?,
         idle_timeout: idle_timeout?,
         body_timeout: body_timeout?,
+        total_timeout,
         write_timeout: write_timeout?,
         drain: drain?,
         error_text: error_text?,

@@ -30,6 +30,7 @@ use crate::domain::event::EventSource;
 use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::plan::Multiplexing;
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
@@ -142,6 +143,10 @@ pub struct RawUpstream {
     pub keep_alive: Located<Duration>,
     /// `idle_timeout`: how long a stream or an upgraded connection may be silent.
     pub idle_timeout: Located<Duration>,
+    /// `http2`: off unless said.
+    pub http2: Option<Located<Multiplexing>>,
+    /// `max_age`: not zero; none unless said.
+    pub max_age: Option<Located<Duration>>,
     /// `connections`: the most that one worker opens.
     pub connections: Located<usize>,
     /// `credentials`
@@ -235,6 +240,8 @@ pub struct RawLimits {
     pub idle_timeout: Located<Duration>,
     /// `body_timeout`: not zero.
     pub body_timeout: Located<Duration>,
+    /// `total_timeout`: not zero; none unless said.
+    pub total_timeout: Option<Located<Duration>>,
     /// `write_timeout`: how long a client may take nothing of an answer.
     pub write_timeout: Located<Duration>,
     /// `drain`: how long a shutdown waits for calls.

@@ -27,8 +27,8 @@ use super::tls::ServerTls;
 use super::trace::TracePlan;
 
 pub use upstream::{
-    Credentials, FramesPlan, LinkPlan, McpPlan, Sharing, StdioPlan, Transport, UpstreamPlan,
-    Variables, WebSocketPlan, is_of_a_link, with_port,
+    Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing, StdioPlan, Transport,
+    UpstreamPlan, Variables, WebSocketPlan, is_of_a_link, with_port,
 };
 
 /// Everything that a call is served by.
@@ -245,6 +245,8 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Time for the body of a request that is read whole.
     pub body_timeout: Duration,
+    /// Time for a call as a whole, if it has a limit.
+    pub total_timeout: Option<Duration>,
     /// How long a client may take nothing of an answer.
     pub write_timeout: Duration,
     /// Time for calls in progress when the program ends.

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::candidate::Candidate;
 use super::closing::Closing;
 use super::content::Content;
 use super::record::Record;
+use crate::domain::failure::{Blame, Reason};
 use crate::domain::pieces::Pieces;
 use crate::telemetry::clock;
 use crate::upstream::Lease;
@@ -45,6 +46,8 @@ pub(super) struct Coming {
     pub(super) silence: Duration,
     /// What ends it by itself.
     pub(super) closing: Option<Closing>,
+    /// When it must be out, and after how much time that is.
+    pub(super) due: Option<(Instant, Duration)>,
 }
 
 /// A body on its way from an upstream to the client.
@@ -58,6 +61,7 @@ struct Streamed {
     /// Made when the upstream is first waited for; most answers are there at once.
     alarm: Option<Pin<Box<Sleep>>>,
     closing: Option<Closing>,
+    due: Option<(Instant, Duration)>,
     part: Part,
 }
 
@@ -77,6 +81,9 @@ pub enum AnswerFault {
     /// Nothing came for too long.
     #[error("the upstream sent nothing for {0:?}")]
     Silent(Duration),
+    /// The call as a whole took too long, for one who was waited for.
+    #[error("the answer was not complete, and {0:?} are all that a call may take")]
+    Overdue(Duration, Blame),
 }
 
 impl AnswerBody {
@@ -114,6 +121,7 @@ impl AnswerBody {
             silence: coming.silence,
             alarm: None,
             closing: coming.closing,
+            due: coming.due,
             part: Part::First,
         };
         if streamed.content.is_end_stream() {
@@ -142,6 +150,9 @@ impl Streamed {
             self.lease = None;
             return Poll::Ready(None);
         }
+        if let Some(overdue) = self.overdue() {
+            return Poll::Ready(Some(Err(overdue)));
+        }
         let polled = self.content.poll_frame(cx, &self.record);
         if self.content.take_moved() {
             self.alarm = None;
@@ -157,15 +168,29 @@ impl Streamed {
             }
             Poll::Pending => {
                 let silence = self.silence;
+                let due = self.due;
                 let alarm = self.alarm.get_or_insert_with(|| {
-                    Box::pin(tokio::time::sleep_until(clock::now() + silence))
+                    let silent = clock::now() + silence;
+                    let first = due.map_or(silent, |(end, _)| silent.min(end));
+                    Box::pin(tokio::time::sleep_until(first))
                 });
-                alarm
-                    .as_mut()
-                    .poll(cx)
-                    .map(|()| Some(Err(AnswerFault::Silent(silence))))
+                if alarm.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                let fault = self.overdue().unwrap_or(AnswerFault::Silent(silence));
+                Poll::Ready(Some(Err(fault)))
             }
         }
+    }
+
+    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more.
+    fn overdue(&self) -> Option<AnswerFault> {
+        let (end, limit) = self.due?;
+        let blame = match self.alarm {
+            Some(_) => Blame::Upstream,
+            None => Blame::Client,
+        };
+        (end <= clock::now()).then_some(AnswerFault::Overdue(limit, blame))
     }
 }
 
@@ -214,6 +239,13 @@ impl Body for AnswerBody {
                 streamed.complete();
             }
             Some(Ok(_)) | None => streamed.complete(),
+            Some(Err(AnswerFault::Overdue(_, Blame::Client))) => {
+                let cause = "the client took its answer too slowly";
+                streamed.record.overdue(Reason::RequestTimeout, cause);
+            }
+            Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
+                streamed.record.overdue(Reason::UpstreamTimeout, fault);
+            }
             Some(Err(fault)) => streamed.record.cut(describe(fault)),
         }
         // The record is written here, with the end of the body.
@@ -256,6 +288,6 @@ fn start(candidates: Vec<Candidate>) {
 fn describe(fault: &AnswerFault) -> String {
     match fault {
         AnswerFault::Cut(error) => format!("{fault}: {error}"),
-        AnswerFault::Silent(_) => fault.to_string(),
+        AnswerFault::Silent(_) | AnswerFault::Overdue(_, _) => fault.to_string(),
     }
 }

@@ -33,9 +33,10 @@ pub(super) async fn whole(
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
-    let permit = reserve(upstream, limit).await?;
+    let permit = reserve(record, upstream, limit).await?;
     let since = clock::now();
     record.asks(since);
+    let limit = record.left(limit);
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
     let attempt = upstream.attempt();
@@ -77,7 +78,7 @@ pub(super) async fn forget(
     request: Request<Body>,
     limit: Duration,
 ) -> Result<(), Failure> {
-    let permit = reserve(upstream, limit).await?;
+    let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
     let most = record.installed().plan.limits.answer;
     record.worker().tasks().clone().start(async move {
@@ -106,26 +107,33 @@ pub(super) async fn head(
     request: Request<Body>,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
-    let permit = reserve(upstream, wait.limit).await?;
+    let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.asks(since);
     wait.progress.starts();
+    let end = record.due();
+    let due = |progress: &Progress| {
+        let paused = progress.last() + wait.limit;
+        end.map_or(paused, |(end, _)| paused.min(end))
+    };
     let attempt = upstream.attempt();
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));
     let outcome = loop {
         let progress = wait.progress;
-        match timeout_at(progress.last() + wait.limit, &mut asked).await {
+        match timeout_at(due(progress), &mut asked).await {
             Ok(Ok(exchange)) => break Ok(exchange),
             Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
             Ok(Err(error)) => break Err(sent(error)),
-            Err(_) if progress.last() + wait.limit > clock::now() => {}
+            Err(_) if due(progress) > clock::now() => {}
             Err(_) if progress.waits_for_client() => {
-                let message = format!("the body of the request did not move for {:?}", wait.limit);
-                break Err(Failure::new(Reason::RequestTimeout, message));
+                break Err(match end.filter(|(end, _)| *end <= clock::now()) {
+                    Some((_, limit)) => overdue(limit),
+                    None => paused(wait.limit),
+                });
             }
             Err(_) => {
                 attempt.failed();
-                break Err(late(wait.limit));
+                break Err(late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all))));
             }
         }
     };
@@ -133,12 +141,51 @@ pub(super) async fn head(
     outcome
 }
 
+fn paused(limit: Duration) -> Failure {
+    let message = format!("the body of the request did not move for {limit:?}");
+    Failure::new(Reason::RequestTimeout, message)
+}
+
+/// A call took too long, and its client is waited for.
+fn overdue(limit: Duration) -> Failure {
+    let message =
+        format!("the request was not complete, and {limit:?} are all that a call may take");
+    Failure::new(Reason::RequestTimeout, message)
+}
+
+/// Bounds a call as a whole, where it has such a limit. What waits for an upstream keeps within it by itself: here the
+/// client is waited for.
+pub(super) async fn in_all<T>(
+    record: &mut Record,
+    call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some((end, limit)) = record.due() else {
+        return call(record).await;
+    };
+    if end <= clock::now() {
+        return Err(overdue(limit));
+    }
+    let called = timeout_at(end, Box::pin(call(record))).await;
+    called.unwrap_or_else(|_| Err(overdue(limit)))
+}
+
 /// Waits for a connection that may be used, which is the proxy's own time and no answer's.
-async fn reserve(upstream: &HttpUpstream, limit: Duration) -> Result<Permit, Failure> {
-    upstream
-        .reserve(limit.min(upstream.plan().connect_timeout))
-        .await
-        .map_err(sent)
+async fn reserve(
+    record: &Record,
+    upstream: &HttpUpstream,
+    limit: Duration,
+) -> Result<Permit, Failure> {
+    let limit = in_time(record, limit)?.min(upstream.plan().connect_timeout);
+    upstream.reserve(limit).await.map_err(sent)
+}
+
+/// What of a limit is left to a call as a whole; one without any time left is not sent.
+pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
+    let left = record.left(limit);
+    match left.is_zero() {
+        true => Err(late(record.due().map_or(limit, |(_, all)| all))),
+        false => Ok(left),
+    }
 }
 
 /// How to wait for a head.

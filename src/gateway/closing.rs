@@ -121,7 +121,7 @@ impl Closing {
 }
 
 /// Whether an answer is a stream of events whose bytes can be read.
-fn is_event_stream(headers: &HeaderMap) -> bool {
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
     let said = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     said(CONTENT_TYPE).is_some_and(sse::is_event_stream)
         && said(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))

@@ -12,6 +12,7 @@ use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
 use super::ask::{self, Wait};
+use super::closing::is_event_stream;
 use super::headers::{self, Hop};
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
@@ -92,7 +93,7 @@ pub(super) async fn forward(
         repeat,
     };
     let exchange = ask::head(record, upstream, request, wait).await?;
-    let silence = upstream.plan().idle_timeout;
+    let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);
     let (mut head, body) = exchange.response.into_parts();
     if head.status == http::StatusCode::SWITCHING_PROTOCOLS {
         let (Some(client), Some(_)) = (upgrade, wanted) else {
@@ -107,9 +108,11 @@ pub(super) async fn forward(
             upstream,
             lease: exchange.lease,
             silence,
+            max_age,
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
+    let is_endless = *record.method() == Method::GET && is_event_stream(&head.headers);
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     let mut lease = exchange.lease;
@@ -123,7 +126,7 @@ pub(super) async fn forward(
         lease,
         silence,
         rewriter: None,
-        max_age: None,
+        max_age: max_age.filter(|_| is_endless),
     })))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::ask::{Reply, late};
+use super::ask::{Reply, in_time, late};
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::Unnumbered;
@@ -38,6 +38,7 @@ pub(super) async fn ask(
         true => Say::Greeting,
         false => Say::Call(call),
     };
+    let limit = in_time(record, limit)?;
     let most = record.installed().plan.limits.answer;
     match said(record, link, (say, repeat), limit).await? {
         Said::Told => Err(Failure::new(

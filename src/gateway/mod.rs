@@ -36,6 +36,7 @@ mod worker;
 
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
@@ -56,6 +57,10 @@ pub use worker::{Common, Connected, Worker};
 
 use framed::OwnSockets;
 use record::Record;
+
+/// How long the head of a request took, from its first byte; an extension of one that did not come at once.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadTook(pub Duration);
 
 /// What the listener knows of a request besides the request.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::candidate::Candidate;
 use super::headers::{Hop, add_hop};
-use super::{Installed, Worker};
+use super::{HeadTook, Installed, Worker};
 use crate::domain::calendar::Moment;
 use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
@@ -33,6 +33,8 @@ pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     started: Instant,
+    /// How long the head of its request took.
+    head_took: Duration,
     /// The same moment, by the time of day.
     at: Moment,
     side: Side,
@@ -105,10 +107,14 @@ impl Record {
         request: &Request<B>,
     ) -> Record {
         worker.begun();
+        let extensions = request.extensions();
         Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
+            head_took: extensions
+                .get()
+                .map_or(Duration::ZERO, |HeadTook(took)| *took),
             at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
@@ -140,6 +146,7 @@ impl Record {
             worker: self.worker.clone(),
             installed: self.installed.clone(),
             started: self.started,
+            head_took: self.head_took,
             at: self.at,
             side: self.side,
             method: self.method.clone(),
@@ -267,6 +274,21 @@ impl Record {
     /// How long it has lasted.
     pub(super) fn elapsed(&self) -> Duration {
         clock::now() - self.started
+    }
+
+    /// When the call must have ended, and after how much time that is, where it has such a limit.
+    pub(super) fn due(&self) -> Option<(Instant, Duration)> {
+        let limit = self.installed.plan.limits.total_timeout?;
+        let left = limit.saturating_sub(self.head_took);
+        matches!(self.role, Role::Call | Role::Reading).then(|| (self.started + left, limit))
+    }
+
+    /// What of a limit is left to the call as a whole.
+    pub(super) fn left(&self, limit: Duration) -> Duration {
+        match self.due() {
+            None => limit,
+            Some((end, _)) => limit.min(end.saturating_duration_since(clock::now())),
+        }
     }
 
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
@@ -453,6 +475,13 @@ impl Record {
         self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
         self.ending.reason = Some(Reason::UpstreamCut);
         self.ending.cause = Some(cause.to_string());
+    }
+
+    /// The answer broke off after its head was out, since the call as a whole took too long, for this reason.
+    pub(super) fn overdue(&mut self, reason: Reason, cause: impl ToString) {
+        self.cut(cause);
+        self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
+        self.ending.reason = Some(reason);
     }
 
     /// The client went away before the answer was complete.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::answer::{AnswerBody, Coming};
 use super::candidate::{Candidate, Told};
-use super::closing::Closing;
+use super::closing::{Closing, is_event_stream};
 use super::content::Content;
 use super::record::Record;
 use super::tunnel;
@@ -60,6 +60,8 @@ pub(super) struct Tunnel {
     pub(super) upstream: OnUpgrade,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
+    /// After what time it ends by itself.
+    pub(super) max_age: Option<Duration>,
 }
 
 /// Renders what a whole request came to.
@@ -93,11 +95,14 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
             }
             let withheld = withheld(&head);
             let closing = Closing::of(&head.headers, max_age, &record);
+            // A stream has no end by itself.
+            let due = record.due().filter(|_| !is_event_stream(&head.headers));
             let coming = Coming {
                 content: Content::of(body, rewriter),
                 lease,
                 silence,
                 closing,
+                due,
             };
             let streamed = AnswerBody::streamed(coming, record);
             Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
@@ -109,6 +114,7 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 upstream,
                 lease,
                 silence,
+                max_age,
             } = *tunnel;
             record.answered(head.status.as_u16());
             if let Some(candidate) = record.take_candidate() {
@@ -117,7 +123,7 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
             let tasks = record.worker().tasks().clone();
             let connected = record.worker().connected();
             tasks.start(async move {
-                tunnel::run(record, client, upstream, silence).await;
+                tunnel::run(record, client, upstream, (silence, max_age)).await;
                 // Until here both connections are among those that the worker may have.
                 drop((lease, connected));
             });

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
+use super::ask::in_all;
 use super::caller::identify;
 use super::forward::{Forwarded, forward, origin_form};
 use super::intake::{self, Content};
@@ -29,7 +30,10 @@ pub(super) async fn serve(
 ) -> Response<AnswerBody> {
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
     let origin = cors::origin(&installed.plan, request.headers());
-    let answer = call(&mut record, request, &arrival).await;
+    let answer = in_all(&mut record, async |record| {
+        call(record, request, &arrival).await
+    })
+    .await;
     settled((record, &installed.plan), answer, origin.as_ref())
 }
 

@@ -75,7 +75,7 @@ async fn follow(
         }
     };
     if let Answer::Stream(stream) = &mut answer {
-        stream.max_age = declared.max_age;
+        stream.max_age = declared.max_age.or(stream.max_age);
     }
     Ok(answer)
 }
@@ -132,7 +132,7 @@ async fn open(
         lease: exchange.lease,
         silence: plan.idle_timeout,
         rewriter,
-        max_age: None,
+        max_age: plan.max_age,
     })))
 }
 

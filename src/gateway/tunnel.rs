@@ -1,4 +1,4 @@
-//! Upgraded connections: bytes both ways, until one end closes or both are silent for too long.
+//! Upgraded connections: bytes both ways, until one end closes, both are silent for too long, or they are old enough.
 
 use std::cell::Cell;
 use std::io;
@@ -20,12 +20,13 @@ pub(super) async fn run(
     mut record: Record,
     client: OnUpgrade,
     upstream: OnUpgrade,
-    silence: Duration,
+    (silence, max_age): (Duration, Option<Duration>),
 ) {
     let (client, upstream) = match tokio::try_join!(client, upstream) {
         Ok(ends) => ends,
         Err(error) => return record.cut(error),
     };
+    let end = max_age.map(|age| clock::now() + age);
     let last = Rc::new(Cell::new(clock::now()));
     let watched = |io: Upgraded| Watched {
         io: TokioIo::new(io),
@@ -35,9 +36,11 @@ pub(super) async fn run(
     let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
     loop {
         let alarm = last.get() + silence;
-        // Both branches are cancel-safe: the copy is polled on, the alarm is made anew.
+        // Every branch is cancel-safe: the copy is polled on, the alarms are made anew.
         tokio::select! {
             copied = &mut copying => return settle(record, copied),
+            // Nobody knows where in its protocol the connection stands: it is closed, and that is no fault.
+            () = sleep_until(end.unwrap_or(alarm)), if end.is_some() => return,
             () = sleep_until(alarm) => {
                 if last.get() + silence <= clock::now() {
                     return record.cut(format!("silent for {silence:?}"));

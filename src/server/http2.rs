@@ -41,6 +41,9 @@ const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// What of an answer may wait to be sent.
 const SEND_BUFFER: usize = 128 * 1024;
+/// How much larger than it may be a header list is still looked at, so that it is refused, told and counted as any other
+/// call; a larger one is answered with 431 by the protocol itself, and nobody hears of it.
+const LOOKED_AT: usize = 4;
 /// How often a sign of life is asked for, and how long it may take.
 const PING: Duration = Duration::from_secs(20);
 const PONG: Duration = Duration::from_secs(10);
@@ -225,7 +228,7 @@ fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(u32::try_from(head).unwrap_or(u32::MAX))
+        .max_header_list_size(u32::try_from(head.saturating_mul(LOOKED_AT)).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(RESETS_UNSEEN)
         .max_local_error_reset_streams(FAULTS)
         .initial_stream_window_size(STREAM_WINDOW)

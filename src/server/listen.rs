@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::StatusCode;
 use http::header::{CONNECTION, HeaderValue};
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -36,7 +37,7 @@ use crate::domain::plan::Plan;
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
-use crate::gateway::{Arrival, Worker, handle};
+use crate::gateway::{Arrival, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::Socket as Client;
 use crate::upstream::link::Links;
@@ -333,8 +334,12 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let paced = Paced::new(socket, limits.write_timeout);
     let inspected = Inspected::new(paced, wire, inspection.clone());
     let io = TokioIo::new(inspected.head_within(limits.header_timeout));
-    let service = service_fn(|request| {
+    let service = service_fn(|mut request: Request<Incoming>| {
         let number = inspection.begin();
+        let took = inspection.take_head();
+        if !took.is_zero() {
+            request.extensions_mut().insert(HeadTook(took));
+        }
         let arrival = arrivals.refused(inspection.refusal(number));
         let (inspection, last) = (inspection.clone(), last.clone());
         let answer = handle(worker.clone(), request, arrival);

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
+use crate::telemetry::clock;
 
 mod inspection;
 #[cfg(test)]
@@ -79,6 +80,8 @@ pub struct Inspected<S> {
     /// How long a head may take from its first byte, and the first one from the beginning.
     head_timeout: Option<Duration>,
     alarm: Option<Pin<Box<Sleep>>>,
+    /// Since when a head has been coming that did not come at once.
+    began: Option<Instant>,
 }
 
 impl<S> Inspected<S> {
@@ -94,6 +97,7 @@ impl<S> Inspected<S> {
             reader: None,
             head_timeout: None,
             alarm: None,
+            began: None,
         }
     }
 
@@ -325,6 +329,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = this.poll_inspected(cx, buf);
+        this.note_head(&polled);
         if this.mode != Mode::Following || !this.follower.awaits_head(this.held.len()) {
             this.alarm = None;
             return polled;
@@ -338,6 +343,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
                 })
             }
             (true, _) | (false, None) => polled,
+        }
+    }
+}
+
+impl<S> Inspected<S> {
+    /// Tells how long a head took that did not come at once.
+    fn note_head<T>(&mut self, polled: &Poll<T>) {
+        let is_within = self.follower.is_within_head(self.held.len());
+        if is_within && polled.is_pending() {
+            self.began.get_or_insert_with(clock::now);
+        } else if !is_within && let Some(began) = self.began.take() {
+            self.inspection.head_took(clock::now() - began);
         }
     }
 }

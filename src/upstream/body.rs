@@ -50,6 +50,20 @@ impl From<Pieces> for Body {
     }
 }
 
+impl Body {
+    /// The same body once more, where it does not stream.
+    pub(super) fn copy(&self) -> Option<Body> {
+        match self {
+            Body::Empty => Some(Body::Empty),
+            Body::Written { chunks, length } => Some(Body::Written {
+                chunks: chunks.clone(),
+                length: *length,
+            }),
+            Body::Upload(_) => None,
+        }
+    }
+}
+
 /// A body on its way from the client to an upstream.
 #[derive(Debug)]
 pub struct Upload {

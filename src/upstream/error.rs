@@ -50,5 +50,31 @@ pub(super) fn classify(error: hyper::Error) -> UpstreamError {
 pub(super) fn is_malformed(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    error.is_parse() || io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
+    let is_of_http2 = of_http2(error).is_some_and(h2::Error::is_library);
+    error.is_parse()
+        || is_of_http2
+        || io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
+}
+
+fn of_http2(error: &hyper::Error) -> Option<&h2::Error> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
+/// Whether the server has said that it did nothing with the call (RFC 9113 §8.7): it has refused the stream, or goes away
+/// and names it among those that it does not look at.
+pub(super) fn is_refusal(error: &hyper::Error) -> bool {
+    of_http2(error).is_some_and(|error| {
+        let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_remote() && (is_refused || error.is_go_away())
+    })
+}
+
+/// Whether the fault is one of a connection that calls share, and not of one call.
+pub(super) fn ends_connection(error: &hyper::Error) -> bool {
+    of_http2(error).is_none_or(|error| error.is_go_away() || error.is_io())
+}
+
+/// Whether the server has reset the call, and nothing else.
+pub(super) fn is_reset(error: &hyper::Error) -> bool {
+    of_http2(error).is_some_and(h2::Error::is_reset)
 }

@@ -1,25 +1,24 @@
-//! An HTTP/1.1 upstream: a pool of keep-alive connections of one worker.
+//! An HTTP upstream: a pool of keep-alive connections of one worker.
 //!
 //! The pool is a stack, so that few connections stay warm and the others age out. One permit stands for
-//! one connection in use, and a call takes an idle connection before it opens another, so that open
-//! connections never exceed the permits.
+//! one call, and a call takes an idle connection before it opens another, so that open connections never
+//! exceed the permits. Where HTTP/2 is spoken, calls share connections; upgrades never do.
 
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::header::HOST;
+use http::header::{HOST, UPGRADE};
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{Builder, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use super::answering::{Answering, Patience};
-use super::error::{UpstreamError, classify, is_malformed};
+use super::connection::{Connection, Idle, Open};
+use super::error::{UpstreamError, classify, is_malformed, is_reset};
+use super::line::{Left, Line, Unanswered};
 use super::places::{Attempt, InUse, Places};
+use super::trunks::Trunks;
 use super::{Body, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
@@ -75,31 +74,12 @@ enum Pooling {
     Off,
 }
 
-/// A connection that waits for its next call.
-#[derive(Debug)]
-pub(super) struct Idle {
-    connection: Connection,
-    since: Instant,
-}
-
-/// An open connection.
-#[derive(Debug)]
-struct Connection {
-    sender: SendRequest<Body>,
-    patience: Patience,
-    _alive: Alive,
-}
-
-/// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
-/// the body that it was sending.
-type Alive = oneshot::Sender<Infallible>;
-
-/// A connection in use. Dropped, it is closed; released, it goes back to the pool.
+/// A connection in use, or a part of one. Dropped, it is closed; released, it goes back to the pool.
 #[derive(Debug)]
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
     place: usize,
-    connection: Connection,
+    line: Line,
     reused: Reused,
     prospect: Prospect,
     permit: Permit,
@@ -115,7 +95,7 @@ enum Prospect {
 
 /// Whether a connection has served before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reused {
+pub(super) enum Reused {
     Yes,
     No,
 }
@@ -123,14 +103,13 @@ enum Reused {
 impl Lease {
     fn of(
         (upstream, place): (&Rc<HttpUpstream>, usize),
-        connection: Connection,
-        reused: Reused,
+        (line, reused): (Line, Reused),
         permit: Permit,
     ) -> Lease {
         Lease {
             upstream: upstream.clone(),
             place,
-            connection,
+            line,
             reused,
             prospect: Prospect::Open,
             permit,
@@ -146,12 +125,16 @@ impl Lease {
     /// Gives the connection back, after a whole answer to a whole request.
     pub fn release(self) {
         let wanted = self.prospect == Prospect::Open && self.upstream.pooling.get() == Pooling::On;
+        let Line::Own(connection) = self.line else {
+            return;
+        };
         if wanted
-            && !self.connection.sender.is_closed()
+            && !connection.is_closed()
+            && !self.upstream.is_aged(&connection)
             && let Some(idle) = self.upstream.places.idle(self.place)
         {
             idle.borrow_mut().push(Idle {
-                connection: self.connection,
+                connection,
                 since: clock::now(),
             });
         }
@@ -198,7 +181,8 @@ impl HttpUpstream {
     /// How many of them wait for their next call.
     #[must_use]
     pub fn idle(&self) -> usize {
-        self.places.all_idle().map(|idle| idle.borrow().len()).sum()
+        let own: usize = self.places.all_idle().map(|idle| idle.borrow().len()).sum();
+        own + self.places.all_trunks().map(Trunks::idle).sum::<usize>()
     }
 
     /// Closes connections that have been idle for too long.
@@ -206,9 +190,18 @@ impl HttpUpstream {
         let now = clock::now();
         for idle in self.places.all_idle() {
             idle.borrow_mut().retain(|idle| {
-                !idle.connection.sender.is_closed() && now - idle.since < self.plan.keep_alive
+                !idle.connection.is_closed() && now - idle.since < self.plan.keep_alive
             });
         }
+        for trunks in self.places.all_trunks() {
+            trunks.forget_idle(&self.plan);
+        }
+    }
+
+    /// Whether a connection is too old for another call.
+    fn is_aged(&self, connection: &Connection) -> bool {
+        let max_age = self.plan.max_age;
+        max_age.is_some_and(|age| clock::now() - connection.opened() >= age)
     }
 
     /// Closes all connections that are not in use, and each other one when its call is over.
@@ -217,6 +210,23 @@ impl HttpUpstream {
         for idle in self.places.all_idle() {
             idle.borrow_mut().clear();
         }
+        for trunks in self.places.all_trunks() {
+            trunks.clear();
+        }
+    }
+
+    /// Whether connections are kept for other calls.
+    pub(super) fn is_pooling(&self) -> bool {
+        self.pooling.get() == Pooling::On
+    }
+
+    pub(super) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Counts a connection as open.
+    pub(super) fn opens(&self) -> Open {
+        Open::count(self.open.clone())
     }
 
     /// Asks the addresses that are due whether they are well.
@@ -251,10 +261,10 @@ impl HttpUpstream {
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host);
         // A connection of its own: calls never wait for a check, nor a check for calls.
-        let Ok(mut connection) = self.connect(place).await else {
+        let Ok(mut line) = self.apart(place).await else {
             return false;
         };
-        let answer = connection.sender.send_request(request).await;
+        let answer = line.offer(request).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -312,30 +322,31 @@ impl HttpUpstream {
         (permit, request): (Permit, Request<Body>),
         repeat: Repeat,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.lease(attempt, permit).await?;
+        let wants = Wants::of(&request);
+        let lease = self.lease(attempt, permit, wants).await?;
         let (reused, place) = (lease.reused, lease.place);
         let Failed {
-            error,
-            unsent,
+            unanswered: Unanswered { error, left },
             permit,
         } = match offer(lease, request).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
-        // A kept connection may have been closed by the server at the very moment it was taken.
-        let again = match (reused, unsent, repeat) {
-            (Reused::Yes, Some(unsent), _) => unsent,
-            (Reused::Yes, None, Repeat::Copy(copy))
-                if !is_malformed(&error) && self.places.may_repeat() =>
+        let again = match (reused, left, repeat) {
+            // A kept connection may have been closed by the server at the very moment it was taken.
+            (Reused::Yes, Left::Unsent(unsent), _) => unsent,
+            (_, Left::Refused(refused), _) if self.places.may_repeat() => refused,
+            (Reused::Yes, Left::Taken, Repeat::Copy(copy))
+                if !is_malformed(&error) && !is_reset(&error) && self.places.may_repeat() =>
             {
                 *copy
             }
             (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
         };
-        let lease = self.fresh(attempt, (place, permit)).await?;
+        let lease = self.fresh(attempt, (place, permit), wants).await?;
         offer(lease, again)
             .await
-            .map_err(|failed| classify(failed.error))
+            .map_err(|failed| classify(failed.unanswered.error))
     }
 
     /// A connection to the address that the call goes to.
@@ -343,28 +354,30 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         permit: Permit,
+        wants: Wants,
     ) -> Result<Lease, UpstreamError> {
         let choice = self.places.choose(&self.plan, None)?;
         attempt.goes_to(choice);
         let (place, _) = choice;
         while let Some(mut kept) = self.take_idle(place) {
-            // The connection's task may not have run since the last answer's end.
-            if kept.sender.is_ready() || kept.sender.ready().await.is_ok() {
-                return Ok(Lease::of((self, place), kept, Reused::Yes, permit));
+            if kept.is_ready().await {
+                let kept = (Line::Own(kept), Reused::Yes);
+                return Ok(Lease::of((self, place), kept, permit));
             }
         }
-        self.fresh(attempt, (place, permit)).await
+        self.fresh(attempt, (place, permit), wants).await
     }
 
-    /// A connection that is opened for the call; to another address where this one cannot be reached, since nothing was
-    /// sent there.
+    /// A connection that is opened for the call, or shared with others; to another address where this one cannot be
+    /// reached, since nothing was sent there.
     async fn fresh(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (place, permit): (usize, Permit),
+        wants: Wants,
     ) -> Result<Lease, UpstreamError> {
-        let fault = match self.connect(place).await {
-            Ok(fresh) => return Ok(Lease::of((self, place), fresh, Reused::No, permit)),
+        let fault = match self.line(place, wants).await {
+            Ok(line) => return Ok(Lease::of((self, place), line, permit)),
             Err(fault) => fault,
         };
         if !self.places.has_others() || !self.places.may_repeat() {
@@ -374,8 +387,8 @@ impl HttpUpstream {
         let choice = self.places.choose(&self.plan, Some(place))?;
         attempt.goes_to(choice);
         let (other, _) = choice;
-        let fresh = self.connect(other).await?;
-        Ok(Lease::of((self, other), fresh, Reused::No, permit))
+        let line = self.line(other, wants).await?;
+        Ok(Lease::of((self, other), line, permit))
     }
 
     fn take_idle(&self, place: usize) -> Option<Connection> {
@@ -387,84 +400,44 @@ impl HttpUpstream {
                 idle.clear();
                 return None;
             }
-            if !last.connection.sender.is_closed() {
+            if !last.connection.is_closed() && !self.is_aged(&last.connection) {
                 return Some(last.connection);
             }
         }
         None
     }
+}
 
-    async fn connect(self: &Rc<Self>, place: usize) -> Result<Connection, UpstreamError> {
-        let unreachable = |source| UpstreamError::Unreachable {
-            upstream: self.plan.name.clone(),
-            source,
-        };
-        let nowhere = || unreachable(std::io::Error::other("it has no such address"));
-        let connector = self.places.connector(place).ok_or_else(nowhere)?;
-        let stream = connector.connect_within(self.plan.connect_timeout).await;
-        let stream = stream.map_err(unreachable)?;
-        let mut builder = Builder::new();
-        builder.preserve_header_case(true);
-        let patience = Patience::new();
-        let stream = TokioIo::new(Answering::new(stream, patience.clone()));
-        let handshake = builder.handshake(stream).await;
-        let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
-        let open = Open::count(self.open.clone());
-        let (alive, mut ended) = oneshot::channel();
-        self.tasks.start(async move {
-            let _open = open;
-            // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
-            // the other branch, the connection is closed where it stands.
-            tokio::select! {
-                _ = connection.with_upgrades() => {}
-                _ = &mut ended => {}
-            }
-        });
-        Ok(Connection {
-            sender,
-            patience,
-            _alive: alive,
-        })
+/// What a call needs of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// One of its own, which may change its protocol (RFC 9110 §7.8); there is no such thing in HTTP/2.
+    Upgrade,
+    /// Any.
+    Answer,
+}
+
+impl Wants {
+    fn of(request: &Request<Body>) -> Wants {
+        match request.headers().contains_key(UPGRADE) {
+            true => Wants::Upgrade,
+            false => Wants::Answer,
+        }
     }
 }
 
-/// Counts an open connection for as long as its task runs.
-struct Open(Rc<Cell<usize>>);
-
-impl Open {
-    fn count(open: Rc<Cell<usize>>) -> Open {
-        open.set(open.get() + 1);
-        Open(open)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
-/// An attempt without an answer, and what is left of it.
+/// An attempt without an answer, and the permit that it had.
 struct Failed {
-    error: hyper::Error,
-    unsent: Option<Request<Body>>,
+    unanswered: Unanswered,
     permit: Permit,
 }
 
 async fn offer(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
-    let connection = &mut lease.connection;
-    connection.patience.begin();
-    let answered = connection.sender.try_send_request(request).await;
-    connection.patience.end();
-    match answered {
+    match lease.line.offer(request).await {
         Ok(response) => Ok(Exchange { response, lease }),
-        Err(mut failed) => {
-            let unsent = failed.take_message();
-            Err(Box::new(Failed {
-                error: failed.into_error(),
-                unsent,
-                permit: lease.permit,
-            }))
-        }
+        Err(unanswered) => Err(Box::new(Failed {
+            unanswered: *unanswered,
+            permit: lease.permit,
+        })),
     }
 }

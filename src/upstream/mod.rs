@@ -7,19 +7,25 @@
 mod answering;
 mod body;
 mod connect;
+mod connection;
 mod error;
 mod framed;
 mod frames;
+mod heard;
 mod http;
+mod line;
 mod lines;
 pub mod link;
 mod mcp;
+mod opening;
 mod places;
 mod read;
 mod socket;
 mod stdio;
 mod tap;
 mod tasks;
+mod trunk;
+mod trunks;
 mod websocket;
 
 pub use body::{Body, BodyFault, Progress, Upload};

@@ -11,11 +11,13 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::connect::Connector;
+use super::connection::Idle;
 use super::error::UpstreamError;
-use super::http::{HttpUpstream, Idle};
+use super::http::HttpUpstream;
+use super::trunks::Trunks;
 use crate::config::compile::tls::Spoken;
 use crate::domain::addresses::{Addresses, Choice, End, News, Part, Repeats, Sign};
-use crate::domain::plan::UpstreamPlan;
+use crate::domain::plan::{Multiplexing, UpstreamPlan};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
 
@@ -40,7 +42,10 @@ enum Watched {
 /// One of them.
 #[derive(Debug)]
 struct Place {
+    /// Offers HTTP/1.1 alone.
     connector: Connector,
+    /// Where HTTP/2 may be spoken.
+    trunks: Option<Box<Trunks>>,
     address: String,
     /// Ordered by age, the youngest last.
     idle: RefCell<Vec<Idle>>,
@@ -60,6 +65,7 @@ impl Places {
         let addresses = std::iter::once(plan.address()).chain(plan.more.iter().cloned());
         let all = addresses.map(|address| Place {
             connector: Connector::new(&address, plan.tls.as_deref(), Spoken::Http),
+            trunks: trunks(plan, &address),
             address,
             idle: RefCell::default(),
             check: Cell::new(Check::Due(now)),
@@ -135,6 +141,16 @@ impl Places {
     /// The way to an address.
     pub(super) fn connector(&self, place: usize) -> Option<&Connector> {
         self.all.get(place).map(|own| &own.connector)
+    }
+
+    /// The connections of HTTP/2 to an address, where there may be some.
+    pub(super) fn trunks(&self, place: usize) -> Option<&Trunks> {
+        self.all.get(place)?.trunks.as_deref()
+    }
+
+    /// Those to all of them.
+    pub(super) fn all_trunks(&self) -> impl Iterator<Item = &Trunks> {
+        self.all.iter().filter_map(|own| own.trunks.as_deref())
     }
 
     /// The connections that wait at an address.
@@ -217,6 +233,16 @@ impl Places {
             self.tell(upstream, news);
         }
     }
+}
+
+fn trunks(plan: &UpstreamPlan, address: &str) -> Option<Box<Trunks>> {
+    let spoken = match plan.http2 {
+        Multiplexing::Off => return None,
+        Multiplexing::Offered => Spoken::Http2First,
+        Multiplexing::Required => Spoken::Http2,
+    };
+    let connector = Connector::new(address, plan.tls.as_deref(), spoken);
+    Some(Box::new(Trunks::new(connector)))
 }
 
 /// One call on its way, so that its address is told how it ended. Dropped, nobody waited for it.

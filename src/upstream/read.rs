@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use super::Tap;
+use super::error::is_malformed;
 use crate::domain::wire::Violation;
 
 /// Why a body could not be read.
@@ -29,7 +30,7 @@ impl ReadFault {
         };
         // A chunk that cannot be read is an I/O error for hyper, which knows parse errors of heads only.
         let io = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
-        error.is_parse()
+        is_malformed(error)
             || io.is_some_and(|io| {
                 matches!(io.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData)
             })

@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
+use crate::config::compile::tls::HTTP_2;
+
 /// A socket, at either end of a connection.
 #[derive(Debug)]
 pub enum Socket {
@@ -15,6 +17,17 @@ pub enum Socket {
     Plain(TcpStream),
     /// Behind TLS.
     Secured(Box<TlsStream<TcpStream>>),
+}
+
+impl Socket {
+    /// Whether both ends have agreed on HTTP/2 (RFC 7301).
+    #[must_use]
+    pub fn has_chosen_http2(&self) -> bool {
+        match self {
+            Socket::Plain(_) => false,
+            Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
+        }
+    }
 }
 
 impl AsyncRead for Socket {

@@ -11,6 +11,7 @@ mod client;
 mod ends;
 mod mortal;
 mod server;
+mod streams;
 
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ const TLS: &str =
     "[listen.tls]\ncertificate = \"own.pem\"\nkey = \"own.key\"\nclient_ca = \"ca.pem\"\n";
 
 /// A proxy behind TLS.
-fn begin(config: &str) -> (Authority, Proxy) {
+pub(crate) fn begin(config: &str) -> (Authority, Proxy) {
     let ours = authority();
     let own = certified(&ours, "proxy", "proxy.example");
     let files = [
@@ -40,25 +41,42 @@ fn begin(config: &str) -> (Authority, Proxy) {
 }
 
 /// A client's connection, which is polled beside the test.
-struct Client {
-    send: SendRequest<Bytes>,
+pub(crate) struct Client {
+    pub(crate) send: SendRequest<Bytes>,
     pings: h2::PingPong,
     ends: JoinSet<Result<(), h2::Error>>,
 }
 
 impl Client {
-    async fn connect(proxy: &Proxy, ours: &Authority, shows: Option<&Certified>) -> Client {
+    pub(crate) async fn connect(
+        proxy: &Proxy,
+        ours: &Authority,
+        shows: Option<&Certified>,
+    ) -> Client {
         Client::connect_by(proxy, (ours, shows), &Builder::new()).await
     }
 
-    async fn connect_by(
+    pub(crate) async fn connect_by(
         proxy: &Proxy,
+        (ours, shows): (&Authority, Option<&Certified>),
+        builder: &Builder,
+    ) -> Client {
+        Client::open(proxy.address(), (ours, shows), builder).await
+    }
+
+    /// A client of an address, which may be one process's after another.
+    pub(crate) async fn at(address: SocketAddr, ours: &Authority) -> Client {
+        Client::open(address, (ours, None), &Builder::new()).await
+    }
+
+    async fn open(
+        address: SocketAddr,
         (ours, shows): (&Authority, Option<&Certified>),
         builder: &Builder,
     ) -> Client {
         let config = client_config(ours, shows, &["h2", "http/1.1"]);
         let name = ServerName::try_from("proxy.example").unwrap();
-        let stream = TcpStream::connect(proxy.address()).await.unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
         let stream = TlsConnector::from(config)
             .connect(name, stream)
             .await
@@ -72,7 +90,11 @@ impl Client {
     }
 
     /// Sends a call, and gives the head of its answer.
-    async fn ask(&mut self, request: Request<()>, body: &'static str) -> Response<h2::RecvStream> {
+    pub(crate) async fn ask(
+        &mut self,
+        request: Request<()>,
+        body: &'static str,
+    ) -> Response<h2::RecvStream> {
         poll_fn(|cx| self.send.poll_ready(cx)).await.unwrap();
         let (answer, mut sent) = self.send.send_request(request, body.is_empty()).unwrap();
         if !body.is_empty() {
@@ -83,7 +105,7 @@ impl Client {
     }
 
     /// Waits until the proxy has read all that was sent.
-    async fn settle(&mut self) {
+    pub(crate) async fn settle(&mut self) {
         self.pings.ping(h2::Ping::opaque()).await.unwrap();
     }
 
@@ -97,7 +119,7 @@ impl Client {
     }
 }
 
-async fn text(answer: Response<h2::RecvStream>) -> String {
+pub(crate) async fn text(answer: Response<h2::RecvStream>) -> String {
     let mut body = answer.into_body();
     let mut read = Vec::new();
     while let Some(piece) = body.data().await {
@@ -108,7 +130,7 @@ async fn text(answer: Response<h2::RecvStream>) -> String {
     String::from_utf8(read).unwrap()
 }
 
-fn request(method: Method, target: &str, fields: &[(&str, &str)]) -> Request<()> {
+pub(crate) fn request(method: Method, target: &str, fields: &[(&str, &str)]) -> Request<()> {
     let uri = format!("https://proxy.example{target}");
     let mut request = Request::builder().method(method).uri(uri);
     for (name, value) in fields {
@@ -117,7 +139,7 @@ fn request(method: Method, target: &str, fields: &[(&str, &str)]) -> Request<()>
     request.body(()).unwrap()
 }
 
-fn run(test: impl Future<Output = ()>) {
+pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -211,6 +233,33 @@ fn what_could_be_read_in_two_ways_is_refused_and_the_connection_goes_on() {
             200
         );
     });
+    assert_eq!(rest.requests().len(), 1);
+}
+
+#[test]
+fn a_header_list_beyond_the_limit_is_refused_told_and_counted() {
+    let rest = Upstream::answering(json("1"));
+    let (ours, proxy) = begin(&format!("{}[limits]\nhead = \"8KiB\"\n", rest_only(&rest)));
+    run(async {
+        let mut client = Client::connect(&proxy, &ours, None).await;
+        let long = "a".repeat(9000);
+        let fields = [("x-long", &*long)];
+        let answer = client.ask(request(Method::GET, "/long", &fields), "").await;
+        assert_eq!(answer.status(), 431);
+        let short = "a".repeat(7000);
+        let fields = [("x-long", &*short)];
+        let answer = client.ask(request(Method::GET, "/", &fields), "").await;
+        assert_eq!(answer.status(), 200);
+    });
+    proxy.log_line(&[
+        "path=/long",
+        "status=431",
+        "blame=client",
+        "reason=head_too_large",
+    ]);
+    let labels = ["route", "client", "side", "stage", "outcome", "blame"];
+    let calls = proxy.metrics().table("dualgauge_calls_total", &labels);
+    assert_eq!(calls.values().sum::<f64>(), 2.0);
     assert_eq!(rest.requests().len(), 1);
 }
 

@@ -51,7 +51,7 @@ fn failure(wire: &mut Wire) -> (i64, String) {
     (code, reason.to_owned())
 }
 
-fn result(id: &Value, result: &str) -> String {
+pub(crate) fn result(id: &Value, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 

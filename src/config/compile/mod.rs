@@ -201,6 +201,7 @@ fn limits(raw: &RawLimits, workers: usize) -> Limits {
         header_timeout: raw.header_timeout.value,
         idle_timeout: raw.idle_timeout.value,
         body_timeout: raw.body_timeout.value,
+        total_timeout: raw.total_timeout.as_ref().map(|limit| limit.value),
         write_timeout: raw.write_timeout.value,
         drain: raw.drain.value,
     }

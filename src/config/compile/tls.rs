@@ -49,6 +49,10 @@ pub enum Part {
 pub enum Spoken {
     /// HTTP/1.1.
     Http,
+    /// HTTP/2, or HTTP/1.1 where the server does not know it.
+    Http2First,
+    /// HTTP/2, and nothing else.
+    Http2,
     /// A WebSocket, which begins as HTTP/1.1; without an offer, since there are servers that know no other name.
     WebSocket,
 }
@@ -120,6 +124,8 @@ pub fn client(
     };
     config.alpn_protocols = match spoken {
         Spoken::Http => vec![HTTP_1.to_vec()],
+        Spoken::Http2First => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
+        Spoken::Http2 => vec![HTTP_2.to_vec()],
         Spoken::WebSocket => Vec::new(),
     };
     Ok((Arc::new(config), name))

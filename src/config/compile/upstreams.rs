@@ -8,7 +8,7 @@ use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
-use crate::domain::plan::{Transport, UpstreamPlan, Upstreams};
+use crate::domain::plan::{Multiplexing, Transport, UpstreamPlan, Upstreams};
 use crate::domain::route::Speech;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
@@ -348,7 +348,24 @@ fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientT
     )))
 }
 
-fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
+/// Whether HTTP/2 is spoken; without TLS nothing offers it.
+fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
+    let Some(said) = &raw.http2 else {
+        return Multiplexing::Off;
+    };
+    let is_plain = url(&raw.server).is_some_and(|url| !is_secured(&url.value));
+    if said.value == Multiplexing::Offered && is_plain {
+        let message =
+            "`auto` lets TLS settle the version, and the url of the upstream is `http://`";
+        let hint =
+            "write `true` where the server is known to speak HTTP/2 without TLS, else remove it";
+        problems.push(said.problem(message).hint(hint));
+    }
+    said.value
+}
+
+/// What it takes for credentials beside the members of JSON-RPC.
+fn envelope_of(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Paired> {
     let pairs = match (&raw.envelope, raw.side.value) {
         (Some(own), Side::Rpc) => own,
         (None, Side::Rpc) => &config.rpc.envelope,
@@ -366,7 +383,11 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     } else {
         &mut known
     };
-    let envelope = envelope(pairs, found);
+    envelope(pairs, found)
+}
+
+fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> UpstreamPlan {
+    let envelope = envelope_of(raw, config, problems);
     let (transport, authority, path) = match &raw.server {
         RawServer::Url(url) => {
             let url = &url.value;
@@ -397,6 +418,8 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         envelope,
         transport,
         authority,
+        http2: http2(raw, problems),
+        max_age: raw.max_age.as_ref().map(|age| age.value),
         path,
         timeout: raw.timeout.value,
         connect_timeout: raw.connect_timeout.value,

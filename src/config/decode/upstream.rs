@@ -5,10 +5,11 @@ use std::time::Duration;
 use http::Uri;
 
 use super::{SIDES, addresses, envelope, identity, mcp, stdio, websocket};
-use crate::config::kind::{Wrong, boolean, duration, header, name, timeout, whole, word};
+use crate::config::kind::{Found, Wrong, boolean, duration, header, name, timeout, whole, word};
 use crate::config::problem::Located;
 use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
 use crate::config::reader::{Shape, Table};
+use crate::domain::plan::Multiplexing;
 use crate::domain::side::Side;
 
 use super::MOST;
@@ -31,11 +32,13 @@ const OF_URL: &[&str] = &[
     "protocol",
     "keep_alive",
     "idle_timeout",
+    "max_age",
+    "http2",
     "connections",
     "forward",
 ];
 /// Those of them that a WebSocket does not have.
-const OF_HTTP: &[&str] = &["keep_alive", "forward"];
+const OF_HTTP: &[&str] = &["keep_alive", "http2", "forward"];
 /// What links at an address have, and nothing else.
 const HEADERS: &[&str] = &["headers"];
 const HEADERS_OF: &str = "a `ws://` url, or with `protocol = \"mcp\"`";
@@ -63,7 +66,6 @@ enum ProtocolWord {
 }
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    table.later(&["max_age"]);
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
@@ -74,6 +76,8 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
     let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
     let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
+    let max_age = table.get("max_age", timeout);
+    let http2 = table.get("http2", http2);
     let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
     let credentials = table.get_or(
         "credentials",
@@ -98,6 +102,8 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         connect_timeout: connect_timeout?,
         keep_alive: keep_alive?,
         idle_timeout: idle_timeout?,
+        http2,
+        max_age,
         connections: connections?,
         credentials: credentials?,
         forward: forward?,
@@ -105,6 +111,19 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         tls,
         addresses,
         usual,
+    })
+}
+
+/// `http2`: a truth, or the one word beside them.
+fn http2(found: Found<'_>) -> Result<Multiplexing, Wrong> {
+    if found.is_text("auto") {
+        return Ok(Multiplexing::Offered);
+    }
+    let truth = boolean(Multiplexing::Off, Multiplexing::Required)(found);
+    truth.map_err(|_| {
+        let message = format!("{} is none of `true`, `false` and `auto`", found.describe());
+        Wrong::new(message)
+            .hint("`auto` lets TLS settle the version; `true` speaks nothing but HTTP/2")
     })
 }
 

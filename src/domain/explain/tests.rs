@@ -10,7 +10,9 @@ use crate::domain::json::Json;
 use crate::domain::lifecycle::{Brownouts, Lifecycle};
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
-use crate::domain::plan::{Credentials, Limits, RpcFace, Transport, Unrouted, Upstreams};
+use crate::domain::plan::{
+    Credentials, Limits, Multiplexing, RpcFace, Transport, Unrouted, Upstreams,
+};
 use crate::domain::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
@@ -30,6 +32,8 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
         connect_timeout: Duration::from_secs(1),
         keep_alive: Duration::from_secs(1),
         idle_timeout: Duration::from_secs(1),
+        http2: Multiplexing::Off,
+        max_age: None,
         connections: 1,
         credentials: Credentials::Forward,
         forward: Vec::new(),
@@ -50,6 +54,7 @@ const LIMITS: Limits = Limits {
     header_timeout: Duration::from_secs(1),
     idle_timeout: Duration::from_secs(1),
     body_timeout: Duration::from_secs(1),
+    total_timeout: None,
     write_timeout: Duration::from_secs(1),
     drain: Duration::from_secs(1),
 };

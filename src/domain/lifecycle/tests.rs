@@ -60,6 +60,7 @@ const LIMITS: Limits = Limits {
     header_timeout: Duration::ZERO,
     idle_timeout: Duration::ZERO,
     body_timeout: Duration::ZERO,
+    total_timeout: None,
     write_timeout: Duration::ZERO,
     drain: Duration::ZERO,
 };

@@ -33,6 +33,8 @@ pub struct UpstreamPlan {
     pub more: Vec<String>,
     /// How its addresses are watched.
     pub watch: AddressPlan,
+    /// Whether HTTP/2 is spoken to it.
+    pub http2: Multiplexing,
     /// The path of its url; empty for a child.
     pub path: String,
     /// Bounds the time to the answer's head, or to the whole answer when translated.
@@ -43,7 +45,9 @@ pub struct UpstreamPlan {
     pub keep_alive: Duration,
     /// How long a stream, or an upgraded connection, may be silent.
     pub idle_timeout: Duration,
-    /// The most open connections of one worker.
+    /// How old a connection grows; it takes no new call then, and an upgraded one ends.
+    pub max_age: Option<Duration>,
+    /// The most calls of one worker at a time, each of which has a connection of its own over HTTP/1.1.
     pub connections: usize,
     /// Whether the caller's credentials go there.
     pub credentials: Credentials,
@@ -71,6 +75,17 @@ pub fn with_port(authority: &str, usual: u16) -> String {
         Some(_) => authority.to_owned(),
         None => format!("{authority}:{usual}"),
     }
+}
+
+/// Whether HTTP/2 is spoken to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Multiplexing {
+    /// HTTP/1.1 is.
+    Off,
+    /// It is offered by TLS, and the server chooses.
+    Offered,
+    /// It is, and nothing else; without TLS both ends know it beforehand (RFC 9113 §3.3).
+    Required,
 }
 
 /// How a server is spoken to.

@@ -139,6 +139,16 @@ impl Follower {
         }
     }
 
+    /// Whether a head has begun and not ended. `held` bytes came and were not passed.
+    #[must_use]
+    pub fn is_within_head(&self, held: usize) -> bool {
+        match self.state {
+            State::RequestLine => held > 0 || self.empty_lines > 0,
+            State::Fields | State::HeadEnd => true,
+            State::Body(_) | State::Upgrade | State::Refused(..) => false,
+        }
+    }
+
     /// The request for an upgrade was declined: what follows is HTTP.
     pub fn resume(&mut self) {
         if self.state == State::Upgrade {

@@ -36,6 +36,9 @@ fn fault(head: &request::Parts, limits: Limits) -> Option<Violation> {
     if head.method == Method::CONNECT {
         return Some(Violation::Connect);
     }
+    if list_size(head) > limits.head {
+        return Some(Violation::HeadTooLarge);
+    }
     let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     if target.len() > limits.target {
         return Some(Violation::TargetTooLong);
@@ -50,6 +53,23 @@ fn fault(head: &request::Parts, limits: Limits) -> Option<Violation> {
         }
     }
     host_fault(head).or_else(|| length_fault(&head.headers))
+}
+
+/// The size of a header list (RFC 9113 §6.5.2): names and values without compression, and 32 bytes for each field.
+fn list_size(head: &request::Parts) -> usize {
+    let authority = head.uri.authority().map_or("", |own| own.as_str());
+    let target = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
+    let scheme = head.uri.scheme_str().unwrap_or_default();
+    let pseudo = [
+        (":method", head.method.as_str().len()),
+        (":scheme", scheme.len()),
+        (":authority", authority.len()),
+        (":path", target.len()),
+    ];
+    let fields = head.headers.iter();
+    let fields = fields.map(|(name, value)| (name.as_str(), value.len()));
+    let sizes = pseudo.into_iter().chain(fields);
+    sizes.map(|(name, value)| name.len() + value + 32).sum()
 }
 
 /// RFC 9113 §8.3.1: `:authority`, or `Host` where there is none; they must not differ.
@@ -153,6 +173,18 @@ mod tests {
             ("/a", &HeaderValue::from_static("h"))
         );
         settled("GET", "https://h/", &[("host", "H:443")]).unwrap();
+    }
+
+    #[test]
+    fn a_header_list_has_its_limit_with_all_that_a_field_costs() {
+        let of_size = |size: usize| {
+            // `:method`, `:scheme`, `:authority` and `:path` with their values, and the name of the field.
+            let rest = (7 + 3) + (7 + 5) + (10 + 1) + (5 + 1) + 1 + 5 * 32;
+            let long = "v".repeat(size - rest);
+            settled("GET", "https://h/", &[("a", &*long)]).map(|_| ())
+        };
+        assert_eq!(of_size(LIMITS.head), Ok(()));
+        assert_eq!(of_size(LIMITS.head + 1), Err(Violation::HeadTooLarge));
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub(super) struct Owner {
     told: VecDeque<News>,
     news: Option<mpsc::Sender<News>>,
     silence: Silence,
+    /// How old the socket grows; it ends then when nobody waits.
+    max_age: Option<Duration>,
     next: u64,
     /// What times are counted from.
     began: Instant,
@@ -118,6 +120,7 @@ impl Owner {
             told: VecDeque::new(),
             news,
             silence: Silence::new(plan.idle_timeout, frames.heartbeat),
+            max_age: plan.max_age,
             next: 0,
             began: clock::now(),
             strays: 0,
@@ -132,6 +135,7 @@ impl Owner {
     ) -> Option<String> {
         let mut entry = Entry::Open;
         self.silence.used();
+        let end = self.max_age.map(|age| clock::now() + age);
         loop {
             if !frames.is_writing()
                 && let Some((ticket, text)) = self.out.pop_front()
@@ -149,6 +153,8 @@ impl Owner {
             };
             let alarm = self.waiting.alarm().map(|at| self.began + at);
             let silence = self.silence.alarm();
+            let is_quiet = self.is_idle() && self.told.is_empty() && !frames.is_writing();
+            let end = end.filter(|_| is_quiet);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
                 asked = inbox.recv(), if takes => match asked {
@@ -170,6 +176,7 @@ impl Owner {
                     (Some(_), None) => {}
                 },
                 () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
+                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => return None,
                 () = sleep_until(silence) => match self.rings() {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}

@@ -26,6 +26,7 @@ use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
 use crate::domain::websocket;
+use crate::gateway::ask::in_all;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
@@ -33,7 +34,7 @@ use crate::gateway::marks::Marks;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local, sessions};
+use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, local, sessions};
 use crate::upstream::Upstream;
 
 pub(in crate::gateway) use repeated::Repeated;
@@ -111,7 +112,10 @@ pub(super) async fn serve(
     }
     let (head, body) = request.into_parts();
     let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
-    let (body, incoming) = match read(&reading, &head.headers, body).await {
+    let read = in_all(&mut reading, async |reading| {
+        read(reading, &head.headers, body).await
+    });
+    let (body, incoming) = match read.await {
         Ok(read) => read,
         Err(failure) => return render::failure(reading, failure),
     };
@@ -182,6 +186,9 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
+        if let Some(took) = self.head.extensions.get::<HeadTook>() {
+            request.extensions_mut().insert(*took);
+        }
         Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
     }
 

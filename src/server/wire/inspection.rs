@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::StatusCode;
 
@@ -20,6 +21,8 @@ pub struct Inspection {
 struct Shared {
     refused: OnceLock<(u64, Violation)>,
     begun: AtomicU64,
+    /// How many microseconds the last head took that did not come at once; taken by the request that has it.
+    head: AtomicU64,
     /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
     answered: AtomicU64,
 }
@@ -29,6 +32,18 @@ impl Inspection {
     #[must_use]
     pub fn begin(&self) -> u64 {
         self.shared.begun.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How long the head of the request took that has just begun; nothing where it came at once.
+    #[must_use]
+    pub fn take_head(&self) -> Duration {
+        Duration::from_micros(self.shared.head.swap(0, Ordering::Relaxed))
+    }
+
+    /// Says how long a head took, before hyper has the end of it.
+    pub(super) fn head_took(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.shared.head.store(micros, Ordering::Relaxed);
     }
 
     /// Why the request with this number must be refused, if it must. Worth a look when the request begins,

@@ -88,6 +88,17 @@ impl LinkHandle {
         self.asks.is_closed()
     }
 
+    /// Gives a question to the owner, whom somebody else has asked.
+    pub(super) async fn hand_on(&self, asked: Asked) -> Result<(), Unanswered> {
+        let sent = self.asks.send(asked).await;
+        sent.map_err(|_| Unanswered::Unreachable)
+    }
+
+    /// A caller has gone away.
+    pub(super) fn gone(&self) {
+        self.gone.notify_one();
+    }
+
     /// What tells it from others for as long as it is there.
     pub(super) fn identity(&self) -> Weak<Notify> {
         Arc::downgrade(&self.gone)
@@ -113,6 +124,12 @@ pub struct Inbox {
     pub(super) notices: Option<mpsc::Sender<Bytes>>,
     /// How long the link may be unused.
     pub(super) idle: Option<Duration>,
+    /// How old it grows before it takes no more questions.
+    pub(super) max_age: Option<Duration>,
+    /// Rung each time that the link is ready.
+    pub(super) ready: Option<Arc<Notify>>,
+    /// Who hears what the server tells to all, from the beginning.
+    pub(super) listeners: Vec<mpsc::Sender<Bytes>>,
 }
 
 impl Inbox {
@@ -123,6 +140,12 @@ impl Inbox {
             idle: Some(idle),
             ..self
         }
+    }
+
+    /// The same for a link that ends at an age; the next question opens another.
+    #[must_use]
+    pub fn aging(self, max_age: Option<Duration>) -> Inbox {
+        Inbox { max_age, ..self }
     }
 }
 
@@ -140,6 +163,9 @@ pub fn open(queue: usize) -> (LinkHandle, Inbox) {
         gone,
         notices: None,
         idle: None,
+        max_age: None,
+        ready: None,
+        listeners: Vec::new(),
     };
     (handle, inbox)
 }

@@ -10,11 +10,13 @@ mod audience;
 mod own_links;
 mod owner;
 mod standing;
+mod succession;
 
 pub use ask::{Asked, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
 pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
 pub use owner::own;
 pub use standing::Standing;
+pub use succession::succeed;
 
 use bytes::Bytes;
 

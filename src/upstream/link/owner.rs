@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::Progress;
@@ -44,7 +45,12 @@ pub async fn own<T: Transport>(
         began: clock::now(),
         audience: Audience::new(inbox.notices.clone(), standing),
         used: clock::now(),
+        ready: inbox.ready.clone(),
+        since: None,
     };
+    for listener in &inbox.listeners {
+        owner.audience.join(listener.clone());
+    }
     owner.run(inbox, Share::new(standing)).await;
     owner.line.end().await;
     tracing::info!(upstream = name, "the link has ended");
@@ -65,6 +71,10 @@ struct Owner<'a, T: Transport> {
     audience: Audience<'a>,
     /// When something was last asked, or told.
     used: Instant,
+    /// Rung each time that the link is ready.
+    ready: Option<Arc<Notify>>,
+    /// Since when it is.
+    since: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +148,8 @@ impl<T: Transport> Owner<'_, T> {
             }
             let unused = inbox.idle.filter(|_| self.pending.is_idle());
             let unused = unused.map(|idle| self.used + idle);
+            let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
+            let end = self.since.zip(age).map(|(since, age)| since + age);
             let alarm = self.pending.alarm().map(|at| self.began + at);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
@@ -148,6 +160,8 @@ impl<T: Transport> Owner<'_, T> {
                 () = inbox.gone.notified() => self.forget_gone(),
                 told = self.line.next() => self.told(told),
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.take(Input::Tick),
+                // What was asked before is still answered.
+                () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
             }
         }
@@ -276,6 +290,10 @@ impl<T: Transport> Owner<'_, T> {
             Output::Ready => {
                 let opened = self.pending.counts().opened;
                 tracing::info!(upstream = self.name, opened, "the link is ready");
+                self.since = Some(clock::now());
+                if let Some(ready) = &self.ready {
+                    ready.notify_one();
+                }
             }
             Output::Answer {
                 ticket,

@@ -14,7 +14,7 @@ use super::*;
 use crate::domain::jsonrpc::Unnumbered;
 use crate::domain::pending::{Backoff, Order, Rank, Repeat, Say, Settings, Unanswered};
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{Credentials, Transport as Spoken, UpstreamPlan};
+use crate::domain::plan::{Credentials, Multiplexing, Transport as Spoken, UpstreamPlan};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::Tasks;
@@ -86,6 +86,8 @@ fn plan() -> UpstreamPlan {
         keep_alive: SECOND,
         idle_timeout: SECOND,
         connections: 1,
+        http2: Multiplexing::Off,
+        max_age: None,
         credentials: Credentials::Drop,
         forward: Vec::new(),
         envelope: Vec::new(),

@@ -104,6 +104,15 @@ struct Seen {
 impl Door {
     /// Whoever comes is shown this certificate, and shows one of `clients` where there is such an authority.
     pub(crate) fn before(server: &Upstream, own: &Certified, clients: Option<&Authority>) -> Door {
+        Door::speaking(&["http/1.1"], server.address(), (own, clients))
+    }
+
+    /// The same, with an offer of protocols.
+    pub(crate) fn speaking(
+        protocols: &[&str],
+        server: SocketAddr,
+        (own, clients): (&Certified, Option<&Authority>),
+    ) -> Door {
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -119,8 +128,9 @@ impl Door {
         let mut config = builder
             .with_single_cert(vec![own.certificate.clone()], own.private())
             .unwrap();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Door::open(server.address(), config)
+        let protocols = protocols.iter().map(|name| name.as_bytes().to_vec());
+        config.alpn_protocols = protocols.collect();
+        Door::open(server, config)
     }
 
     fn open(server: SocketAddr, config: ServerConfig) -> Door {
@@ -204,10 +214,21 @@ pub(crate) fn secured_with(
     shows: Option<&Certified>,
     protocols: &[&str],
 ) -> StreamOwned<ClientConnection, TcpStream> {
-    let config = client_config(believes, shows, protocols);
+    at(proxy.address(), client_config(believes, shows, protocols))
+}
+
+/// A client's connection to an address, which may be one process's after another.
+pub(crate) fn secured_at(
+    address: SocketAddr,
+    believes: &Authority,
+) -> StreamOwned<ClientConnection, TcpStream> {
+    at(address, client_config(believes, None, &[]))
+}
+
+fn at(address: SocketAddr, config: Arc<ClientConfig>) -> StreamOwned<ClientConnection, TcpStream> {
     let name = ServerName::try_from("proxy.example").unwrap();
     let connection = ClientConnection::new(config, name).unwrap();
-    let socket = TcpStream::connect(proxy.address()).unwrap();
+    let socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(WITHIN)).unwrap();
     StreamOwned::new(connection, socket)
 }

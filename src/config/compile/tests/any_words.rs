@@ -144,6 +144,8 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         connect_timeout: located(std::time::Duration::ZERO, "upstream.u.connect_timeout"),
         keep_alive: located(std::time::Duration::ZERO, "upstream.u.keep_alive"),
         idle_timeout: located(std::time::Duration::ZERO, "upstream.u.idle_timeout"),
+        http2: None,
+        max_age: None,
         connections: located(1, "upstream.u.connections"),
         credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
         forward: Vec::new(),

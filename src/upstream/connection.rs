@@ -1,0 +1,115 @@
+//! A connection of HTTP/1.1: it serves one call at a time, and is kept for others.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::answering::{Answering, Patience};
+use super::error::UpstreamError;
+use super::line::{Left, Unanswered};
+use super::{Body, Socket, Tasks};
+use crate::telemetry::clock;
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sender: SendRequest<Body>,
+    patience: Patience,
+    opened: Instant,
+    _alive: Alive,
+}
+
+/// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
+/// the body that it was sending.
+type Alive = oneshot::Sender<Infallible>;
+
+/// A connection that waits for its next call.
+#[derive(Debug)]
+pub(super) struct Idle {
+    pub(super) connection: Connection,
+    pub(super) since: Instant,
+}
+
+/// Counts an open connection for as long as somebody serves it.
+#[derive(Debug)]
+pub(super) struct Open(Rc<Cell<usize>>);
+
+impl Open {
+    pub(super) fn count(open: Rc<Cell<usize>>) -> Open {
+        open.set(open.get() + 1);
+        Open(open)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Connection {
+    /// A connection over a socket that was just opened.
+    pub(super) async fn over(
+        socket: Socket,
+        open: Open,
+        tasks: &Tasks,
+    ) -> Result<Connection, UpstreamError> {
+        let mut builder = Builder::new();
+        builder.preserve_header_case(true);
+        let patience = Patience::new();
+        let stream = TokioIo::new(Answering::new(socket, patience.clone()));
+        let handshake = builder.handshake(stream).await;
+        let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
+        let (alive, mut ended) = oneshot::channel();
+        tasks.start(async move {
+            let _open = open;
+            // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
+            // the other branch, the connection is closed where it stands.
+            tokio::select! {
+                _ = connection.with_upgrades() => {}
+                _ = &mut ended => {}
+            }
+        });
+        Ok(Connection {
+            sender,
+            patience,
+            opened: clock::now(),
+            _alive: alive,
+        })
+    }
+
+    pub(super) fn opened(&self) -> Instant {
+        self.opened
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Whether it takes another call. Its task may not have run since the last answer's end.
+    pub(super) async fn is_ready(&mut self) -> bool {
+        self.sender.is_ready() || self.sender.ready().await.is_ok()
+    }
+
+    /// Sends a call and waits for the head of its answer.
+    pub(super) async fn offer(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+        self.patience.begin();
+        let answered = self.sender.try_send_request(request).await;
+        self.patience.end();
+        answered.map_err(|mut failed| {
+            let left = failed.take_message().map_or(Left::Taken, Left::Unsent);
+            let error = failed.into_error();
+            Box::new(Unanswered { error, left })
+        })
+    }
+}

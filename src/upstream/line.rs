@@ -1,0 +1,48 @@
+//! What carries one call to a server: a connection of HTTP/1.1 for itself, or a stream of HTTP/2 beside others.
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+
+use super::Body;
+use super::connection::Connection;
+use super::trunk::Ride;
+
+/// What carries a call.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// A connection that no other call uses.
+    Own(Connection),
+    /// A part of one that calls share.
+    Shared(Ride),
+}
+
+/// A call without an answer.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) error: hyper::Error,
+    pub(super) left: Left,
+}
+
+/// What is left of a call that got no answer.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// Nothing of it was sent.
+    Unsent(Request<Body>),
+    /// The server has said that it did nothing with it; this is its copy.
+    Refused(Request<Body>),
+    /// The server may have done something with it.
+    Taken,
+}
+
+impl Line {
+    /// Sends a call and waits for the head of its answer.
+    pub(super) async fn offer(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+        match self {
+            Line::Own(connection) => connection.offer(request).await,
+            Line::Shared(ride) => ride.offer(request).await,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The time of a call as a whole: whoever is waited for when it is over is to blame.
+
+use crate::scene::{problem, rpc_failure};
+use crate::support::{End, Open, Proxy, Track, Upstream, rest_only, rpc_only};
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
+const LIMIT: &str = "[limits]\ntotal_timeout = \"500ms\"\n";
+
+fn track() -> Track {
+    let upstream = Upstream::start();
+    let proxy = Proxy::start(&format!("{}{LIMIT}", rest_only(&upstream)));
+    Track { proxy, upstream }
+}
+
+#[test]
+fn a_server_that_does_not_answer_in_time_is_a_gateway_timeout_on_both_sides() {
+    let track = track();
+    let mut open = track.open(GET);
+    let answer = open.client.read_answer();
+    let found = (answer.status(), problem(&answer).0);
+    assert_eq!(found, (504, "upstream_timeout".to_owned()));
+    open.server.expect_gone();
+    track
+        .proxy
+        .log_line(&["status=504", "blame=upstream", "reason=upstream_timeout"]);
+    let rpc = Upstream::start();
+    let proxy = Proxy::start(&format!("{}{LIMIT}", rpc_only(&rpc)));
+    let answer = proxy
+        .rpc(r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#)
+        .json();
+    assert_eq!(answer["id"], "a");
+    assert_eq!(rpc_failure(&answer), (-32002, "upstream_timeout"));
+    // All calls of a batch have the time of their request, and one that has none left is not sent.
+    let calls = r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","id":2,"method":"m"}]"#;
+    let answers = proxy.rpc(calls).json();
+    for place in 0..2 {
+        assert_eq!(rpc_failure(&answers[place]), (-32002, "upstream_timeout"));
+    }
+}
+
+#[test]
+fn a_client_that_does_not_send_its_request_in_time_is_told_so() {
+    let track = track();
+    // However little it pauses.
+    let mut client = track.proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+    let _server = track.upstream.accept();
+    while client.try_send("x").is_ok() && track.proxy.log().is_empty() {
+        std::thread::yield_now();
+    }
+    let line = track
+        .proxy
+        .log_line(&["path=/x ", "reason=request_timeout"]);
+    assert!(
+        line.contains("blame=client") && line.contains("status=408"),
+        "{line}"
+    );
+    let rpc = Upstream::start();
+    let proxy = Proxy::start(&format!("{}{LIMIT}", rpc_only(&rpc)));
+    let mut client = proxy.connect();
+    client.send("POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{");
+    let answer = client.read_answer();
+    assert_eq!(
+        (answer.status(), rpc_failure(&answer.json())),
+        (408, (-32007, "request_timeout"))
+    );
+    proxy.log_line(&["side=rpc", "blame=client"]);
+}
+
+#[test]
+fn the_time_begins_with_the_first_byte() {
+    let track = track();
+    let mut client = track.proxy.connect();
+    client.send(GET);
+    let mut server = track.upstream.accept();
+    server.read_request();
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(client.read_answer().status(), 200);
+    client.send("GET /late HTTP/1.1\r\n");
+    // Another call, which waits for its whole time, is the clock.
+    assert_eq!(track.proxy.rest("GET", "/slow", &[], "").status(), 504);
+    client.send("Host: a\r\n\r\n");
+    let answer = client.read_answer();
+    let found = (answer.status(), problem(&answer).0);
+    assert_eq!(found, (408, "request_timeout".to_owned()));
+    track.proxy.log_line(&["path=/late ", "blame=client"]);
+}
+
+/// A call whose answer has begun.
+fn begun(track: &Track, kind: &str) -> Open {
+    let mut open = track.open(GET);
+    open.server.send(format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ));
+    open.client.read_head();
+    open
+}
+
+#[test]
+fn an_answer_that_is_not_over_in_time_is_cut() {
+    let track = track();
+    let mut open = begun(&track, "text/plain");
+    while open.server.try_send("1\r\nx\r\n").is_ok() && track.proxy.log().is_empty() {
+        std::thread::yield_now();
+    }
+    assert_ne!(open.client.read_rest().0.last_chunk(), Some(b"0\r\n\r\n"));
+    let line = track.proxy.log_line(&["path=/x ", "outcome=cut"]);
+    assert!(line.contains("all that a call may take"), "{line}");
+    let mut silent = begun(&track, "text/plain");
+    assert_eq!(silent.client.read_rest(), (Vec::new(), End::Closed));
+    silent.server.expect_gone();
+    track
+        .proxy
+        .log_line(&["outcome=cut", "blame=upstream", "reason=upstream_timeout"]);
+}
+
+#[test]
+fn a_client_that_takes_its_answer_too_slowly_is_to_blame() {
+    let track = track();
+    let mut open = track.open(GET);
+    let long = 50_000_000;
+    open.server
+        .send(format!("HTTP/1.1 200 OK\r\nContent-Length: {long}\r\n\r\n"));
+    open.client.read_head();
+    let mut server = open.server;
+    let sending = std::thread::spawn(move || server.try_send(vec![b'x'; long]));
+    // Another call, which waits for its whole time, is the clock.
+    assert_eq!(track.proxy.rest("GET", "/slow", &[], "").status(), 504);
+    assert!(open.client.read_rest().0.len() < long);
+    assert!(sending.join().unwrap().is_err());
+    let line = track.proxy.log_line(&["path=/x ", "outcome=cut"]);
+    assert!(
+        line.contains("blame=client") && line.contains("reason=request_timeout"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_stream_has_no_such_time() {
+    let track = track();
+    let mut open = begun(&track, "text/event-stream");
+    assert_eq!(track.proxy.rest("GET", "/slow", &[], "").status(), 504);
+    open.server.send("9\r\ndata: a\n\n\r\n0\r\n\r\n");
+    assert_eq!(open.client.read_chunk().unwrap(), b"data: a\n\n");
+    assert_eq!(open.client.read_chunk(), None);
+}
