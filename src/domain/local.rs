@@ -13,10 +13,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::failure::Blame;
+use super::frame::{Said, answer_to_frame, command_to_rpc};
 use super::json::Json;
-use super::jsonrpc::ErrorObject;
+use super::jsonrpc::{ErrorObject, Reply};
 use super::rollout::Glob;
-use super::route::{PathError, Segments};
+use super::route::{PathError, RouteTable, Segments};
+use super::translate::Terms;
 
 pub use greeting::{Greeting, HANDSHAKES, STATELESS};
 pub use stateless::completed;
@@ -96,6 +98,8 @@ pub struct Locals {
     globs: Vec<RpcLocal>,
     /// The revisions of MCP by which the proxy presents itself, oldest first.
     versions: Vec<String>,
+    /// Routes with one outcome each, which say what frames are answered with.
+    frames: RouteTable,
 }
 
 impl Locals {
@@ -153,6 +157,27 @@ impl Locals {
             let fits = |local: &&RpcLocal| local.method.fits(method);
             self.globs.iter().find(fits).map(|local| &local.answer)
         })
+    }
+
+    /// The same, with answers to frames: each route has one outcome, whose result is `{}`.
+    #[must_use]
+    pub fn with_frames(self, frames: RouteTable) -> Locals {
+        Locals { frames, ..self }
+    }
+
+    /// Whether any frame is answered.
+    #[must_use]
+    pub fn knows_frames(&self) -> bool {
+        !self.frames.routes().is_empty()
+    }
+
+    /// The answer to a frame; one that does not fit is left to the routes.
+    #[must_use]
+    pub fn frame(&self, frame: &Json, terms: Terms) -> Option<Said> {
+        let route = self.frames.route(self.frames.select_frame(frame)?);
+        let read = command_to_rpc(route, frame.clone(), terms).ok()?;
+        let reply = Reply::Result(Json::literal("{}"));
+        Some(answer_to_frame(route, (reply, &read.call), terms).answer)
     }
 
     /// The revisions of MCP by which the proxy presents itself, oldest first; none where it does not.

@@ -85,7 +85,7 @@ impl Plan {
     }
 
     /// Finds the route of an RPC call among those of the server that it would be sent to: first of the one that takes
-    /// calls of HTTP, then of the one that takes frames.
+    /// calls of HTTP, then of the one that takes frames. A route that no server is there for, of either side, is none.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
         let call = (method, params);
@@ -95,7 +95,8 @@ impl Plan {
             return found;
         }
         let framed = self.routes.select_rpc_to(Speech::Frame, call);
-        framed.filter(is_served).or(found)
+        let passes = |route: &usize| self.upstreams.of(Some(*route), Side::Rpc).is_some();
+        framed.filter(is_served).or(found.filter(passes))
     }
 
     /// The upstream of a side for those who ask for a stream.

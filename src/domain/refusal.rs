@@ -31,6 +31,21 @@ pub fn no_route(method: &Method, path: &str) -> Failure {
     )
 }
 
+/// No route takes a frame, and nobody is there to take it as it is.
+#[must_use]
+pub fn no_frame(frame: &Json) -> Failure {
+    let message = format!("no route takes {}", frame_in_short(frame));
+    Failure::new(Reason::RouteNotFound, message)
+}
+
+/// The beginning of a frame, by which people know it.
+#[must_use]
+pub fn frame_in_short(frame: &Json) -> String {
+    let shown = String::from_utf8_lossy(frame.as_bytes());
+    let shown: String = shown.chars().take(60).collect();
+    format!("the frame `{}`", shown.escape_debug())
+}
+
 /// Routes have the path and the method of a REST call, and each another literal.
 #[must_use]
 pub fn other_literals(method: &Method, path: &str) -> Failure {

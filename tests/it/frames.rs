@@ -1,8 +1,13 @@
 //! Frames of legacy sockets: clients that speak in them, servers that do, and both before one another.
 
 mod clients;
+mod explained;
+mod ios;
+mod local;
+mod order;
 mod passing;
 mod servers;
+mod storm;
 
 use serde_json::{Value, json};
 

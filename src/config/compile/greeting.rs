@@ -66,7 +66,7 @@ fn offers(raw: &RawConfig, routes: &RouteTable) -> Map<String, Value> {
     let routes = routes.routes().iter().map(|route| route.rpc.as_str());
     let locals = raw.locals.iter().filter_map(|local| match &local.call {
         RawLocalCall::Rpc(method) => Some(method.value.as_str()),
-        RawLocalCall::Rest(_) => None,
+        RawLocalCall::Rest(_) | RawLocalCall::Frame(_) => None,
     });
     let methods: Vec<&str> = routes.chain(locals).collect();
     let offered =

@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
-use crate::config::compile::greeting;
+use crate::config::compile::{greeting, local_frames};
 use crate::config::kind::header_named;
 use crate::config::problem::{Located, Problem};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
@@ -49,19 +49,22 @@ pub(super) fn compile(
                 let method = method.value.clone();
                 answer.map(|answer| Local::Rpc(RpcLocal { method, answer }))
             }
+            // They are a table of their own.
+            RawLocalCall::Frame(_) => None,
         };
         if let Some(compiled) = compiled {
             said.push(local);
             locals.push(compiled);
         }
     }
-    Locals::build(locals).unwrap_or_else(|overlaps| {
+    let locals = Locals::build(locals).unwrap_or_else(|overlaps| {
         problems.extend(overlaps.into_iter().map(|overlap| {
             let (local, with) = (said[overlap.local], said[overlap.with]);
             clash(local, with)
         }));
         Locals::default()
-    })
+    });
+    locals.with_frames(local_frames::compile(raw, problems))
 }
 
 fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
@@ -114,6 +117,10 @@ fn rest(
         RawAnswer::Word(LocalWord::Initialize | LocalWord::Discover) => {
             let message = "`initialize` and `discover` answer RPC calls; write `rpc = \"initialize\"` or `rpc = \"server/discover\"`";
             problems.push(answer.problem(message));
+            return None;
+        }
+        RawAnswer::Frame(_) => {
+            problems.push(answer.problem(local_frames::MISPLACED));
             return None;
         }
         RawAnswer::Result(_) | RawAnswer::Error(_) => {
@@ -224,6 +231,10 @@ fn rpc(
         RawAnswer::Word(LocalWord::Nothing) => Some(LocalAnswer::Result(Json::literal("null"))),
         RawAnswer::Result(result) => Some(LocalAnswer::Result(result.clone())),
         RawAnswer::Error(error) => Some(LocalAnswer::Error(error.clone())),
+        RawAnswer::Frame(_) => {
+            problems.push(answer.problem(local_frames::MISPLACED));
+            None
+        }
         RawAnswer::Reply(_) => {
             let message = "`status` answers a REST call; write `{ result = ... }` or `{ error = { code, message } }`";
             problems.push(answer.problem(message));

@@ -14,6 +14,7 @@ mod headers;
 mod identity;
 mod lifecycle;
 mod local;
+mod local_frames;
 mod mcp;
 mod rollout;
 mod routes;
@@ -36,6 +37,7 @@ use http::StatusCode;
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
+use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::route::{Route, RouteTable, Segments};
@@ -59,12 +61,12 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     upstreams.of_routes = of_routes.collect();
     let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
     let events = streams::events(raw, &mut problems);
-    face.sockets = sockets(&raw.rpc, &upstreams, tongue(&routes, &events));
     let rollout = rollout::compile(raw, flags, &mut problems);
     streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
     let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
     let locals = local::compile(raw, (&routes, &face), &mut problems);
+    face.sockets = sockets(&raw.rpc, &upstreams, tongue((&routes, &locals), &events));
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
@@ -157,10 +159,11 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 }
 
 /// What clients may say over WebSockets.
-fn tongue(routes: &RouteTable, events: &Events) -> Tongue {
+fn tongue((routes, locals): (&RouteTable, &Locals), events: &Events) -> Tongue {
     let mut events = events.all().iter();
     let told = events.any(|event| event.face(Form::Frame).is_some());
-    match told || routes.routes().iter().any(Route::is_frame) {
+    let taken = locals.knows_frames() || routes.routes().iter().any(Route::is_frame);
+    match told || taken {
         true => Tongue::Both,
         false => Tongue::Rpc,
     }

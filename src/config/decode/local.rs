@@ -20,24 +20,30 @@ const WORDS: &[(&str, LocalWord)] = &[
 ];
 
 pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
-    table.later(&["frame"]);
     let rest = table.get("rest", call);
     let rpc = table.get("rpc", |found| text(found).map(Glob::new));
-    let both = [table.shape("rest"), table.shape("rpc")].map(|shape| shape != Shape::Absent);
+    let frame = table.tree("frame");
+    let said = ["rest", "rpc", "frame"].map(|key| table.shape(key) != Shape::Absent);
     let here = table.here();
-    match both {
-        [true, false] | [false, true] => {}
-        [false, false] => table.add(here.problem("`rest` or `rpc` is missing")),
-        [true, true] => {
+    match said {
+        [true, false, false] | [false, true, false] | [false, false, true] => {}
+        [false, false, false] => table.add(here.problem("`rest`, `rpc` or `frame` is missing")),
+        [true, true, false] => {
             table.add(here.problem("`rest` and `rpc` exclude each other; write two `[[local]]`"));
+        }
+        [_, _, true] => {
+            let message = "`frame` excludes `rest` and `rpc`; write a `[[local]]` for each";
+            table.add(here.problem(message));
         }
     }
     let answer = answer(table);
     let greeting = greeting(table)?;
-    let call = match (rest, rpc) {
-        (Some(rest), None) => RawLocalCall::Rest(rest),
-        (None, Some(rpc)) => RawLocalCall::Rpc(rpc),
-        (None, None) | (Some(_), Some(_)) => return None,
+    let frame = frame.map(|frame| table.at("frame").map(|()| frame));
+    let call = match (rest, rpc, frame) {
+        (Some(rest), None, None) => RawLocalCall::Rest(rest),
+        (None, Some(rpc), None) => RawLocalCall::Rpc(rpc),
+        (None, None, Some(frame)) => RawLocalCall::Frame(frame),
+        (None, None, None) | (Some(_), Some(_), _) | (_, _, Some(_)) => return None,
     };
     Some(RawLocal {
         call,
@@ -132,8 +138,11 @@ fn answer(table: &mut Table<'_>) -> Option<Located<RawAnswer>> {
     answer.map(|answer| here.map(|()| answer))
 }
 
-/// An answer in full: to a REST call with a status, to RPC calls without.
+/// An answer in full: to a REST call with a status, to RPC calls without, to a frame as a frame.
 fn written(table: &mut Table<'_>) -> Option<RawAnswer> {
+    if table.shape("frame") != Shape::Absent {
+        return table.tree("frame").map(RawAnswer::Frame);
+    }
     let rpc = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
     let rest = ["status", "body", "text", "headers"].map(|name| table.shape(name) != Shape::Absent);
     match (rpc.contains(&true), rest.contains(&true)) {

@@ -9,7 +9,10 @@ use crate::config::problem::Located;
 use crate::domain::cors::{Origin, WithCredentials};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ErrorObject;
+use crate::domain::pattern::Tree;
 use crate::domain::rollout::Glob;
+use crate::domain::route::frame_line;
+
 /// `[cors]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCors {
@@ -37,7 +40,7 @@ pub enum RawOrigin {
 /// `[[local]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLocal {
-    /// `rest` or `rpc`
+    /// `rest`, `rpc` or `frame`
     pub call: RawLocalCall,
     /// `answer`
     pub answer: Located<RawAnswer>,
@@ -76,6 +79,8 @@ pub enum RawLocalCall {
     Rest(Located<(Method, String)>),
     /// `rpc`: a method, or a glob of methods.
     Rpc(Located<Glob>),
+    /// `frame`: what a client of frames says.
+    Frame(Located<Tree>),
 }
 
 impl RawLocalCall {
@@ -87,6 +92,7 @@ impl RawLocalCall {
                 .clone()
                 .map(|(method, path)| format!("{method} {path}")),
             RawLocalCall::Rpc(method) => method.clone().map(|glob| glob.as_str().to_owned()),
+            RawLocalCall::Frame(frame) => frame.clone().map(|frame| frame_line(&frame)),
         }
     }
 }
@@ -100,6 +106,8 @@ pub enum RawAnswer {
     Result(Json),
     /// `error`
     Error(ErrorObject),
+    /// `frame`
+    Frame(Tree),
     /// `status`
     Reply(RawReply),
 }

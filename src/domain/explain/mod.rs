@@ -4,6 +4,7 @@
 //! The same functions serve a call and explain it, so that both say the same. Nothing here asks a server.
 //! Law: the value of a credential is in no explanation; `***` stands for it.
 
+mod frame;
 mod own;
 mod reply;
 mod rest;
@@ -86,7 +87,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
         digest: means.digest,
         claims: &claims,
     });
-    let case = Case {
+    let mut case = Case {
         plan,
         asked,
         caller: identity.caller(&plan.rollout.clients),
@@ -103,7 +104,14 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
     match (facing.refused, facing.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
         (None, Side::Rest) => vec![rest::explain(&case)],
-        (None, Side::Rpc) => rpc::explain(&case),
+        (None, Side::Rpc) => match frame::of(&case) {
+            Some(frame) => {
+                // A frame is a call of the other side.
+                case.side = Side::Rest;
+                vec![frame::explain(&case, &frame)]
+            }
+            None => rpc::explain(&case),
+        },
     }
 }
 

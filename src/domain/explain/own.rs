@@ -64,7 +64,7 @@ pub(super) fn rpc(
     Ok(Own::Told)
 }
 
-fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
+pub(super) fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
     explanation.decision = Some(Decided {
         stage: "none",
         candidate: None,

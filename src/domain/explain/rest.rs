@@ -113,7 +113,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
 }
 
 /// What a request to the RPC upstream is.
-fn sent(
+pub(super) fn sent(
     case: &Case<'_>,
     route: &Route,
     (upstream, call): (&UpstreamPlan, ToRpc<'_>),

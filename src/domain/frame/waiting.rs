@@ -4,14 +4,15 @@
 //! a caller is told exactly one thing, by his deadline, unless he went away; a frame answers a call only where every
 //! hole that they share has one value, among equals the one that waits for longest; a frame that bears an id reaches
 //! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks. A client that speaks in
-//! frames itself is only listened to: what answers it goes on to it, so that there a frame of nobody is its own.
+//! frames itself is only listened to: what answers it goes on to it, so that there a frame of nobody is its own, unless
+//! it bears an id that was given here. No two that wait have one id, whoever gave it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::domain::json::Json;
 use crate::domain::outcome::{Addressed, Answered, RpcAnswer};
-use crate::domain::pattern::Bindings;
+use crate::domain::pattern::{Bindings, Bound};
 use crate::domain::pending::Ticket;
 use crate::domain::pieces::Pieces;
 use crate::domain::route::{BindError, RouteTable, Waits};
@@ -89,6 +90,8 @@ pub struct Counts {
 pub struct Waiting {
     calls: VecDeque<Call>,
     most: usize,
+    /// The ids that were given are from here on, up to the next one.
+    first: u64,
     next: u64,
     counts: Counts,
     client: Client,
@@ -123,10 +126,21 @@ impl Waiting {
         Waiting {
             calls: VecDeque::new(),
             most,
+            first: 1,
             next: 1,
             counts: Counts::default(),
             client: Client::Rpc,
             out: VecDeque::new(),
+        }
+    }
+
+    /// The ids that are given are numbers from here on.
+    #[must_use]
+    pub fn giving_from(self, first: u64) -> Waiting {
+        Waiting {
+            first,
+            next: first,
+            ..self
         }
     }
 
@@ -187,8 +201,7 @@ impl Waiting {
         if command.deadline <= now {
             return self.fail(ticket, Unanswered::Late);
         }
-        let number = self.next;
-        self.next += 1;
+        let number = self.give(table);
         match rpc_to_command(table, command.route, (command.call, number), terms) {
             Err(why) => self.fail(ticket, Unanswered::Misfit(why)),
             Ok(framed) => {
@@ -232,6 +245,29 @@ impl Waiting {
         true
     }
 
+    /// Whether a client's frame has the id that was given to a call, which waits still: one answer would fit both.
+    #[must_use]
+    pub fn clashes(&self, table: &RouteTable, overheard: &Overheard) -> bool {
+        let id = id_of(table, overheard.route, &overheard.call);
+        let mut given = self.calls.iter().filter(|call| call.asked == Client::Rpc);
+        id.is_some() && given.any(|call| id_of(table, call.route, &call.call) == id)
+    }
+
+    /// A number that nobody who waits has for his id.
+    fn give(&mut self, table: &RouteTable) -> u64 {
+        loop {
+            let number = self.next;
+            self.next += 1;
+            let mut ids = self
+                .calls
+                .iter()
+                .filter_map(|call| id_of(table, call.route, &call.call));
+            if !ids.any(|id| id == number.to_string()) {
+                return number;
+            }
+        }
+    }
+
     /// The frame of a caller is written whole: from now on a silence is one.
     pub fn sent(&mut self, table: &RouteTable, (now, ticket): (Duration, Ticket)) {
         let mut calls = self.calls.iter_mut();
@@ -264,11 +300,10 @@ impl Waiting {
             Some((place, heard))
         });
         let Some((place, (answer, addressed))) = found else {
-            let stray = self.is_stray(table, &frame, terms.depth);
-            let told = match (stray, self.client) {
-                (false, _) => Output::News(frame),
-                (true, Client::Frames) => Output::Passed(frame),
-                (true, Client::Rpc) => {
+            let told = match (self.id_borne(table, &frame, terms.depth), self.client) {
+                (None, _) => Output::News(frame),
+                (Some(id), Client::Frames) if !self.has_given(&id) => Output::Passed(frame),
+                (Some(_), Client::Frames | Client::Rpc) => {
                     self.counts.stray += 1;
                     return;
                 }
@@ -280,11 +315,17 @@ impl Waiting {
             return;
         };
         self.counts.answered += 1;
-        self.answer(&call, answer);
         match (call.asked, addressed) {
-            (Client::Frames, _) => self.out.push_back(Output::Passed(frame)),
-            (Client::Rpc, Addressed::ToAll) => self.out.push_back(Output::News(frame)),
-            (Client::Rpc, Addressed::ToCaller) => {}
+            (Client::Frames, _) => {
+                // Before the call is over, so that whoever waits for its end has the answer by then.
+                self.out.push_back(Output::Passed(frame));
+                self.answer(&call, answer);
+            }
+            (Client::Rpc, Addressed::ToAll) => {
+                self.answer(&call, answer);
+                self.out.push_back(Output::News(frame));
+            }
+            (Client::Rpc, Addressed::ToCaller) => self.answer(&call, answer),
         }
     }
 
@@ -318,14 +359,32 @@ impl Waiting {
         self.out.push_back(Output::Failed(ticket, why));
     }
 
-    /// Whether a frame is the answer of somebody's call, though of none that waits.
-    fn is_stray(&self, table: &RouteTable, frame: &Json, depth: u16) -> bool {
+    /// The id of a frame that is the answer of somebody's call, though of none that waits.
+    fn id_borne(&self, table: &RouteTable, frame: &Json, depth: u16) -> Option<String> {
         let mut routes = table.routes().iter();
-        routes.any(|route| {
-            route
-                .id
-                .is_some_and(|id| route.outcomes.is_answer(frame, id, depth))
-        })
+        let borne = routes.find_map(|route| route.outcomes.id_borne(frame, route.id?, depth));
+        borne.map(|id| spelled(&id))
+    }
+
+    /// Whether an id was given here.
+    fn has_given(&self, id: &str) -> bool {
+        id.parse()
+            .is_ok_and(|id| (self.first..self.next).contains(&id))
+    }
+}
+
+/// The id of a call, whether its frame has it as a text or as a number.
+fn id_of(table: &RouteTable, route: usize, call: &Bindings) -> Option<String> {
+    match call.get(table.route(route).id?) {
+        Bound::Value(id) => Some(spelled(id)),
+        Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => None,
+    }
+}
+
+fn spelled(id: &Json) -> String {
+    match id.text() {
+        Some(Ok(text)) => text,
+        Some(Err(_)) | None => String::from_utf8_lossy(id.as_bytes()).into_owned(),
     }
 }
 

@@ -39,7 +39,7 @@ impl Outcomes {
             let agrees = row.shares(&reading, call) && echoes(pattern, Some(frame), call);
             let written = row.write_rpc(&reading, call, terms).ok();
             let written = written.filter(|_| agrees)?;
-            let bears = id.is_some_and(|id| bears(pattern, Some(frame), id));
+            let bears = id.is_some_and(|id| borne(pattern, Some(frame), id).is_some());
             let answered = Answered {
                 answer: written.answer,
                 dropped: written.dropped,
@@ -73,12 +73,12 @@ impl Outcomes {
         })
     }
 
-    /// Whether a frame is the answer of some call of this route: it bears an id.
+    /// The id that a frame bears where it is the answer of some call of this route.
     #[must_use]
-    pub fn is_answer(&self, frame: &Json, id: usize, depth: u16) -> bool {
-        self.rows().iter().any(|row| {
-            let read = row.read_frame(frame, depth);
-            read.is_some_and(|(pattern, _)| bears(pattern, Some(frame), id))
+    pub fn id_borne(&self, frame: &Json, id: usize, depth: u16) -> Option<Json> {
+        self.rows().iter().find_map(|row| {
+            let (pattern, _) = row.read_frame(frame, depth)?;
+            borne(pattern, Some(frame), id)
         })
     }
 }
@@ -141,14 +141,14 @@ fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
     }
 }
 
-/// Whether a value has something where the pattern borrows this hole.
-fn bears(pattern: &Pattern, value: Option<&Json>, hole: usize) -> bool {
+/// What a value has where the pattern borrows this hole.
+fn borne(pattern: &Pattern, value: Option<&Json>, hole: usize) -> Option<Json> {
     match pattern {
-        Pattern::Hole(slot) => value.is_some() && borrowed(slot) == Some(hole),
-        Pattern::Object(object) => object.members.iter().any(|(name, member)| {
+        Pattern::Hole(slot) => value.filter(|_| borrowed(slot) == Some(hole)).cloned(),
+        Pattern::Object(object) => object.members.iter().find_map(|(name, member)| {
             let value = value.and_then(|value| value.member(name));
-            bears(member, value.as_ref(), hole)
+            borne(member, value.as_ref(), hole)
         }),
-        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => None,
     }
 }

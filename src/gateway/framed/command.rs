@@ -13,7 +13,7 @@ use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_fra
 use crate::domain::json::Json;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::refusal;
-use crate::domain::rollout::Way;
+use crate::domain::rollout::{self, Why};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::caller::identify;
@@ -42,11 +42,19 @@ struct Told<'a> {
     route: Option<(usize, &'a Route)>,
 }
 
-/// Serves one frame; gives what the client is told, if it is told something here.
+/// How a frame is served.
+pub(in crate::gateway) enum Served {
+    /// The client is told this, if anything.
+    Said(Option<Bytes>),
+    /// It went on as it came.
+    Passes(Box<Passing>),
+}
+
+/// Serves one frame, up to its answer or to its passing on.
 pub(in crate::gateway) async fn command(
     who: &Commander<'_>,
     (frame, text): (Json, Bytes),
-) -> Option<Bytes> {
+) -> Served {
     let installed = who.worker.installed();
     let mut asked = Request::new(());
     *asked.method_mut() = Method::GET;
@@ -59,22 +67,35 @@ pub(in crate::gateway) async fn command(
         text,
         route: selected.map(|index| (index, routes.route(index))),
     };
-    let served = serve(&mut record, who, told, &installed).await;
-    let failure = match served {
-        Ok(Served::Said(text)) => return text,
+    match serve(&mut record, who, told, &installed).await {
+        Ok(Way::Said(text)) => Served::Said(text),
         // The record goes on with what the server says.
-        Ok(Served::Passes(passing)) => {
-            let passes = passing.settle(record);
-            who.worker.tasks().start(passes);
-            return None;
+        Ok(Way::Passes(door, upstream, limit)) => Served::Passes(Box::new(Passing {
+            record,
+            route: selected,
+            frame,
+            door,
+            upstream,
+            limit,
+        })),
+        Err(failure) => {
+            record.failed(failure.reason.row().status, &failure);
+            Served::Said(failed(&installed, (selected, &frame), &failure))
         }
-        Err(failure) => failure,
-    };
-    record.failed(failure.reason.row().status, &failure);
-    let route = routes.route(selected?);
-    let call = route.unread(&frame);
-    let terms = terms(&installed.plan.limits);
-    spoken(failure_to_frame(route, (&failure, &call), terms).answer)
+    }
+}
+
+/// What the client is told of a failure, if an outcome of the route can say it.
+fn failed(
+    installed: &Installed,
+    (route, frame): (Option<usize>, &Json),
+    failure: &Failure,
+) -> Option<Bytes> {
+    let plan = &installed.plan;
+    let route = plan.routes.route(route?);
+    let call = route.unread(frame);
+    let terms = terms(&plan.limits);
+    spoken(failure_to_frame(route, (failure, &call), terms).answer)
 }
 
 fn spoken(said: frame::Said) -> Option<Bytes> {
@@ -84,12 +105,10 @@ fn spoken(said: frame::Said) -> Option<Bytes> {
     }
 }
 
-/// How a frame is served.
-enum Served {
-    /// The client is told this.
+/// The same, before its record is given away.
+enum Way {
     Said(Option<Bytes>),
-    /// It went on as it came.
-    Passes(Passing),
+    Passes(Door, Rc<FramesUpstream>, Duration),
 }
 
 async fn serve(
@@ -97,19 +116,26 @@ async fn serve(
     who: &Commander<'_>,
     told: Told<'_>,
     installed: &Installed,
-) -> Result<Served, Failure> {
+) -> Result<Way, Failure> {
     let plan = &installed.plan;
     let headers = &who.head.headers;
     let identity = identify(record, headers, who.arrival);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
+    if let Some(said) = plan.locals.frame(&told.frame, terms(&plan.limits)) {
+        record.stays_here(Why::Local);
+        record.answered_here(200, None);
+        return Ok(Way::Said(spoken(said)));
+    }
     let selected = told.route.map(|(index, _)| index);
     let session = sessions::of_socket((&*record, installed), caller, who.socket);
     let stage = decide(record, plan, (caller, headers, session), selected);
     match (stage.control(), told.route) {
         (None, Some((index, _))) => Err(record.refused(plan, index)),
-        (Some(Way::New), Some((_, route))) => translate(record, who, (route, told.frame)).await,
-        (Some(Way::Old), _) | (_, None) => pass(record, who, told).await,
+        (Some(rollout::Way::New), Some((_, route))) => {
+            translate(record, who, (route, told.frame)).await
+        }
+        (Some(rollout::Way::Old), _) | (_, None) => pass(record, who, told).await,
     }
 }
 
@@ -118,14 +144,14 @@ async fn translate(
     record: &mut Record,
     who: &Commander<'_>,
     (route, frame): (&Route, Json),
-) -> Result<Served, Failure> {
+) -> Result<Way, Failure> {
     let terms = terms(&record.installed().plan.limits);
     let call = command_to_rpc(route, frame, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);
     let Some((reply, id)) = carried(record, route, said, (who.head, who.arrival)).await? else {
         record.answered(202);
-        return Ok(Served::Said(None));
+        return Ok(Way::Said(None));
     };
     let (reply, code) = response(record, route, (&reply, id))?;
     let answered = answer_to_frame(route, (reply, &call.call), terms);
@@ -139,11 +165,11 @@ async fn translate(
         return Err(Failure::new(Reason::UpstreamNotProtocol, message).because(cause));
     }
     note(record, code);
-    Ok(Served::Said(spoken(answered.answer)))
+    Ok(Way::Said(spoken(answered.answer)))
 }
 
 /// A frame goes on as it came, over the socket that the client has at the server. It is written in the order of coming.
-async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Result<Served, Failure> {
+async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Result<Way, Failure> {
     let index = told.route.map(|(index, _)| index);
     let installed = record.installed().clone();
     let upstream = match index {
@@ -151,7 +177,9 @@ async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Resul
         None => installed.usual_of_frames(),
     };
     let upstream = upstream.and_then(Upstream::frames);
-    let upstream = upstream.ok_or_else(|| no_route(&told.frame))?.clone();
+    let upstream = upstream
+        .ok_or_else(|| refusal::no_frame(&told.frame))?
+        .clone();
     let own = told.route.and_then(|(_, route)| route.timeout);
     let limit = own.unwrap_or(upstream.plan().timeout);
     let question = Question::Passed {
@@ -159,52 +187,47 @@ async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Resul
         text: told.text,
     };
     let door = open(record, who.arrival, (&upstream, question), limit)?;
-    Ok(Served::Passes(Passing {
-        door,
-        upstream,
-        limit,
-    }))
+    Ok(Way::Passes(door, upstream, limit))
 }
 
-/// No route takes a frame, and nobody is there to take it as it is.
-fn no_route(frame: &Json) -> Failure {
-    let shown: String = String::from_utf8_lossy(frame.as_bytes())
-        .chars()
-        .take(60)
-        .collect();
-    let message = format!("no route takes the frame `{}`", shown.escape_debug());
-    Failure::new(Reason::RouteNotFound, message)
-}
-
-/// A frame that is on its way as it came.
-struct Passing {
+/// A frame that is on its way as it came. Dropped, it is a client that has left.
+pub(in crate::gateway) struct Passing {
+    record: Record,
+    route: Option<usize>,
+    frame: Json,
     door: Door,
     upstream: Rc<FramesUpstream>,
     limit: Duration,
 }
 
 impl Passing {
-    /// Notes what the server says to it, which the client hears from the server. Where it leaves, nothing is noted.
-    async fn settle(self, mut record: Record) {
+    /// Notes what the server says to it, which the client hears from the server; gives what the client is told where the
+    /// frame did not go on.
+    pub(in crate::gateway) async fn settle(self) -> Option<Bytes> {
+        let mut record = self.record;
         let since = clock::now();
-        let Some(told) = self.door.answer().await else {
-            return;
-        };
+        let told = self.door.answer().await?;
         record.spent(since);
-        match told {
-            Ok(Said::Told) => record.answered(202),
+        let why = match told {
+            Ok(Said::Told) => {
+                record.answered(202);
+                return None;
+            }
             Ok(Said::Answer(answered)) => {
                 let code = match answered.answer {
                     RpcAnswer::Result(_) => None,
                     RpcAnswer::Error(error) => Some(error.code),
                 };
                 note(&mut record, code);
+                return None;
             }
-            Err(why) => {
-                let failure = failure(why, self.upstream.plan(), self.limit);
-                record.failed(failure.reason.row().status, &failure);
-            }
-        }
+            Err(why) => why,
+        };
+        let failure = failure(why, self.upstream.plan(), self.limit);
+        record.failed(failure.reason.row().status, &failure);
+        let unbegun = failure.reason == Reason::UpstreamBusy;
+        let said = unbegun.then(|| failed(record.installed(), (self.route, &self.frame), &failure));
+        said.flatten()
     }
 }
 

@@ -6,11 +6,12 @@
 
 mod asked;
 mod command;
+mod outlet;
 mod owner;
 mod server;
 mod told;
 
 pub(super) use asked::rpc_call;
-pub(super) use command::{Commander, command};
+pub(super) use command::{Commander, Served, command};
 pub(super) use server::{News, OwnSockets};
 pub(super) use told::told;

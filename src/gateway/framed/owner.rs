@@ -1,10 +1,10 @@
 //! The task that owns a socket at a server that speaks in frames.
 //!
 //! What the outputs of [`Waiting`] say is done, and what happens is told to it. The routes are those of the plan that the
-//! socket began with, until nobody waits. What the client does not take yet is not read from the server.
+//! socket began with, until nobody waits. What the client does not take yet is not read from the server. A socket that
+//! nobody needs any more ends without a word to callers: those who are left have gone.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use super::server::{Asked, Fault, News, QUEUE, Question, Reply, Said};
+use super::outlet::{Outlet, Way};
+use super::server::{Asked, Fault, News, QUEUE, Question, Reply, Said, Told};
 use crate::domain::frame::{
     Command, Heard, Output, Overheard, Stray, Unanswered, Waiting, command_to_rpc,
 };
@@ -25,50 +26,56 @@ use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
-use crate::upstream::{Frames, FramesUpstream, Intake, Socket};
+use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake, Socket};
+
+/// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
+/// the seconds of this century, and short enough for a server that has 32 bits for them.
+const FIRST_ID: u64 = 1_000_000_001;
 
 /// Opens a socket, and owns it until it ends.
 pub(super) async fn serve(
     mut owner: Owner,
-    upstream: Rc<FramesUpstream>,
+    (upstream, place): (Rc<FramesUpstream>, FramesPlace),
     (mut inbox, gone): (mpsc::Receiver<Asked>, Rc<Notify>),
 ) {
     let name = upstream.plan().name.as_str();
-    match upstream.connect().await {
-        Ok(mut frames) => {
-            tracing::debug!(upstream = name, "a socket of frames is open");
-            let end = owner.run(&mut frames, (&mut inbox, &gone)).await;
-            owner.waiting.lost();
-            owner.obey_all(None);
-            if let Some(why) = end {
-                let waiting = owner.waiting.len();
-                tracing::warn!(
-                    upstream = name,
-                    waiting,
-                    cause = why,
-                    "a socket of frames is lost"
-                );
-            }
-            refuse(&mut inbox);
-            owner.tell_gone();
-            frames.end().await;
-        }
+    let mut frames = match upstream.connect().await {
+        Ok(frames) => frames,
         Err(why) => {
             tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
             refuse(&mut inbox);
-            owner.tell_gone();
+            drop(place);
+            return owner.outlet.end().await;
         }
+    };
+    tracing::debug!(upstream = name, "a socket of frames is open");
+    if let Some(why) = owner.run(&mut frames, (&mut inbox, &gone)).await {
+        let waiting = owner.waiting.len();
+        tracing::warn!(
+            upstream = name,
+            waiting,
+            cause = why,
+            "a socket of frames is lost"
+        );
+        owner.waiting.lost();
+        owner.obey_all(None);
     }
+    refuse(&mut inbox);
+    let ends = async {
+        frames.end().await;
+        drop(place);
+    };
+    // The client may take its time, which is none of the server's.
+    tokio::join!(ends, owner.outlet.end());
 }
 
 /// Nothing of what was not taken is written.
 fn refuse(inbox: &mut mpsc::Receiver<Asked>) {
     inbox.close();
     while let Ok(asked) = inbox.try_recv() {
+        let said = Err(Fault::Link(link::Unanswered::Unreachable));
         // One that no longer waits needs no answer.
-        let _ = asked
-            .reply
-            .send(Err(Fault::Link(link::Unanswered::Unreachable)));
+        drop(asked.reply.send(Told { said, behind: 0 }));
     }
 }
 
@@ -82,9 +89,8 @@ pub(super) struct Owner {
     /// To be written.
     out: VecDeque<(Ticket, Bytes)>,
     writing: Option<Ticket>,
-    /// To be told to the client.
-    told: VecDeque<News>,
-    news: Option<mpsc::Sender<News>>,
+    /// To be told to the client, and to callers.
+    outlet: Outlet,
     silence: Silence,
     /// How old the socket grows; it ends then when nobody waits.
     max_age: Option<Duration>,
@@ -107,18 +113,17 @@ impl Owner {
         worker: &Rc<Worker>,
         installed: &Rc<Installed>,
         upstream: &FramesUpstream,
-        news: Option<mpsc::Sender<News>>,
+        way: Way,
     ) -> Owner {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         Owner {
             worker: worker.clone(),
             installed: installed.clone(),
-            waiting: Waiting::new(frames.in_flight),
+            waiting: Waiting::new(frames.in_flight).giving_from(FIRST_ID),
             callers: BTreeMap::new(),
             out: VecDeque::new(),
             writing: None,
-            told: VecDeque::new(),
-            news,
+            outlet: Outlet::new(way),
             silence: Silence::new(plan.idle_timeout, frames.heartbeat),
             max_age: plan.max_age,
             next: 0,
@@ -147,7 +152,7 @@ impl Owner {
                 return None;
             }
             let takes = entry == Entry::Open && self.out.len() < QUEUE;
-            let intake = match self.told.is_empty() {
+            let intake = match self.outlet.is_empty() {
                 true => Intake::Open,
                 false => Intake::Shut,
             };
@@ -167,14 +172,7 @@ impl Owner {
                         return Some(why);
                     }
                 }
-                permit = room(&self.news), if !self.told.is_empty() => match (permit, self.told.pop_front()) {
-                    (Some(permit), Some(news)) => drop(permit.send(news)),
-                    (None, _) => {
-                        self.told.clear();
-                        self.news = None;
-                    }
-                    (Some(_), None) => {}
-                },
+                () = self.outlet.go_on() => {}
                 () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
                 () = sleep_until(end.unwrap_or(silence)), if end.is_some() => return None,
                 () = sleep_until(silence) => match self.rings() {
@@ -192,11 +190,11 @@ impl Owner {
     }
 
     fn rings(&mut self) -> Ring {
-        if !self.told.is_empty() {
+        if !self.outlet.is_empty() {
             // Nothing is read for the time being, so that nothing can be heard.
             self.silence.heard();
         }
-        let open = self.waiting.len() + self.out.len() + self.told.len();
+        let open = self.waiting.len() + self.out.len() + self.outlet.len();
         self.silence.ring(Work::of(open))
     }
 
@@ -251,12 +249,15 @@ impl Owner {
     /// Writes a frame of the client, and looks for its answer where its route says how that looks.
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
         let (installed, terms) = (self.installed.clone(), self.terms());
-        self.waiting.passes();
-        if let Some(overheard) =
-            overheard(&installed.plan.routes, (ticket, frame), (deadline, terms))
-        {
-            self.waiting.overhear(&installed.plan.routes, overheard);
+        let table = &installed.plan.routes;
+        let overheard = overheard(table, (ticket, frame), (deadline, terms));
+        if let Some(overheard) = overheard {
+            if self.waiting.clashes(table, &overheard) {
+                return self.reply(ticket, Err(Fault::Link(link::Unanswered::Busy)));
+            }
+            self.waiting.overhear(table, overheard);
         }
+        self.waiting.passes();
         self.out.push_back((ticket, text));
     }
 
@@ -311,7 +312,7 @@ impl Owner {
             }
             // A client that speaks to the server itself may know what it means.
             Heard::Rpc(_) | Heard::Noise(_) if self.waiting.has_passed() => {
-                self.tell(News::Answer(text));
+                self.outlet.tell(News::Answer(text));
             }
             Heard::Rpc(_) | Heard::Noise(_) => self.worker.count(|shard| shard.stray(Stray::Noise)),
         }
@@ -344,31 +345,14 @@ impl Owner {
             }
             Output::Answer(ticket, answer) => self.reply(ticket, Ok(Said::Answer(answer))),
             Output::Failed(ticket, why) => self.reply(ticket, Err(fault(why))),
-            Output::News(frame) => self.tell(News::Event(text(frame))),
-            Output::Passed(frame) => self.tell(News::Answer(text(frame))),
+            Output::News(frame) => self.outlet.tell(News::Event(text(frame))),
+            Output::Passed(frame) => self.outlet.tell(News::Answer(text(frame))),
         }
     }
 
-    fn tell(&mut self, news: News) {
-        if self.news.is_some() {
-            self.told.push_back(news);
-        }
-    }
-
-    /// The last word.
-    fn tell_gone(&mut self) {
-        if let Some(news) = self.news.take() {
-            for news_left in self.told.drain(..).chain([News::Gone]) {
-                // A client that takes nothing is not waited for.
-                let _ = news.try_send(news_left);
-            }
-        }
-    }
-
-    fn reply(&mut self, ticket: Ticket, told: Result<Said, Fault>) {
+    fn reply(&mut self, ticket: Ticket, said: Result<Said, Fault>) {
         if let Some(reply) = self.callers.remove(&ticket) {
-            // One that no longer waits needs no answer.
-            drop(reply.send(told));
+            self.outlet.answer(reply, said);
         }
     }
 }
@@ -395,13 +379,5 @@ fn fault(why: Unanswered) -> Fault {
         Unanswered::Late => Fault::Link(link::Unanswered::Late),
         Unanswered::Cut => Fault::Link(link::Unanswered::Cut),
         Unanswered::Misfit(why) => Fault::Misfit(why),
-    }
-}
-
-/// Waits until the client takes more; none where it is gone.
-async fn room(news: &Option<mpsc::Sender<News>>) -> Option<mpsc::OwnedPermit<News>> {
-    match news {
-        Some(news) => news.clone().reserve_owned().await.ok(),
-        None => pending().await,
     }
 }

@@ -3,7 +3,7 @@
 //! A socket is opened with the first call that needs it, and ends with the client's connection, or when it was not used
 //! for too long; one task owns it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::outlet::Way;
 use super::owner::{Owner, serve};
 use crate::domain::json::Json;
 use crate::domain::outcome::{Answered, RpcAnswer};
@@ -18,7 +19,7 @@ use crate::domain::pending as link;
 use crate::domain::route::BindError;
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
-use crate::upstream::{FramesPlace, FramesUpstream};
+use crate::upstream::FramesUpstream;
 
 /// How many questions may wait to be taken, and how many frames to be written.
 pub(super) const QUEUE: usize = 64;
@@ -67,8 +68,16 @@ pub(in crate::gateway) enum News {
     Gone,
 }
 
+/// What a caller is told, and when.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) said: Result<Said, Fault>,
+    /// How many news had gone to the client before.
+    pub(super) behind: u64,
+}
+
 /// Where a caller is told.
-pub(super) type Reply = oneshot::Sender<Result<Said, Fault>>;
+pub(super) type Reply = oneshot::Sender<Told>;
 
 /// One question on its way to the owner of a socket.
 #[derive(Debug)]
@@ -91,13 +100,16 @@ struct Handle {
 pub(in crate::gateway) struct OwnSockets {
     sockets: RefCell<Vec<(Rc<FramesUpstream>, Handle)>>,
     /// Where what servers say goes.
-    news: RefCell<Option<mpsc::Sender<News>>>,
+    way: RefCell<Way>,
+    /// How many news came before the last answer that a caller has.
+    behind: Rc<Cell<u64>>,
 }
 
 /// A question that is taken; it may be waited for elsewhere.
 pub(super) struct Door {
-    answer: oneshot::Receiver<Result<Said, Fault>>,
+    answer: oneshot::Receiver<Told>,
     gone: Rc<Notify>,
+    behind: Rc<Cell<u64>>,
     deadline: Instant,
 }
 
@@ -105,7 +117,10 @@ impl Door {
     /// The answer, within its time; none where the client's connection has ended.
     pub(super) async fn answer(mut self) -> Option<Result<Said, Fault>> {
         match timeout_at(self.deadline + GRACE, &mut self.answer).await {
-            Ok(Ok(told)) => Some(told),
+            Ok(Ok(told)) => {
+                self.behind.set(self.behind.get().max(told.behind));
+                Some(told.said)
+            }
             Ok(Err(_)) => None,
             Err(_) => Some(Err(Fault::Link(link::Unanswered::Late))),
         }
@@ -122,7 +137,12 @@ impl Drop for Door {
 impl OwnSockets {
     /// What servers say over sockets that are opened from now on goes here.
     pub(in crate::gateway) fn tell(&self, news: mpsc::Sender<News>) {
-        *self.news.borrow_mut() = Some(news);
+        *self.way.borrow_mut() = Way::to(news);
+    }
+
+    /// How many news the client is to hear before the answers that its calls have by now.
+    pub(in crate::gateway) fn behind(&self) -> u64 {
+        self.behind.get()
     }
 
     /// Opens a socket where none is open, for a client that only listens.
@@ -161,6 +181,7 @@ impl OwnSockets {
         Ok(Door {
             answer,
             gone: handle.gone,
+            behind: self.behind.clone(),
             deadline,
         })
     }
@@ -182,13 +203,11 @@ impl OwnSockets {
             asks,
             gone: Rc::default(),
         };
-        let owner = Owner::new(worker, installed, upstream, self.news.borrow().clone());
+        let owner = Owner::new(worker, installed, upstream, self.way.borrow().clone());
         let (upstream, gone) = (upstream.clone(), handle.gone.clone());
         let known = upstream.clone();
-        worker.tasks().start(async move {
-            serve(owner, upstream, (inbox, gone)).await;
-            drop::<FramesPlace>(place);
-        });
+        let serves = serve(owner, (upstream, place), (inbox, gone));
+        worker.tasks().start(serves);
         sockets.push((known, handle.clone()));
         Ok(handle)
     }

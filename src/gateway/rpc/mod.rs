@@ -1,5 +1,6 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
+mod ears;
 mod repeated;
 mod send;
 mod socket;

@@ -1,11 +1,11 @@
 //! A client that speaks JSON-RPC over a WebSocket, or in frames: each message is served as if it were posted.
 //!
 //! Where the plan knows frames, the protocol of each message is found out anew, and events come in the form of the first
-//! one that was recognised. //! Calls run side by side, and are answered as they end. Of a client that goes away nothing runs on. When the program ends,
-//! no message is taken any more, and the connection closes behind the last answer.
+//! one that was recognised. Calls run side by side, and are answered as they end; what a server says before an answer is
+//! told before it. Of a client that goes away nothing runs on. When the program ends, no message is taken any more, and
+//! the connection closes behind the last answer, also of a frame that passes as it is.
 
 use std::cell::Cell;
-use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, reque
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::underway::{Bounds, Reply, Underway};
+use super::ears::{self, Attention, Ears, Spoken};
+use super::underway::{Bounds, Ended, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
@@ -35,7 +36,7 @@ use crate::domain::side::Side;
 use crate::domain::{refusal, websocket};
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::Candidate;
-use crate::gateway::framed::{Commander, News, command, told};
+use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::record::Record;
 use crate::gateway::render;
@@ -49,9 +50,6 @@ const BEAT: Heartbeat = Heartbeat {
     every: Duration::from_secs(30),
     within: Duration::from_secs(30),
 };
-
-/// How many notifications of a server may wait for a client; more are dropped.
-const NOTICES: usize = 64;
 
 /// How many messages are read ahead of those that are served.
 const AHEAD: usize = 64;
@@ -164,56 +162,6 @@ struct Conversation {
     form: Cell<Option<Form>>,
 }
 
-/// Where what servers say for the client comes in.
-struct Ears {
-    /// From links.
-    notices: mpsc::Receiver<Bytes>,
-    /// From sockets of frames.
-    news: mpsc::Receiver<News>,
-}
-
-/// What a server says for the client.
-enum Spoken {
-    /// Over a link.
-    Notice(Bytes),
-    /// In frames.
-    News(News),
-}
-
-impl Ears {
-    fn of(arrival: &Arrival) -> Ears {
-        let (tell, notices) = mpsc::channel(NOTICES);
-        arrival.links().tell(tell);
-        let (tell, news) = mpsc::channel(NOTICES);
-        arrival.sockets().tell(tell);
-        Ears { notices, news }
-    }
-
-    /// What is said next; cancel-safe, since what is not taken stays where it is.
-    async fn next(&mut self) -> Spoken {
-        tokio::select! {
-            Some(text) = self.notices.recv() => Spoken::Notice(text),
-            Some(news) = self.news.recv() => Spoken::News(news),
-            // The connection keeps the other ends for as long as it lasts.
-            else => pending().await,
-        }
-    }
-
-    /// What is there already of what links say, while the client is told of it.
-    fn told(&mut self, door: Door) -> impl Iterator<Item = Bytes> {
-        let mut notices = Some(&mut self.notices).filter(|_| door == Door::Open);
-        std::iter::from_fn(move || notices.as_mut()?.try_recv().ok())
-    }
-}
-
-/// What is done about what a server says.
-enum Heed {
-    /// The client is told this, if anything.
-    Tell(Option<Bytes>),
-    /// The client is let go.
-    Leave,
-}
-
 /// Whether messages are still taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
@@ -236,6 +184,7 @@ impl Conversation {
                 break;
             }
             let intake = intake(door, &underway);
+            let attention = attention(&frames);
             let alarm = silence.alarm();
             // Cancel-safe, each of them: what is under way stays where it is.
             tokio::select! {
@@ -257,17 +206,19 @@ impl Conversation {
                     | Event::Forgotten(_)
                     | Event::Unwritten(_) => break,
                 },
-                reply = underway.served() => {
-                    let told = ears.told(door).filter_map(|text| self.event(Side::Rpc, text));
-                    underway.answered(reply, told);
-                }
-                spoken = ears.next(), if door == Door::Open && !frames.is_writing() => {
-                    silence.used();
-                    match self.hear(spoken) {
-                        Heed::Tell(text) => underway.replies.extend(text.map(Reply::alone)),
-                        Heed::Leave => door = Door::Closed,
+                said = ears.next(&mut underway, attention) => match said {
+                    ears::Said::Answer(reply) => {
+                        let behind = self.arrival.sockets().behind();
+                        for spoken in ears.before(behind) {
+                            door = self.heed(spoken, &mut underway, door);
+                        }
+                        underway.replies.extend(reply);
                     }
-                }
+                    ears::Said::Unasked(spoken) => {
+                        silence.used();
+                        door = self.heed(spoken, &mut underway, door);
+                    }
+                },
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
                 () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
                     Ring::Ask => frames.beat(),
@@ -349,44 +300,45 @@ impl Conversation {
         }
     }
 
-    /// What becomes of something that a server says.
-    fn hear(&self, spoken: Spoken) -> Heed {
-        let news = match spoken {
-            Spoken::Notice(text) => return Heed::Tell(self.event(Side::Rpc, text)),
-            Spoken::News(news) => news,
-        };
-        match news {
-            News::Answer(text) => Heed::Tell(Some(text)),
-            News::Event(text) => Heed::Tell(self.event(Side::Rest, text)),
-            News::Gone => {
+    /// Tells the client what a server says, and whether more messages of the client are taken then.
+    fn heed(&self, spoken: Spoken, underway: &mut Underway, door: Door) -> Door {
+        let text = match spoken {
+            Spoken::Notice(text) => self.event(Side::Rpc, text),
+            Spoken::News(News::Answer(text)) => Some(text),
+            Spoken::News(News::Event(text)) => self.event(Side::Rest, text),
+            Spoken::News(News::Gone) => {
                 self.arrival.links().falls_silent(Side::Rest);
-                match self.form() {
+                return match self.form() {
                     // Nothing else tells such a client that its server has forgotten it.
-                    Form::Frame => Heed::Leave,
-                    Form::Rpc | Form::Sse => Heed::Tell(None),
-                }
+                    Form::Frame => Door::Closed,
+                    Form::Rpc | Form::Sse => door,
+                };
             }
-        }
+        };
+        underway.replies.extend(text.map(Reply::alone));
+        door
     }
 
     /// One message, from its bytes to its answer, if it has one.
-    async fn message(&self, body: Bytes) -> Option<Reply> {
+    async fn message(&self, body: Bytes) -> Ended {
         if self.sockets.tongue == Tongue::Both {
             let depth = self.worker.installed().plan.limits.depth;
             match Heard::of(&body, depth) {
                 Heard::Rpc(_) => self.recognised(Form::Rpc),
                 Heard::Frame(frame) => {
                     self.recognised(Form::Frame);
-                    let said = command(&self.commander(), (frame, body)).await;
-                    return said.map(Reply::alone);
+                    return match command(&self.commander(), (frame, body)).await {
+                        Served::Said(text) => Ended::Said(text.map(Reply::alone)),
+                        Served::Passes(passing) => Ended::Passes(Box::pin(passing.settle())),
+                    };
                 }
                 Heard::Noise(_) => {
                     self.worker.count(|shard| shard.stray(Stray::Noise));
-                    return None;
+                    return Ended::Said(None);
                 }
             }
         }
-        self.call(body).await
+        Ended::Said(self.call(body).await)
     }
 
     fn recognised(&self, form: Form) {
@@ -461,6 +413,15 @@ fn intake(door: Door, underway: &Underway) -> Intake {
     match door {
         Door::Open if underway.has_room() => Intake::Open,
         Door::Open | Door::Closed => Intake::Shut,
+    }
+}
+
+/// Whether what servers say is taken. Also when the program ends, until the last answer: some come that way, and others
+/// stand behind what does.
+fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &Frames<S>) -> Attention {
+    match frames.is_writing() {
+        true => Attention::Busy,
+        false => Attention::Listens,
     }
 }
 

@@ -34,11 +34,19 @@ impl Reply {
     }
 }
 
-/// A message that is served, from its bytes to its answer, if it has one.
-pub(super) type Serving = Pin<Box<dyn Future<Output = Option<Reply>>>>;
+/// How the serving of a message ends.
+pub(super) enum Ended {
+    /// With its answer, if it has one.
+    Said(Option<Reply>),
+    /// It has passed on as it came. Its answer comes as it is; this ends behind it, with what else is to be said.
+    Passes(Pin<Box<dyn Future<Output = Option<Bytes>>>>),
+}
+
+/// A message that is served.
+pub(super) type Serving = Pin<Box<dyn Future<Output = Ended>>>;
 
 /// The same, with its number.
-type Numbered = Pin<Box<dyn Future<Output = (u64, Option<Reply>)>>>;
+type Numbered = Pin<Box<dyn Future<Output = (u64, Ended)>>>;
 
 /// What bounds a socket.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +79,8 @@ struct Running {
 pub(super) struct Underway {
     bounds: Bounds,
     calls: FuturesUnordered<Abortable<Numbered>>,
+    /// Messages that have passed on. They keep no other one from being served.
+    passing: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
     /// Those of them that have an id to cancel them by.
     running: Vec<Running>,
     next: u64,
@@ -87,6 +97,7 @@ impl Underway {
         Underway {
             bounds,
             calls: FuturesUnordered::new(),
+            passing: FuturesUnordered::new(),
             running: Vec::new(),
             next: 0,
             waiting: VecDeque::new(),
@@ -157,23 +168,24 @@ impl Underway {
 
     /// Waits until a message is served, and gives its answer, if it has one; cancel-safe. Never ends where none is.
     pub(super) async fn served(&mut self) -> Option<Reply> {
-        match self.calls.next().await {
-            Some(Ok((number, reply))) => {
-                self.running.retain(|running| running.number != number);
-                reply
-            }
-            Some(Err(_)) => {
-                self.running.retain(|running| !running.end.is_aborted());
+        let served = tokio::select! {
+            biased;
+            Some(served) = self.calls.next() => served,
+            Some(said) = self.passing.next() => return said.map(Reply::alone),
+            else => return std::future::pending().await,
+        };
+        let Ok((number, ended)) = served else {
+            self.running.retain(|running| !running.end.is_aborted());
+            return None;
+        };
+        self.running.retain(|running| running.number != number);
+        match ended {
+            Ended::Said(reply) => reply,
+            Ended::Passes(passing) => {
+                self.passing.push(passing);
                 None
             }
-            None => std::future::pending().await,
         }
-    }
-
-    /// Keeps an answer, behind what the server has told before it answered.
-    pub(super) fn answered(&mut self, reply: Option<Reply>, told: impl Iterator<Item = Bytes>) {
-        self.replies.extend(told.map(Reply::alone));
-        self.replies.extend(reply);
     }
 
     /// How many messages are served, or have answers that wait.
@@ -183,7 +195,7 @@ impl Underway {
 
     /// How many messages are not done with.
     pub(super) fn count(&self) -> usize {
-        self.open() + self.waiting.len()
+        self.open() + self.waiting.len() + self.passing.len()
     }
 
     /// Whether more may be read.
@@ -225,7 +237,7 @@ mod tests {
             if matches!(Heard::of(&message, 8), Heard::Request { .. }) {
                 return Box::pin(std::future::pending());
             }
-            Box::pin(std::future::ready(None))
+            Box::pin(std::future::ready(Ended::Said(None)))
         });
         Rc::try_unwrap(begun).unwrap().into_inner()
     }

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_hdr, client};
 
-use crate::support::{Proxy, Upstream};
+use crate::support::{Proxy, Upstream, Wire};
 
 /// One end.
 #[derive(Debug)]
@@ -66,6 +66,23 @@ pub(crate) fn connect_at(
 }
 
 impl End {
+    /// The server's end of a connection; none where the other one has left by then.
+    pub(crate) fn of(wire: Wire) -> Option<End> {
+        tokio_tungstenite::tungstenite::accept(wire.into_stream())
+            .ok()
+            .map(End)
+    }
+
+    /// The client's end of a connection to anywhere.
+    pub(crate) fn to(url: &str, wire: Wire) -> End {
+        End(client(url, wire.into_stream()).unwrap().0)
+    }
+
+    /// Sends a text; tells whether the other end may have it.
+    pub(crate) fn says(&mut self, text: String) -> bool {
+        self.0.send(Message::text(text)).is_ok()
+    }
+
     /// Sends a text.
     pub(crate) fn say(&mut self, text: impl Into<String>) {
         self.send(Message::text(text.into()));

@@ -214,6 +214,7 @@ proptest! {
                 RawLocalCall::Rpc(glob) => {
                     prop_assert!(plan.locals.rpc(glob.value.as_str()).is_some());
                 }
+                RawLocalCall::Frame(_) => {}
                 RawLocalCall::Rest(call) => {
                     let (method, path) = call.value;
                     let found = plan.locals.rest(&method, &path);

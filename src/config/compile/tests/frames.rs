@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use super::{BOTH, Fixture, plan, problems, problems_of};
+use crate::domain::frame::Said;
+use crate::domain::json::Json;
 use crate::domain::plan::{Tongue, Transport};
 use crate::domain::side::Side;
+use crate::domain::translate::Terms;
 
 const STOP: &str = "[[route]]\nname = 'stop'\nframe = { command = 'stop', request_id = '{id?}' }\nrpc = 'agent/stop'\n";
 const SILENT: &str = "[[route.outcome]]\nrpc = { result = { status = 'stopped' } }\n";
@@ -152,4 +155,72 @@ fn a_flag_that_compares_frames_is_refused_and_a_glob_is_not() {
         "{found}"
     );
     assert!(super::read(&flags("st*")).is_ok());
+}
+
+const PING: &str = "[[local]]\nframe = { command = 'ping', request_id = '{id?}' }\n";
+
+#[test]
+fn the_proxy_itself_answers_frames_by_patterns() {
+    let pong = "answer = { frame = { event = 'pong', request_id = '{>id}' } }\n";
+    let quiet = "[[local]]\nframe = { command = 'quiet' }\nanswer = 'none'\n";
+    let plan = plan(&format!("{BOTH}{PING}{pong}{quiet}"));
+    assert_eq!(plan.face.sockets.unwrap().tongue, Tongue::Both);
+    let said = |frame: &'static str| {
+        let frame = Json::parse(frame.into(), 8).unwrap();
+        let terms = Terms {
+            depth: 8,
+            now: String::new,
+        };
+        plan.locals.frame(&frame, terms).map(|said| match said {
+            Said::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
+            Said::Silence => "silence".to_owned(),
+            Said::Unsaid => "unsaid".to_owned(),
+        })
+    };
+    let answered = [
+        (
+            r#"{"command":"ping","request_id":7,"more":1}"#,
+            Some(r#"{"event":"pong","request_id":7}"#),
+        ),
+        (r#"{"command":"ping"}"#, Some(r#"{"event":"pong"}"#)),
+        (r#"{"command":"quiet"}"#, Some("silence")),
+        (r#"{"command":"other"}"#, None),
+    ];
+    for (frame, answer) in answered {
+        assert_eq!(said(frame).as_deref(), answer, "{frame}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_local_answer_to_a_frame_has_its_key() {
+    let cases = [
+        (
+            format!("{PING}answer = {{ result = 1 }}\n"),
+            "local[0].answer: a frame is answered by",
+        ),
+        (
+            format!("{PING}answer = 'none'\n{PING}answer = 'none'\n"),
+            "local[1].frame: ",
+        ),
+        (
+            format!("{PING}answer = {{ frame = {{ a = '{{>b}}' }} }}\n"),
+            "local[0].answer.frame: `{>b}` writes what nothing reads",
+        ),
+        (
+            "[[local]]\nframe = 7\nanswer = 'none'\n".to_owned(),
+            "local[0].frame: a frame is an object",
+        ),
+        (
+            "[[local]]\nrpc = 'a'\nanswer = { frame = { a = 1 } }\n".to_owned(),
+            "local[0].answer: `frame` answers frames",
+        ),
+        (
+            format!("{PING}rpc = 'a'\nanswer = 'none'\n"),
+            "local[0]: `frame` excludes `rest` and `rpc`",
+        ),
+    ];
+    for (text, problem) in cases {
+        let problems = problems(&format!("{BOTH}{text}"));
+        assert!(problems.contains(problem), "{problem}: {problems}");
+    }
 }

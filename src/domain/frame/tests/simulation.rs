@@ -1,4 +1,5 @@
-//! Thousands of worlds: callers and a server that do what a seed says, and the laws that hold in all of them.
+//! Thousands of worlds: callers and a server that do what a seed says, and the laws that hold in all of them. In every
+//! other one the client writes frames as well, with ids of its own, some of which are those that are given next.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,15 @@ struct Caller {
     deadline: Duration,
     /// The id that its frame bore.
     id: Option<String>,
+    /// What the server answers to this command and to no other.
+    serial: u64,
+    speaks: Speaks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    Rpc,
+    Frames,
 }
 
 struct World {
@@ -47,11 +57,16 @@ struct World {
     open: BTreeMap<u64, Caller>,
     past: Vec<Caller>,
     to_send: Vec<u64>,
+    /// Ids that the client took although they could be given here: a late answer to one of them is anybody's.
+    taken: Vec<String>,
+    passed: u64,
 }
 
 impl World {
     fn new(seed: u64) -> World {
         World {
+            taken: Vec::new(),
+            passed: 0,
             seed,
             dice: Dice(seed),
             now: Duration::ZERO,
@@ -64,7 +79,7 @@ impl World {
     }
 
     fn step(&mut self, table: &RouteTable) {
-        match self.dice.below(12) {
+        match self.dice.below(12 + 4 * (self.seed % 2)) {
             0..=3 => self.ask(table),
             4..=6 => self.answer(table),
             7 => self.cancel(),
@@ -74,6 +89,7 @@ impl World {
                     self.waiting.sent(table, (self.now, Ticket(ticket)));
                 }
             }
+            12..=14 => self.pass(table),
             10 if self.dice.below(10) == 0 => self.waiting.lost(),
             _ => {
                 self.now += Duration::from_millis(self.dice.below(400));
@@ -103,6 +119,8 @@ impl World {
             subject,
             deadline,
             id: None,
+            serial: ticket,
+            speaks: Speaks::Rpc,
         };
         self.open.insert(ticket, caller);
         let command = Command {
@@ -114,12 +132,74 @@ impl World {
         self.waiting.ask(table, (self.now, command), TERMS);
     }
 
+    /// The client writes a frame of its own.
+    fn pass(&mut self, table: &RouteTable) {
+        let (kind, subject) = (self.dice.below(4), self.dice.below(3));
+        let ticket = self.next;
+        self.next += 1;
+        let id = match self.dice.below(2) {
+            0 => format!("own-{ticket}"),
+            _ => self.dice.below(ticket).to_string(),
+        };
+        let frame = json(&command(kind, &id, subject));
+        let all = self.open.values();
+        let of_client = |caller: &&Caller| caller.speaks == Speaks::Frames;
+        let mut own = all
+            .filter(of_client)
+            .chain(self.past.iter().filter(of_client));
+        if own.any(|caller| caller.id.as_ref() == Some(&id)) {
+            // Even this client gives an id to one of its commands only.
+            return;
+        }
+        let route = table.select_frame(&frame).unwrap();
+        let call = command_to_rpc(table.route(route), frame, TERMS).unwrap();
+        let deadline = self.now + Duration::from_millis(1 + self.dice.below(1500));
+        let overheard = Overheard {
+            ticket: Ticket(ticket),
+            route,
+            call: call.call,
+            deadline,
+        };
+        let mut given = self.open.values().filter(|caller| !of_client(caller));
+        let waits = given.any(|caller| caller.id.as_ref() == Some(&id));
+        let clashes = self.waiting.clashes(table, &overheard);
+        assert_eq!(clashes, waits, "seed {}: {id}", self.seed);
+        if clashes {
+            return;
+        }
+        if !id.starts_with("own") {
+            self.taken.push(id.clone());
+        }
+        let caller = Caller {
+            kind,
+            subject,
+            deadline,
+            id: Some(id),
+            serial: ticket,
+            speaks: Speaks::Frames,
+        };
+        if self.waiting.overhear(table, overheard) {
+            self.open.insert(ticket, caller);
+        } else {
+            self.past.push(caller);
+        }
+        self.to_send.push(ticket);
+    }
+
+    /// Whether the server may answer: to an id that two had one after the other, only to the one that waits.
+    fn is_answerable(&self, caller: &Caller) -> bool {
+        let Some(id) = &caller.id else {
+            return false;
+        };
+        !self.taken.contains(id) || self.open.contains_key(&caller.serial)
+    }
+
     /// The server answers a caller of now or of before, or fails it.
     fn answer(&mut self, table: &RouteTable) {
-        let all: Vec<Caller> = self.open.values().chain(&self.past).cloned().collect();
+        let all = self.open.values().chain(&self.past);
         let written: Vec<Caller> = all
-            .into_iter()
-            .filter(|caller| caller.id.is_some())
+            .filter(|caller| self.is_answerable(caller))
+            .cloned()
             .collect();
         if written.is_empty() {
             return;
@@ -128,28 +208,51 @@ impl World {
         let caller = written[usize::try_from(place).unwrap()].clone();
         let id = caller.id.clone().unwrap();
         let frame = if self.dice.below(4) == 0 {
-            error(&id)
+            error(&id, caller.serial)
         } else {
             match caller.kind {
-                0 => file(&id, caller.subject),
+                0 => file(&id, caller.subject, caller.serial),
                 1 => watched(caller.subject),
                 2 => unwatched(),
                 _ => return,
             }
         };
-        self.waiting.hear(table, (self.now, json(&frame)), TERMS);
+        let frame = json(&frame);
+        let whose = match frame.has("request_id") {
+            true => caller.speaks,
+            // It may be news for it as well.
+            false => Speaks::Frames,
+        };
+        self.hear(table, &frame, whose);
+    }
+
+    /// The server says a frame: the client is told it once if it is the client's, else not.
+    fn hear(&mut self, table: &RouteTable, frame: &Json, whose: Speaks) {
+        self.waiting.hear(table, (self.now, frame.clone()), TERMS);
+        let told = self.settle_outputs();
+        let expected: Vec<Json> = match whose {
+            Speaks::Rpc => Vec::new(),
+            Speaks::Frames => vec![frame.clone()],
+        };
+        assert_eq!(told, expected, "seed {}", self.seed);
     }
 
     fn foreign(&mut self, table: &RouteTable) {
         let subject = self.dice.below(4);
         let frame = match self.dice.below(5) {
-            0 => error("nobody's"),
-            1 => file("nobody's", subject),
+            0 => error("nobody's", 0),
+            1 => file("nobody's", subject, 0),
             2 => watched(subject + 3),
             3 => r#"{"event":"log","payload":{"request_id":"1"}}"#.to_owned(),
             _ => r#"{"event":"error","payload":{"message":"m"}}"#.to_owned(),
         };
-        self.waiting.hear(table, (self.now, json(&frame)), TERMS);
+        let frame = json(&frame);
+        // Of a client that writes frames an answer to nobody is the client's own.
+        let whose = match !frame.has("request_id") || self.waiting.has_passed() {
+            true => Speaks::Frames,
+            false => Speaks::Rpc,
+        };
+        self.hear(table, &frame, whose);
     }
 
     fn cancel(&mut self) {
@@ -163,12 +266,17 @@ impl World {
         self.past.extend(self.open.remove(&ticket));
     }
 
-    fn settle(&mut self, table: &RouteTable) {
+    /// What there is to do is done; gives the frames that the client is told.
+    fn settle_outputs(&mut self) -> Vec<Json> {
+        let mut told = Vec::new();
         while let Some(output) = self.waiting.output() {
             match output {
                 Output::Write(Ticket(ticket), frame) => {
                     let frame = json(&text(frame));
                     let id = frame.member("request_id").unwrap().text().unwrap().unwrap();
+                    let mut others = self.open.values();
+                    let is_known = others.any(|caller| caller.id.as_ref() == Some(&id));
+                    assert!(!is_known, "seed {}: {id} is given twice", self.seed);
                     self.open.get_mut(&ticket).unwrap().id = Some(id);
                     self.to_send.push(ticket);
                 }
@@ -179,14 +287,23 @@ impl World {
                     assert!(in_time, "seed {}: given up too early", self.seed);
                 }
                 Output::Passed(frame) => {
-                    panic!("seed {}: nobody speaks in frames: {frame:?}", self.seed)
+                    assert!(self.waiting.has_passed(), "seed {}", self.seed);
+                    self.passed += 1;
+                    told.push(frame);
                 }
                 Output::News(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
+                    told.push(frame);
                 }
             }
         }
+        told
+    }
+
+    fn settle(&mut self, table: &RouteTable) {
+        let told = self.settle_outputs();
+        assert!(told.is_empty(), "seed {}: {told:?}", self.seed);
         let over = |caller: &Caller| caller.deadline < self.now;
         // Those who are over are told with the next thing that happens.
         self.waiting.tick(table, self.now, TERMS);
@@ -230,15 +347,15 @@ impl World {
         let seed = self.seed;
         match answered.answer {
             RpcAnswer::Error(error) => {
-                let own = caller.id.map(|id| format!("\"of {id}\"")).unwrap();
+                let own = format!("\"of {}\"", caller.serial);
                 assert_eq!(error.message.as_bytes(), own.as_bytes(), "seed {seed}");
             }
             RpcAnswer::Result(result) => {
                 let subject = caller.subject;
                 let expected = match caller.kind {
                     0 => {
-                        let id = caller.id.unwrap();
-                        format!(r#"{{"path":"s{subject}","content":"of {id}"}}"#)
+                        let serial = caller.serial;
+                        format!(r#"{{"path":"s{subject}","content":"of {serial}"}}"#)
                     }
                     1 => r#"{"status":"watching"}"#.to_owned(),
                     2 => r#"{"session":"s"}"#.to_owned(),
@@ -250,15 +367,31 @@ impl World {
     }
 }
 
-fn error(id: &str) -> String {
+/// What a client writes.
+fn command(kind: u64, id: &str, subject: u64) -> String {
+    match kind {
+        0 => format!(
+            r#"{{"command":"get_file","request_id":"{id}","payload":{{"path":"s{subject}"}}}}"#
+        ),
+        1 => format!(
+            r#"{{"command":"watch","request_id":"{id}","payload":{{"session_id":"s{subject}"}}}}"#
+        ),
+        2 => format!(r#"{{"command":"unwatch","request_id":"{id}"}}"#),
+        _ => format!(
+            r#"{{"command":"run","request_id":"{id}","payload":{{"prompt":"s{subject}","mode":"m{subject}"}}}}"#
+        ),
+    }
+}
+
+fn error(id: &str, serial: u64) -> String {
     format!(
-        r#"{{"event":"error","request_id":"{id}","payload":{{"code":"X","message":"of {id}","request_id":"{id}"}}}}"#
+        r#"{{"event":"error","request_id":"{id}","payload":{{"code":"X","message":"of {serial}","request_id":"{id}"}}}}"#
     )
 }
 
-fn file(id: &str, subject: u64) -> String {
+fn file(id: &str, subject: u64, serial: u64) -> String {
     format!(
-        r#"{{"event":"file","request_id":"{id}","payload":{{"path":"s{subject}","content":"of {id}"}}}}"#
+        r#"{{"event":"file","request_id":"{id}","payload":{{"path":"s{subject}","content":"of {serial}"}}}}"#
     )
 }
 
@@ -273,7 +406,7 @@ fn unwatched() -> String {
 #[test]
 fn in_every_world_each_caller_is_told_one_thing_that_is_his_and_nothing_is_left_over() {
     let table = table();
-    let mut answered = 0;
+    let (mut answered, mut passed) = (0, 0);
     for seed in 0..WORLDS {
         let mut world = World::new(seed);
         for _ in 0..STEPS {
@@ -289,6 +422,8 @@ fn in_every_world_each_caller_is_told_one_thing_that_is_his_and_nothing_is_left_
         assert_eq!(world.waiting.alarm(), None, "seed {seed}");
         let counts = world.waiting.counts();
         answered += counts.answered + counts.silent;
+        passed += world.passed;
     }
     assert!(answered > WORLDS * 3, "{answered}");
+    assert!(passed > WORLDS, "{passed}");
 }

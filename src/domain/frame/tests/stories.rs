@@ -185,10 +185,66 @@ fn what_a_client_has_written_itself_is_seen_in_passing_and_goes_on() {
     assert!(!socket.waiting.overhear(&socket.table, overheard(2)));
     assert_eq!(
         socket.hear(1, stray),
-        [r#"1 has {"path":"a","content":"c"}"#, "passed"]
+        ["passed", r#"1 has {"path":"a","content":"c"}"#]
     );
     assert_eq!(socket.hear(2, stray), ["passed"]);
     assert_eq!(socket.waiting.counts().stray, 1);
     assert!(socket.waiting.overhear(&socket.table, overheard(3)));
     assert_eq!(socket.tick(1_000), ["3 has none: Late"]);
+}
+
+#[test]
+fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
+    let mut socket = Socket::new(8);
+    let pass = |socket: &mut Socket, ticket: u64, id: &str| {
+        let frame =
+            format!(r#"{{"command":"get_file","request_id":{id},"payload":{{"path":"c"}}}}"#);
+        let frame = json(&frame);
+        let route = socket.table.select_frame(&frame).unwrap();
+        let route_of = socket.table.route(route);
+        let call = command_to_rpc(route_of, frame, TERMS).unwrap().call;
+        let overheard = Overheard {
+            ticket: Ticket(ticket),
+            route,
+            call,
+            deadline: at(1_000),
+        };
+        let clashes = socket.waiting.clashes(&socket.table, &overheard);
+        if !clashes {
+            socket.waiting.overhear(&socket.table, overheard);
+        }
+        !clashes
+    };
+    let file = |id: &str, path: &str| {
+        format!(
+            r#"{{"event":"file","request_id":{id},"payload":{{"path":"{path}","content":"c"}}}}"#
+        )
+    };
+    // What the client waits for by ids of its own is not given.
+    assert!(pass(&mut socket, 1, "\"1\""));
+    assert!(pass(&mut socket, 2, "\"2\""));
+    let written = socket.ask((0, 3), "file/get", r#"{"path":"c"}"#);
+    assert_eq!(
+        written,
+        [r#"3 writes {"command":"get_file","request_id":"3","payload":{"path":"c"}}"#]
+    );
+    // What was given is the caller's until he is told.
+    assert!(!pass(&mut socket, 4, "\"3\""));
+    assert_eq!(
+        socket.hear(1, &file("\"3\"", "c")),
+        [r#"3 has {"path":"c","content":"c"}"#]
+    );
+    // Given twice, it is not the client's, either.
+    assert_eq!(socket.hear(2, &file("\"3\"", "c")), [""; 0]);
+    assert_eq!(socket.waiting.counts().stray, 1);
+    assert_eq!(
+        socket.hear(3, &file("\"1\"", "c")),
+        ["passed", r#"1 has {"path":"c","content":"c"}"#]
+    );
+    assert!(pass(&mut socket, 5, "\"3\""));
+    assert_eq!(
+        socket.hear(4, &file("\"3\"", "c")),
+        ["passed", r#"5 has {"path":"c","content":"c"}"#]
+    );
+    assert_eq!(socket.hear(5, &file("\"nobody\"", "c")), ["passed"]);
 }

@@ -1,0 +1,88 @@
+//! What the proxy itself says to frames: a small table of routes with one outcome each, behind which no server is.
+
+use crate::config::compile::greeting;
+use crate::config::problem::{Located, Problem};
+use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
+use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
+use crate::domain::pattern::Tree;
+use crate::domain::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
+
+/// `answer = { frame = ... }` beside another call.
+pub(super) const MISPLACED: &str =
+    "`frame` answers frames; write `frame = { ... }` in place of `rest` or `rpc`";
+
+/// The answers to frames.
+pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
+    let (mut said, mut routes) = (Vec::new(), Vec::new());
+    for (place, local) in raw.locals.iter().enumerate() {
+        let RawLocalCall::Frame(frame) = &local.call else {
+            continue;
+        };
+        greeting::unless_greeting(local, problems);
+        let Some(answer) = answer(&local.answer, problems) else {
+            continue;
+        };
+        match parse_route(source((place, frame), (&local.answer.key, answer))) {
+            Ok(route) => {
+                said.push(frame);
+                routes.push(route);
+            }
+            Err(errors) => {
+                let of = |key: &str| match key.starts_with(&local.answer.key) {
+                    true => &local.answer.place,
+                    false => &frame.place,
+                };
+                problems.extend(errors.into_iter().map(|error| {
+                    let found = Located {
+                        value: (),
+                        place: of(&error.key).clone(),
+                        key: error.key,
+                    };
+                    found.problem(error.what)
+                }));
+            }
+        }
+    }
+    RouteTable::build(routes).unwrap_or_else(|errors| {
+        let errors = errors.into_iter();
+        problems.extend(errors.map(|error| said[error.route].problem(error.what)));
+        RouteTable::default()
+    })
+}
+
+/// The frame that answers; none for silence.
+fn answer(answer: &Located<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Option<Tree>> {
+    match &answer.value {
+        RawAnswer::Frame(frame) => Some(Some(frame.clone())),
+        RawAnswer::Word(LocalWord::Nothing) => Some(None),
+        RawAnswer::Word(_) | RawAnswer::Result(_) | RawAnswer::Error(_) | RawAnswer::Reply(_) => {
+            let message = "a frame is answered by `{ frame = { ... } }`, or by \"none\"";
+            problems.push(answer.problem(message));
+            None
+        }
+    }
+}
+
+fn source(
+    (place, frame): (usize, &Located<Tree>),
+    (key, answer): (&str, Option<Tree>),
+) -> RouteSource {
+    let row = RowSource {
+        key: key.to_owned(),
+        origin: 0,
+        rest: RestReplySource::frame(answer),
+        rpc: RpcReplySource::Result(Tree::Table(Vec::new())),
+        lossy: None,
+    };
+    RouteSource {
+        key: frame.key.trim_end_matches(".frame").to_owned(),
+        name: format!("local.{place}"),
+        rest: frame_line(&frame.value),
+        frame: Some(frame.value.clone()),
+        // A method that nobody calls.
+        rpc: format!("local.{place}"),
+        extra: Some(Extra::Drop),
+        rows: vec![row],
+        ..RouteSource::default()
+    }
+}

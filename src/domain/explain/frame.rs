@@ -1,0 +1,162 @@
+//! Frames of clients, explained: what comes over a WebSocket where both protocols are spoken and is no JSON-RPC.
+
+use super::own::decided;
+use super::rest::{rows, secrets, sent};
+use super::{Answer, Case, Explanation, RowLine, Sent, Translated, Value, carrier, strangers};
+use crate::domain::claim::refused;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::frame::{Heard, Said, answer_to_frame, command_to_rpc, failure_to_frame};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::pattern::Bindings;
+use crate::domain::plan::{Plan, Tongue, Unrouted, UpstreamPlan};
+use crate::domain::refusal;
+use crate::domain::rollout::{Way, Why};
+use crate::domain::route::{Route, Waits};
+use crate::domain::side::Side;
+
+/// The frame that the body is, where clients may speak in frames.
+pub(super) fn of(case: &Case<'_>) -> Option<Json> {
+    let plan = case.plan;
+    let sockets = plan.face.sockets.filter(|_| !case.asked.body.is_empty())?;
+    match Heard::of(case.asked.body, plan.limits.depth) {
+        Heard::Frame(frame) if sockets.tongue == Tongue::Both => Some(frame),
+        Heard::Frame(_) | Heard::Rpc(_) | Heard::Noise(_) => None,
+    }
+}
+
+/// Explains a frame.
+pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
+    let mut explanation = case.begin();
+    explanation.message = Some(case.secrets().hide(&refusal::frame_in_short(frame)));
+    let failure = match tell(case, frame, &mut explanation) {
+        Ok(()) => return explanation,
+        Err(failure) => failure,
+    };
+    let mut explanation = case.refuse(explanation, failure.clone());
+    let route = case.plan.routes.select_frame(frame);
+    let said = route.map(|index| {
+        let route = case.plan.routes.route(index);
+        let call = route.unread(frame);
+        failure_to_frame(route, (&failure, &call), case.terms).answer
+    });
+    if let Some(refused) = &mut explanation.refused {
+        // In frames, or not at all.
+        refused.document = shown(case, said).unwrap_or(Value::of(String::new()));
+    }
+    explanation
+}
+
+fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
+    let plan = case.plan;
+    if let Some(said) = plan.locals.frame(frame, case.terms) {
+        decided(case, Why::Local, explanation);
+        explanation.answer = Some(Answer {
+            row: None,
+            status: 200,
+            headers: Vec::new(),
+            body: shown(case, Some(said)),
+            dropped: 0,
+            note: Some("by the proxy itself"),
+        });
+        return Ok(());
+    }
+    let route = plan.routes.select_frame(frame);
+    let decision = case.decide(explanation, route);
+    match (decision.stage.control(), route) {
+        (None, Some(index)) => {
+            let called = (index, Side::Rest);
+            Err(refused(plan, decision.why, called, case.at()))
+        }
+        (Some(Way::New), Some(index)) => translate(case, (index, frame), explanation),
+        (Some(Way::Old), _) | (_, None) => {
+            let upstream = passing(plan, route).ok_or_else(|| refusal::no_frame(frame))?;
+            explanation.sends = Some(Sent {
+                upstream: upstream.name.clone(),
+                authority: upstream.authority.clone(),
+                method: carrier(upstream).to_owned(),
+                body: Some(Value::of(case.secrets().hide_bytes(case.asked.body))),
+                note: Some("as it came, over the client's own socket"),
+                ..Sent::default()
+            });
+            Ok(())
+        }
+    }
+}
+
+/// The server that a frame passes to.
+fn passing(plan: &Plan, route: Option<usize>) -> Option<&UpstreamPlan> {
+    match route {
+        Some(_) => plan.upstream_for(route, Side::Rest),
+        None if plan.unrouted == Unrouted::Passthrough => {
+            plan.upstreams.all.get(plan.upstreams.frames?)
+        }
+        None => None,
+    }
+}
+
+fn translate(
+    case: &Case<'_>,
+    (index, frame): (usize, &Json),
+    explanation: &mut Explanation,
+) -> Result<(), Failure> {
+    let route = case.plan.routes.route(index);
+    let call = command_to_rpc(route, frame.clone(), case.terms).map_err(refusal::bind)?;
+    let pattern = route.rest_call.body.as_ref();
+    explanation.dropped = strangers::of_value(pattern, frame, "frame");
+    let told = Translated {
+        route,
+        call: &call.call,
+    };
+    let secrets = secrets(case, &told);
+    explanation.holes = told.holes(&secrets);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
+    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
+    let bindings = call.call.clone();
+    explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
+    if route.waits == Waits::Yes {
+        explanation.outcomes = rows(route, Side::Rpc);
+        explanation.answer = answer(case, route, &bindings)?;
+    }
+    Ok(())
+}
+
+/// What the client is told of the answer of an RPC server.
+fn answer(case: &Case<'_>, route: &Route, call: &Bindings) -> Result<Option<Answer>, Failure> {
+    let Some(reply) = case.asked.reply else {
+        return Ok(None);
+    };
+    let limits = &case.plan.limits;
+    let response = parse_response(&reply.body, limits.depth)
+        .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
+    if let Reply::Result(result) = &response.reply {
+        refusal::unless_valid(route, result)?;
+    }
+    let answered = answer_to_frame(route, (response.reply, call), case.terms);
+    if answered.answer == Said::Unsaid {
+        let message = "no outcome of the route says in frames what the server answered";
+        return Err(Failure::new(Reason::UpstreamNotProtocol, message));
+    }
+    let row = answered
+        .row
+        .map(|row| RowLine::of(&route.outcomes.rows()[row]));
+    let note = match answered.answer {
+        Said::Frame(_) => "a frame",
+        Said::Silence | Said::Unsaid => "nothing is said",
+    };
+    Ok(Some(Answer {
+        row,
+        status: 200,
+        headers: Vec::new(),
+        body: shown(case, Some(answered.answer)),
+        dropped: answered.dropped,
+        note: Some(note),
+    }))
+}
+
+fn shown(case: &Case<'_>, said: Option<Said>) -> Option<Value> {
+    match said? {
+        Said::Frame(frame) => Some(Value::of(case.secrets().hide_bytes(&frame.into_bytes()))),
+        Said::Silence | Said::Unsaid => None,
+    }
+}
