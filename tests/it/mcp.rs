@@ -3,6 +3,7 @@
 mod mirrored;
 mod own_stream;
 mod peers;
+mod revisions;
 pub(crate) mod scripted;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

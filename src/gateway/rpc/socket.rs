@@ -1,7 +1,7 @@
 //! A client that speaks JSON-RPC over a WebSocket, or in frames: each message is served as if it were posted.
 //!
 //! Where the plan knows frames, the protocol of each message is found out anew, and events come in the form of the first
-//! one that was recognised. //! Calls run side by side, and are answered as they end. Of a client that goes away nothing runs on. When the program ends,
+//! one that was recognised. Calls run side by side, and are answered as they end. Of a client that goes away nothing runs on. When the program ends,
 //! no message is taken any more, and the connection closes behind the last answer.
 
 use std::cell::Cell;
@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
 use super::underway::{Bounds, Reply, Underway};
-use super::{Company, Letter, Said};
+use super::{Company, Letter, NOTICES, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
 use crate::domain::failure::Failure;
@@ -37,6 +37,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::Candidate;
 use crate::gateway::framed::{Commander, News, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
+use crate::gateway::recalls::Scope;
 use crate::gateway::record::Record;
 use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
@@ -49,9 +50,6 @@ const BEAT: Heartbeat = Heartbeat {
     every: Duration::from_secs(30),
     within: Duration::from_secs(30),
 };
-
-/// How many notifications of a server may wait for a client; more are dropped.
-const NOTICES: usize = 64;
 
 /// How many messages are read ahead of those that are served.
 const AHEAD: usize = 64;
@@ -242,7 +240,10 @@ impl Conversation {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        underway.hear(message);
+                        if let Some(id) = underway.hear(message) {
+                            let own = Scope::Socket(self.number);
+                            self.worker.recalls().recall(own, &id);
+                        }
                     }
                     Event::Written => {
                         silence.used();
@@ -432,6 +433,7 @@ impl Conversation {
             identity: Rc::new(identity),
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
+            ear: None,
             installed,
         };
         let (whole, followed_by) = match incoming {

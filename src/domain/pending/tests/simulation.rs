@@ -270,7 +270,11 @@ impl World {
         if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
             caller.ending = Ending::Gone;
             let ticket = Ticket(*ticket);
-            self.take(Input::Cancel(ticket));
+            let says_so = self.dice.one_in(2);
+            self.take(match says_so {
+                true => Input::Recall(ticket),
+                false => Input::Cancel(ticket),
+            });
         }
     }
 
