@@ -96,7 +96,8 @@ impl Recalls {
     /// A name for a session that nobody can guess.
     pub(super) fn name() -> Option<HeaderValue> {
         let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
-        let mut name = HeaderValue::try_from(format!("dualgauge-{first:016x}{second:016x}")).ok()?;
+        let mut name =
+            HeaderValue::try_from(format!("dualgauge-{first:016x}{second:016x}")).ok()?;
         name.set_sensitive(true);
         Some(name)
     }
@@ -166,7 +167,11 @@ mod tests {
         assert!(calls.iter().all(|call| call.recall.is_rung()));
         drop(calls);
         let held = recalls.stripes.iter();
-        assert!(held.map(|stripe| stripe.lock().unwrap().len()).sum::<usize>() == 0);
+        assert!(
+            held.map(|stripe| stripe.lock().unwrap().len())
+                .sum::<usize>()
+                == 0
+        );
         recalls.recall(own, b"1");
     }
 

@@ -15,7 +15,7 @@ use crate::random::dice::Dice;
 use crate::scene::{answer, rpc_failure};
 use crate::stdio;
 use crate::support::{Proxy, Upstream, becomes};
-use crate::websocket::ends::{End, accept};
+use crate::websocket::ends::{End, accept, opened};
 
 /// Clients at a time, and what each of them asks in a storm.
 const CLIENTS: u64 = 4;
@@ -85,7 +85,9 @@ fn post(body: &str) -> String {
 }
 
 /// What one client does in a storm: calls that are answered, that nobody answers in time, and from which it goes away.
-fn client(proxy: &Proxy, seed: u64) {
+/// Tells how many were answered.
+fn client(proxy: &Proxy, seed: u64) -> u64 {
+    let mut answered = 0;
     let mut dice = Dice::of(seed);
     let mut wire = proxy.connect();
     let load = "x".repeat(8 * 1024);
@@ -109,24 +111,31 @@ fn client(proxy: &Proxy, seed: u64) {
         if said.get("result").is_some() {
             let own = said["result"]["got"][0].as_str();
             assert_eq!(own, Some(&*format!("{seed}-{turn}")), "another's answer");
+            answered += 1;
         } else {
             let (code, _) = rpc_failure(&said);
             assert!((-32012..=-32001).contains(&code), "{said}");
         }
     }
+    answered
 }
 
 fn storm(proxy: &Proxy, number: u64) {
     std::thread::scope(|scope| {
-        for place in 0..CLIENTS {
-            scope.spawn(move || client(proxy, number * CLIENTS + place));
-        }
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|place| scope.spawn(move || client(proxy, number * CLIENTS + place)))
+            .collect();
         // The link is lost in the midst of it.
         let mut wire = proxy.connect();
         wire.send(post(
             r#"{"jsonrpc":"2.0","id":1,"method":"crash","params":[]}"#,
         ));
         wire.read_answer();
+        let answered: u64 = clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .sum();
+        assert!(answered > CLIENTS * CALLS / 2, "{answered} were answered");
     });
 }
 
@@ -166,8 +175,12 @@ fn serve_all(upstream: &Arc<Upstream>) {
     let upstream = upstream.clone();
     std::thread::spawn(move || {
         loop {
-            let mut end = accept(&upstream);
-            std::thread::spawn(move || serve(&mut end));
+            let stream = upstream.accept().into_stream();
+            std::thread::spawn(move || {
+                if let Some(mut end) = opened(stream) {
+                    serve(&mut end);
+                }
+            });
         }
     });
 }
@@ -190,7 +203,9 @@ fn calls_over_sockets_of_their_clients_leave_nothing_behind() {
     let up = r#"dualgauge_link_up{upstream="socket"}"#;
     becomes(|| proxy.metrics().value(up), &0.0);
     // Each client had one, and those that went away had one each.
-    let opened = proxy.metrics().value(r#"dualgauge_link_starts_total{upstream="socket"}"#);
+    let opened = proxy
+        .metrics()
+        .value(r#"dualgauge_link_starts_total{upstream="socket"}"#);
     assert!(opened > 100.0, "{opened}");
 }
 

@@ -60,7 +60,12 @@ mod tests {
         ] {
             assert!(is_accepted(accept), "{accept}");
         }
-        for accept in ["*/*", "text/*", "", "text/event-stream;q=0, application/json"] {
+        for accept in [
+            "*/*",
+            "text/*",
+            "",
+            "text/event-stream;q=0, application/json",
+        ] {
             assert!(!is_accepted(accept), "{accept}");
         }
     }

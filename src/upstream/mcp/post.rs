@@ -344,12 +344,7 @@ impl Door {
     }
 
     /// Hears a stream up to the answer; nothing where it ends before.
-    async fn listen(
-        &self,
-        body: &mut Incoming,
-        place: &mut Place,
-        id: u64,
-    ) -> Option<Outcome> {
+    async fn listen(&self, body: &mut Incoming, place: &mut Place, id: u64) -> Option<Outcome> {
         loop {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
@@ -369,7 +364,12 @@ impl Door {
     }
 
     /// Hears an event; gives the answer if it is that.
-    pub(super) async fn event(&self, event: &Bytes, place: &mut Place, id: Option<u64>) -> Option<Bytes> {
+    pub(super) async fn event(
+        &self,
+        event: &Bytes,
+        place: &mut Place,
+        id: Option<u64>,
+    ) -> Option<Bytes> {
         let block = Block::read(event)?;
         place.heard += 1;
         if let Some(last) = block.id() {

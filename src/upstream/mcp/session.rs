@@ -72,10 +72,14 @@ pub struct Session {
 impl Link for Session {
     async fn event(&mut self) -> Event {
         loop {
+            // What was said before an answer is heard before it, also where both came at once.
+            if let Ok(event) = self.ear.try_recv() {
+                return event;
+            }
             if let Some(event) = self.told.pop_front() {
                 return event;
             }
-            // Cancel-safe, both of them. What was said before an answer is heard before it.
+            // Cancel-safe, both of them.
             tokio::select! {
                 biased;
                 Some(event) = self.ear.recv() => return event,

@@ -33,7 +33,10 @@ fn drain(proxy: &Proxy) {
 fn is_cut_by_the_drain(proxy: Proxy) {
     let stopped = proxy.wait();
     assert!(stopped.status.success(), "{stopped:?}");
-    assert!(stopped.log.contains("outcome=cut blame=proxy"), "{stopped:?}");
+    assert!(
+        stopped.log.contains("outcome=cut blame=proxy"),
+        "{stopped:?}"
+    );
 }
 
 #[test]
@@ -106,9 +109,15 @@ fn a_call_of_an_mcp_server_is_cancelled_at_the_end_of_the_drain() {
     client.expect_gone();
     is_cut_by_the_drain(proxy);
     let told = asked(&server);
-    assert_eq!(told[told.len() - 2..], ["POST notifications/cancelled", "DELETE "]);
+    assert_eq!(
+        told[told.len() - 2..],
+        ["POST notifications/cancelled", "DELETE "]
+    );
     let id = last(&server, "never").json()["id"].clone();
-    assert_eq!(last(&server, "notifications/cancelled").json()["params"]["requestId"], id);
+    assert_eq!(
+        last(&server, "notifications/cancelled").json()["params"]["requestId"],
+        id
+    );
 }
 
 /// A proxy before a shell that runs a script.
@@ -170,8 +179,9 @@ fn tunnel(more: &str) -> (Track, Wire, Wire) {
     };
     let upgrade = "Connection: Upgrade\r\nUpgrade: x";
     let mut open = track.open(format!("GET / HTTP/1.1\r\nHost: a\r\n{upgrade}\r\n\r\n"));
-    open.server
-        .send(format!("HTTP/1.1 101 Switching Protocols\r\n{upgrade}\r\n\r\n"));
+    open.server.send(format!(
+        "HTTP/1.1 101 Switching Protocols\r\n{upgrade}\r\n\r\n"
+    ));
     open.client.read_head();
     (track, open.client, open.server)
 }

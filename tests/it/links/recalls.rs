@@ -74,7 +74,10 @@ fn a_posted_cancellation_ends_the_call_of_its_own_session_and_no_other() {
     }
     let malformed = r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#;
     assert_eq!(tell(&proxy, Some(&sessions[0]), malformed).status(), 204);
-    assert_eq!(tell(&proxy, Some(&sessions[0]), &cancelled("7")).status(), 204);
+    assert_eq!(
+        tell(&proxy, Some(&sessions[0]), &cancelled("7")).status(),
+        204
+    );
     // It is the first thing that the server hears of all that.
     expect_cancelled(&mut server, &calls[0]);
     let unanswered = clients[0].read_answer();
@@ -100,7 +103,11 @@ fn a_call_in_a_batch_is_cancelled_by_a_notification_in_another() {
     let mut server = accept(&upstream);
     server.greet();
     let own = session(&proxy);
-    let mut first = post(&proxy, Some(&own), &format!("[{},{}]", ask("1"), ask("\"x\"")));
+    let mut first = post(
+        &proxy,
+        Some(&own),
+        &format!("[{},{}]", ask("1"), ask("\"x\"")),
+    );
     let calls = [server.hear(), server.hear()];
     let both = format!("[{},{}]", cancelled("1"), ask("3"));
     let mut second = post(&proxy, Some(&own), &both);

@@ -119,10 +119,7 @@ fn a_session_that_its_stream_shows_to_be_forgotten_is_begun_anew() {
 
 #[test]
 fn a_stream_on_which_nothing_comes_is_asked_for_again() {
-    let server = sessions_with_streams(
-        |_| begun(": here\n\n"),
-        |_, called| result(called, "1"),
-    );
+    let server = sessions_with_streams(|_| begun(": here\n\n"), |_, called| result(called, "1"));
     let proxy = before(&server, "idle_timeout = \"100ms\"\n");
     assert_eq!(ask(&proxy, "any")["result"], 1);
     becomes(|| listened(&server).len() >= 4, &true);
@@ -177,7 +174,9 @@ fn a_server_that_asks_much_and_hears_nothing_keeps_no_call_from_its_connection()
         if request.head.start.starts_with("GET") {
             return begun(&asks);
         }
-        if request.head.start.starts_with("DELETE") || body["method"].is_string() && body["id"].is_null() {
+        if request.head.start.starts_with("DELETE")
+            || body["method"].is_string() && body["id"].is_null()
+        {
             return answer("202 Accepted", &[], "");
         }
         if body["method"].is_null() {

@@ -9,7 +9,8 @@ use super::{before, strays};
 use crate::scene::{Called, answer, body_of, call, json};
 use crate::support::{Upstream, becomes};
 
-const TOLD: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}"#;
+const TOLD: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}"#;
 
 /// A server of one revision, whose tools say only texts.
 fn of(version: &'static str) -> Upstream {
@@ -18,7 +19,11 @@ fn of(version: &'static str) -> Upstream {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         if !body["method"].is_string() || body["id"].is_null() {
             let refused = request.head.start.starts_with("POST");
-            let status = if refused { "202 Accepted" } else { "405 Method Not Allowed" };
+            let status = if refused {
+                "202 Accepted"
+            } else {
+                "405 Method Not Allowed"
+            };
             return answer(status, &[], "");
         }
         let called = Called::of(request);
@@ -26,7 +31,9 @@ fn of(version: &'static str) -> Upstream {
             "server/discover" => answer("404 Not Found", &[], ""),
             "initialize" => json(response(
                 &called,
-                &format!(r#"{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"old","version":"1"}}}}"#),
+                &format!(
+                    r#"{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"old","version":"1"}}}}"#
+                ),
             )),
             _ => {
                 let said = response(&called, r#"{"content":[{"type":"text","text":"x"}]}"#);
@@ -49,7 +56,8 @@ fn a_server_may_agree_on_an_older_revision() {
         let body = call("initialize", r#"{"protocolVersion":"2025-11-25"}"#);
         let greeting = proxy.rpc(body).json();
         assert_eq!(greeting["result"]["protocolVersion"], version);
-        let wanted = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}"#;
+        let wanted =
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}"#;
         for _ in 0..2 {
             // Neither structured content nor a type of the result is made up.
             let called = proxy.rpc(call("tools/call", r#"{"name":"t","arguments":{}}"#));
@@ -68,9 +76,16 @@ fn a_server_may_agree_on_an_older_revision() {
         let told = if version == "2025-03-26" { 2.0 } else { 0.0 };
         becomes(|| strays(&proxy, "notified"), &told);
         // Servers take arrays in one revision alone, so that none is sent.
-        let batch = format!("[{},{}]", call("tools/call", "{}"), call("tools/list", "{}"));
+        let batch = format!(
+            "[{},{}]",
+            call("tools/call", "{}"),
+            call("tools/list", "{}")
+        );
         assert_eq!(proxy.rpc(batch).json().as_array().unwrap().len(), 2);
         let all = server.requests().into_iter();
-        assert!(all.filter(|sent| !sent.body.is_empty()).all(|sent| sent.json().is_object()));
+        assert!(
+            all.filter(|sent| !sent.body.is_empty())
+                .all(|sent| sent.json().is_object())
+        );
     }
 }

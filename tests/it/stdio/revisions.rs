@@ -47,7 +47,10 @@ fn a_call_of_a_child_without_a_handshake_is_cancelled_as_any() {
         (-32002, "upstream_timeout")
     );
     let cancelled = |seen: &String| seen.starts_with("notifications/cancelled ");
-    assert_eq!(seen(&proxy).iter().filter(|seen| cancelled(seen)).count(), 1);
+    assert_eq!(
+        seen(&proxy).iter().filter(|seen| cancelled(seen)).count(),
+        1
+    );
 }
 
 #[test]

@@ -270,11 +270,8 @@ impl World {
         if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
             caller.ending = Ending::Gone;
             let ticket = Ticket(*ticket);
-            let says_so = self.dice.one_in(2);
-            self.take(match says_so {
-                true => Input::Recall(ticket),
-                false => Input::Cancel(ticket),
-            });
+            let away = [Input::Cancel, Input::Recall][self.dice.below(2) as usize];
+            self.take(away(ticket));
         }
     }
 
