@@ -214,8 +214,8 @@ fn calls_over_sockets_of_their_clients_leave_nothing_behind() {
 fn listener(proxy: &Proxy, seed: u64) {
     let mut dice = Dice::of(seed);
     for _ in 0..CALLS {
-        let client = ["mover", "other"][dice.below(2) as usize];
-        let manner = ["whole", "open", "cut"][dice.below(3) as usize];
+        let client = ["mover", "other"][dice.below(2)];
+        let manner = ["whole", "open", "cut"][dice.below(3)];
         let mut wire = proxy.connect();
         wire.send(format!(
             "GET /mcp/v1/sse?{manner} HTTP/1.1\r\nHost: a\r\nX-Client: {client}\r\n\r\n"
