@@ -35,8 +35,8 @@ pub fn is_accepted(accept: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Block, Piece, Reader};
     use super::*;
+    use crate::domain::sse::{Block, Piece, Reader};
 
     #[test]
     fn a_message_is_one_event() {

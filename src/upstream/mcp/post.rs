@@ -301,6 +301,10 @@ impl Door {
                 return outcome;
             }
             lease.spoil();
+            if place.reader.is_losing() {
+                // It would come again.
+                return Outcome::Failed(Unanswered::TooLarge);
+            }
             drop((body, lease));
             fruitless = if place.last == before {
                 fruitless + 1

@@ -187,3 +187,13 @@ fn a_call_of_a_child_is_cancelled_by_a_post() {
     let seen = proxy.rpc(call("seen", "{}")).json()["result"].to_string();
     assert!(seen.contains("notifications/cancelled 3"), "{seen}");
 }
+
+#[test]
+fn a_cancellation_is_explained_as_what_it_does() {
+    let proxy = crate::websocket::before(&Upstream::nowhere(), "");
+    let told = super::explained(&proxy, &["-d", &cancelled("1"), "/rpc"]);
+    assert_eq!(told["sends"], json!(null), "{told}");
+    assert_eq!(told["answer"]["status"], 204, "{told}");
+    let note = told["answer"]["note"].as_str().unwrap();
+    assert!(note.contains("the call that it names is ended"), "{note}");
+}
