@@ -19,6 +19,7 @@ use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance, Installation};
+use crate::telemetry::log::{hand_over, keep_lines};
 use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
@@ -240,8 +241,10 @@ fn work(
     serves: (Arc<Plan>, Links),
     common: Common,
 ) -> io::Result<()> {
+    keep_lines();
     let runtime = Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(hand_over)
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(serves, common);

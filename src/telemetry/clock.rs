@@ -50,14 +50,31 @@ impl fmt::Display for Rfc3339 {
         let seconds = milliseconds.div_euclid(1000);
         let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
         let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
-            of_day / 3600,
-            of_day / 60 % 60,
-            of_day % 60,
-            milliseconds.rem_euclid(1000)
-        )
+        let rest = [
+            (b'-', month, 2),
+            (b'-', day, 2),
+            (b'T', of_day / 3600, 2),
+            (b':', of_day / 60 % 60, 2),
+            (b':', of_day % 60, 2),
+            (b'.', milliseconds.rem_euclid(1000), 3),
+        ];
+        let mut text = *b"...................Z";
+        let mut end = 0;
+        for (mark, value, digits) in rest {
+            text[end] = mark;
+            put(&mut text[end + 1..=end + digits], value);
+            end += digits + 1;
+        }
+        write!(f, "{year:04}")?;
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Writes a number into as many digits as there are.
+fn put(digits: &mut [u8], mut value: i64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(value.rem_euclid(10)).unwrap_or_default();
+        value /= 10;
     }
 }
 

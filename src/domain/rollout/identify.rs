@@ -1,6 +1,6 @@
 //! Identity: from the evidence of a call to a client, and to the key of the caller within it.
 //!
-//! Sources are asked in the order of [`super::Source`], clients of one source in the order of the configuration. What is
+//! Sources are asked in the order of [`super::Source`], clients of one source in that of the configuration. What is
 //! costly (a digest, a signature, a list of hops) is made when a rule asks for it, and once. Laws: a declared name
 //! never takes the place of an authenticated one; the identity of a caller depends on its own evidence only.
 
@@ -13,6 +13,7 @@ use std::rc::Rc;
 use http::header::{COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::order::{Order, Shown};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
 use crate::domain::hops::Hops;
 use crate::domain::token::{Claims, Tokens, bearer};
@@ -21,8 +22,7 @@ use crate::domain::token::{Claims, Tokens, bearer};
 #[derive(Debug, Clone)]
 pub struct Clients {
     clients: Vec<Client>,
-    /// The places of the clients, in the order in which they are asked.
-    order: Vec<usize>,
+    order: Order,
     api_key: HeaderName,
     hops: Hops,
     tokens: Option<Tokens>,
@@ -92,12 +92,9 @@ impl Clients {
     /// The clients of a plan; `api_key` is the header that bears API keys.
     #[must_use]
     pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
-        let mut order: Vec<usize> = (0..clients.len()).collect();
-        // Stable: clients of one source stay in their order.
-        order.sort_by_key(|place| clients[*place].matcher.source());
         Clients {
+            order: Order::of(&clients),
             clients,
-            order,
             api_key,
             hops: Hops::default(),
             tokens: None,
@@ -159,8 +156,7 @@ impl Clients {
             address: OnceCell::new(),
             hop: OnceCell::new(),
         };
-        let mut asked = self.order.iter().copied();
-        let Some(index) = asked.find(|place| reading.fits(&self.clients[*place].matcher)) else {
+        let Some(index) = self.order.first(&reading) else {
             return Identity::OTHER;
         };
         let client = &self.clients[index];
@@ -190,8 +186,26 @@ struct Reading<'a, 'm, 'c> {
     hop: OnceCell<Hop>,
 }
 
+impl Shown for Reading<'_, '_, '_> {
+    fn digest(&self) -> Option<&Digest> {
+        let digest = || {
+            let key = self.evidence.headers.get(&self.clients.api_key)?;
+            Some((self.evidence.digest)(HeaderValue::as_bytes(key)))
+        };
+        self.digest.get_or_init(digest).as_ref()
+    }
+
+    fn text(&self, name: &HeaderName) -> Option<&str> {
+        self.said(name)
+    }
+
+    fn fits(&self, place: usize) -> bool {
+        self.is(&self.clients.clients[place].matcher)
+    }
+}
+
 impl<'a> Reading<'a, '_, '_> {
-    fn fits(&self, matcher: &Matcher) -> bool {
+    fn is(&self, matcher: &Matcher) -> bool {
         match matcher {
             Matcher::Subject(rules) => self.evidence.subject.is_some_and(|subject| {
                 let mut rules = rules.iter();
@@ -214,28 +228,20 @@ impl<'a> Reading<'a, '_, '_> {
 
     fn key(&self, source: &KeySource) -> Option<Cow<'a, str>> {
         match source {
-            KeySource::Header(name) => self.text(name).map(Cow::Borrowed),
-            KeySource::ApiKey => self.text(&self.clients.api_key).map(Cow::Borrowed),
+            KeySource::Header(name) => self.said(name).map(Cow::Borrowed),
+            KeySource::ApiKey => self.said(&self.clients.api_key).map(Cow::Borrowed),
             KeySource::Claim(path) => path.text(self.claims()?).map(Cow::Owned),
             KeySource::Address => Some(Cow::Owned(self.address()?.to_string())),
             KeySource::Cookie(name) => cookie(self.evidence.headers, name).map(Cow::Borrowed),
         }
     }
 
-    fn text(&self, name: &HeaderName) -> Option<&'a str> {
+    fn said(&self, name: &HeaderName) -> Option<&'a str> {
         self.evidence.headers.get(name)?.to_str().ok()
     }
 
     fn says(&self, name: &HeaderName, glob: &Glob) -> bool {
-        self.text(name).is_some_and(|value| glob.fits(value))
-    }
-
-    fn digest(&self) -> Option<&Digest> {
-        let digest = || {
-            let key = self.evidence.headers.get(&self.clients.api_key)?;
-            Some((self.evidence.digest)(HeaderValue::as_bytes(key)))
-        };
-        self.digest.get_or_init(digest).as_ref()
+        self.said(name).is_some_and(|value| glob.fits(value))
     }
 
     fn claims(&self) -> Option<&Claims> {

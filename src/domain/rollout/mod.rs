@@ -13,6 +13,7 @@ mod flag;
 mod glob;
 mod guard;
 mod identify;
+mod order;
 mod past;
 mod ramp;
 pub mod standing;

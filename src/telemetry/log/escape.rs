@@ -37,7 +37,12 @@ pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
 /// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).
 pub(super) fn json(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
-    for c in text.chars() {
+    // Most texts are plain from end to end, and are written in one piece.
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    let end = text.bytes().position(|byte| !plain(&byte));
+    let (whole, rest) = text.split_at(end.unwrap_or(text.len()));
+    out.write_str(whole)?;
+    for c in rest.chars() {
         match c {
             '"' | '\\' => write!(out, "\\{c}")?,
             c if is_visible(c) => out.write_char(c)?,

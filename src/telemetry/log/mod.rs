@@ -4,6 +4,7 @@
 //! call      what the line of a call says
 //! line      how an event becomes one line, as text or as JSON
 //! escape    how text that others wrote stays one harmless word of that line
+//! queue     how lines get to the thread that writes them
 //! ```
 //!
 //! Laws: an event is one line, whatever text is in it; a call never waits for the log, whose queue has a
@@ -12,26 +13,28 @@
 mod call;
 mod escape;
 mod line;
+mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::time::SystemTime;
 
 use tracing::Subscriber;
 use tracing::subscriber::{SetGlobalDefaultError, set_global_default};
-use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::clock;
 use line::Lines;
+use queue::{Flush, Queue};
 
 pub use call::CallLine;
+pub use queue::{hand_over, keep_lines};
 
-/// Lines that wait for standard error: a few seconds of a busy proxy, a few megabytes.
-const QUEUE: usize = 16_384;
+/// Bytes of lines that wait for standard error: a second of a busy proxy.
+const QUEUE: usize = 8 * 1024 * 1024;
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +56,9 @@ pub enum LogError {
         /// What is wrong with it.
         source: ParseError,
     },
+    /// There is no thread for it.
+    #[error("the thread of the log cannot be started")]
+    Thread(#[source] io::Error),
     /// The process has a log already.
     #[error("the log is set up already")]
     Taken(#[source] SetGlobalDefaultError),
@@ -62,27 +68,27 @@ pub enum LogError {
 #[derive(Debug)]
 #[must_use = "the log ends when its guard is dropped"]
 pub struct LogGuard {
-    dropped: ErrorCounter,
-    _flush: WorkerGuard,
+    queue: Queue,
+    _flush: Flush,
 }
 
 impl LogGuard {
     /// The counter of dropped lines, for the thread that serves the metrics.
     #[must_use]
     pub fn dropped_lines(&self) -> DroppedLines {
-        DroppedLines(self.dropped.clone())
+        DroppedLines(self.queue.clone())
     }
 }
 
 /// How many lines found the queue full.
 #[derive(Debug, Clone)]
-pub struct DroppedLines(ErrorCounter);
+pub struct DroppedLines(Queue);
 
 impl DroppedLines {
     /// The count so far.
     #[must_use]
     pub fn count(&self) -> u64 {
-        u64::try_from(self.0.dropped_lines()).unwrap_or(u64::MAX)
+        self.0.dropped()
     }
 }
 
@@ -91,12 +97,16 @@ impl DroppedLines {
 ///
 /// # Errors
 ///
-/// When the level is none, and when the process has a log already.
+/// When the level is none, when there can be no thread, and when the process has a log already.
 pub fn init(format: LogFormat, level: &str) -> Result<LogGuard, LogError> {
     let filter = filter(level)?;
-    let (queue, guard) = queue(BufWriter::new(io::stderr()), QUEUE);
-    set_global_default(subscriber(format, filter, queue, clock::wall)).map_err(LogError::Taken)?;
-    Ok(guard)
+    let (queue, flush) = Queue::new(io::stderr(), QUEUE).map_err(LogError::Thread)?;
+    let written = subscriber(format, filter, queue.clone(), clock::wall);
+    set_global_default(written).map_err(LogError::Taken)?;
+    Ok(LogGuard {
+        queue,
+        _flush: flush,
+    })
 }
 
 /// Reads nothing but the text: the environment is the configuration's business.
@@ -108,21 +118,6 @@ fn filter(level: &str) -> Result<EnvFilter, LogError> {
             level: level.to_owned(),
             source,
         })
-}
-
-/// A bounded queue and its thread, which flushes whenever it has caught up.
-fn queue(writer: impl Write + Send + 'static, lines: usize) -> (NonBlocking, LogGuard) {
-    let (queue, flush) = NonBlockingBuilder::default()
-        .lossy(true)
-        .buffered_lines_limit(lines)
-        .thread_name("log")
-        .finish(writer);
-    let dropped = queue.error_counter();
-    let guard = LogGuard {
-        dropped,
-        _flush: flush,
-    };
-    (queue, guard)
 }
 
 fn subscriber(

@@ -1,0 +1,103 @@
+//! Instructions of the proxy, counted by valgrind: those of many calls less those of few, so that starting up is no part.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::peers;
+use crate::production::{self, Extent};
+use crate::work::Work;
+
+/// Connections that call at once.
+const CONNECTIONS: u32 = 8;
+
+/// Instructions of one call, in user space. The kernel's are not seen.
+pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Result<u64> {
+    let (few, many) = if work.size > 100_000 {
+        (20, 100)
+    } else {
+        (400, 2_000)
+    };
+    let before = collected(program, work, extent, few)?;
+    let after = collected(program, work, extent, many)?;
+    Ok(after.saturating_sub(before) / u64::from(many - few))
+}
+
+/// All instructions of a run.
+fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
+    let folder = tempfile::tempdir()?;
+    let upstream = peers::upstream(work.size)?.to_string();
+    let config = production::write(folder.path(), extent, work.kind, ("127.0.0.1:0", &upstream))?;
+    let log = folder.path().join("log");
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    if let Some(kept) = std::env::var_os("CALLGRIND_OUT") {
+        command
+            .args(["--dump-instr=no", "--callgrind-out-file"])
+            .arg(kept);
+    }
+    command.arg(program).args(["run", "--config"]).arg(&config);
+    command.stdout(Stdio::piped()).stderr(File::create(&log)?);
+    let mut proxy = Running(command.spawn()?);
+    let served = proxy
+        .address()
+        .and_then(|address| peers::load(address, work, calls, CONNECTIONS));
+    let ended = proxy.end();
+    let said = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+    served.and(ended).map_err(|error| {
+        let last: Vec<_> = said.lines().rev().take(5).collect();
+        io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))
+    })?;
+    let count = said
+        .lines()
+        .rev()
+        .find_map(|line| line.split_once("Collected : "));
+    let count = count.and_then(|(_, number)| number.trim().parse().ok());
+    count.ok_or_else(|| io::Error::other("valgrind did not say what it has counted"))
+}
+
+/// A proxy that is ended whatever happens.
+struct Running(Child);
+
+impl Running {
+    /// Where it serves, once it does.
+    fn address(&mut self) -> io::Result<SocketAddr> {
+        let output = self.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut output = BufReader::new(output);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let address = line
+            .trim_start_matches("serving http://")
+            .split([',', ' ', '\n'])
+            .next();
+        let address = address
+            .unwrap_or_default()
+            .parse()
+            .map_err(io::Error::other)?;
+        std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
+        Ok(address)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?, Signal::TERM)?;
+        let status = self.0.wait()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("the proxy ended with {status}")))
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or it is of no use.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,243 @@
+//! What one call costs the whole program, in instructions: `cargo bench --bench calls`.
+//!
+//! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
+//! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
+//! with routes, flags, clients, bodies and workers; `-- entry FOLDER` writes what a harness needs that compares proxies.
+
+#![expect(clippy::print_stdout, reason = "it prints tables")]
+#![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
+
+mod counted;
+mod peers;
+mod production;
+mod work;
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use production::Extent;
+use work::{HOT, Kind, Method};
+
+/// Counts the instructions of one call through the whole proxy.
+#[derive(Parser)]
+struct Asked {
+    #[command(subcommand)]
+    task: Option<Task>,
+    /// Only the work of this name.
+    #[arg(long)]
+    only: Option<String>,
+    /// Writes the figures that later runs are held against.
+    #[arg(long)]
+    write: bool,
+    /// The program that is measured, in place of the one that is built.
+    #[arg(long, global = true)]
+    program: Option<PathBuf>,
+    /// `cargo bench` says so.
+    #[arg(long, global = true, hide = true)]
+    bench: bool,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Prints how the cost of a call grows.
+    Grow {
+        /// With what; with everything where it is not said.
+        along: Option<Along>,
+    },
+    /// Writes configurations into a folder, and `dualgauge.json`, the entry of a harness that fills in the ports.
+    Entry {
+        /// The folder.
+        folder: PathBuf,
+        /// Percent of the calls that are shadowed.
+        #[arg(long)]
+        shadow: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Along {
+    Routes,
+    Flags,
+    Clients,
+    Body,
+    Workers,
+    Shadow,
+}
+
+/// What a figure may grow by before it is a failure.
+const ALLOWED: f64 = 1.03;
+
+fn main() -> ExitCode {
+    let asked = Asked::parse();
+    let built = env!("CARGO_BIN_EXE_dualgauge");
+    let program = asked.program.clone().unwrap_or_else(|| built.into());
+    let done = match &asked.task {
+        Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
+        _ if !has_valgrind() => {
+            println!("SKIPPED: valgrind is not installed, no instruction was counted");
+            Ok(true)
+        }
+        Some(Task::Grow { along }) => grow(&program, *along).map(|()| true),
+        None => hold(&program, &asked),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn has_valgrind() -> bool {
+    let mut command = Command::new("valgrind");
+    command.arg("--version").stdout(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn figures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/calls/figures.txt")
+}
+
+/// Whether no figure has grown by more than is allowed.
+fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
+    let committed = fs::read_to_string(figures()).unwrap_or_default();
+    let before = |name: &str| -> Option<u64> {
+        let mut rows = committed.lines().filter_map(|line| line.split_once(' '));
+        let (_, count) = rows.find(|(row, _)| *row == name)?;
+        count.trim().parse().ok()
+    };
+    let (mut held, mut written) = (true, String::new());
+    println!(
+        "{:<16} {:>14} {:>10} {:>7}",
+        "work", "instructions", "before", "ratio"
+    );
+    for work in HOT {
+        if asked
+            .only
+            .as_ref()
+            .is_some_and(|only| !work.name.contains(only))
+        {
+            continue;
+        }
+        let count = counted::per_call(program, &work, &Extent::PRODUCTION)?;
+        let _ = writeln!(written, "{} {count}", work.name);
+        let Some(before) = before(work.name) else {
+            println!("{:<16} {count:>14} {:>10}", work.name, "none");
+            held &= asked.write;
+            continue;
+        };
+        let ratio = count as f64 / before as f64;
+        let verdict = if ratio > ALLOWED {
+            held &= asked.write;
+            "  GREW: find out why, or commit the new figure with the reason (-- --write)"
+        } else if ratio < 1.0 / ALLOWED {
+            "  fell: commit the new figure (-- --write)"
+        } else {
+            ""
+        };
+        println!(
+            "{:<16} {count:>14} {before:>10} {ratio:>7.3}{verdict}",
+            work.name
+        );
+    }
+    if asked.write {
+        fs::write(figures(), written)?;
+    }
+    Ok(held)
+}
+
+impl Along {
+    /// How much of it there is in each row.
+    fn counts(self) -> &'static [usize] {
+        match self {
+            Along::Routes => &[10, 100, 1_000, 10_000],
+            Along::Flags => &[2, 10, 100, 1_000],
+            Along::Clients => &[1, 100, 1_000, 10_000],
+            Along::Body => &[200, 16_384, 131_072, 1_048_576, 8_000_000],
+            Along::Workers => &[1, 2],
+            Along::Shadow => &[0, 10, 100],
+        }
+    }
+
+    /// The bytes of an answer, and the extent of all else, where there is so much of it.
+    fn at(self, count: usize) -> (usize, Extent) {
+        let (mut size, mut extent) = (200, Extent::PRODUCTION);
+        match self {
+            Along::Routes => extent.routes = count,
+            Along::Flags => extent.flags = count,
+            Along::Clients => extent.clients = count,
+            Along::Body => size = count,
+            Along::Workers => extent.workers = count,
+            Along::Shadow => extent.shadow = u32::try_from(count).ok(),
+        }
+        (size, extent)
+    }
+}
+
+/// Prints what calls cost where there is more of something.
+fn grow(program: &Path, only: Option<Along>) -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:<10} {:>9} {:>12} {:>12} {:>12}",
+        "with", "of it", "pass", "rest2rpc", "rpc2rest"
+    );
+    for along in Along::value_variants() {
+        if only.is_some_and(|only| only != *along) {
+            continue;
+        }
+        let named = along.to_possible_value();
+        let name = named.map_or_else(String::new, |value| value.get_name().to_owned());
+        for count in along.counts() {
+            let (size, extent) = along.at(*count);
+            let mut line = format!("{name:<10} {count:>9}");
+            for kind in Kind::ALL {
+                let work = work::work("grown", kind, Method::Post, size);
+                let _ = write!(line, " {:>12}", counted::per_call(program, &work, &extent)?);
+            }
+            println!("{line}");
+        }
+    }
+    Ok(())
+}
+
+/// Writes the entry of a harness.
+fn entry(program: &Path, folder: &Path, shadow: Option<u32>) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let folder = fs::canonicalize(folder)?;
+    let extent = Extent {
+        shadow,
+        ..Extent::PRODUCTION
+    };
+    let mut modes = serde_json::Map::new();
+    for kind in Kind::ALL {
+        let config = production::write(
+            &folder,
+            &extent,
+            kind,
+            ("127.0.0.1:{port}", "127.0.0.1:{up}"),
+        )?;
+        let mut mode = serde_json::json!({ "conf": config });
+        if kind == Kind::RpcToRest {
+            mode["path"] = "/mcp".into();
+        }
+        modes.insert(kind.name().to_owned(), mode);
+    }
+    let entry = serde_json::json!({
+        "name": "dualgauge",
+        "port": 8120,
+        "cmd": [fs::canonicalize(program)?, "run", "--config", "{conf}"],
+        "conf": modes["pass"]["conf"],
+        "idle": true,
+        "modes": modes,
+    });
+    let path = folder.join("dualgauge.json");
+    fs::write(&path, format!("{entry:#}\n"))?;
+    println!("{}", path.display());
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Both ends of the wire: an upstream of either side, and clients that call as fast as they are answered.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use crate::work::{self, Work};
+
+/// Starts a server that answers GETs with text, `/rpc` with a response and all else with its result. It ends with
+/// the process.
+pub(crate) fn upstream(size: usize) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = listener.local_addr()?;
+    let result: Arc<str> = work::result(size).into();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let result = result.clone();
+            // A connection that breaks is seen at the other end.
+            thread::spawn(move || stream.and_then(|stream| answer(stream, &result)));
+        }
+    });
+    Ok(address)
+}
+
+fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+    while let Some(message) = Message::read(&mut reader)? {
+        let body = if message.first.starts_with("GET ") {
+            format!("pong {:>195}", "of the upstream")
+        } else if message.first.contains(" /rpc ") {
+            let body = String::from_utf8_lossy(&message.body);
+            let id = body.split_once("\"id\":").map_or("null", |(_, rest)| rest);
+            let id = id.split([',', '}']).next().unwrap_or("null");
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        } else {
+            result.to_owned()
+        };
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nServer: bench\r\n\r\n"
+        );
+        stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+    }
+    Ok(())
+}
+
+/// Calls over some connections at once, `calls` in all, and looks at each answer.
+pub(crate) fn load(
+    address: SocketAddr,
+    work: &Work,
+    calls: u32,
+    connections: u32,
+) -> io::Result<()> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..connections)
+            .map(|number| {
+                let share = calls / connections + u32::from(number < calls % connections);
+                scope.spawn(move || client(address, work, share))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("a client panicked")))
+        })
+    })
+}
+
+fn client(address: SocketAddr, work: &Work, calls: u32) -> io::Result<()> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+    let request = work.request();
+    for _ in 0..calls {
+        stream.write_all(&request)?;
+        let answer = Message::read(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let body = String::from_utf8_lossy(&answer.body);
+        if !answer.first.starts_with("HTTP/1.1 200") || !body.contains(work.needle()) {
+            return Err(io::Error::other(format!("{}: {body}", answer.first)));
+        }
+    }
+    Ok(())
+}
+
+/// A message of HTTP/1.1 that says its length.
+struct Message {
+    first: String,
+    body: Vec<u8>,
+}
+
+impl Message {
+    /// The next one, or none where the other end has closed.
+    fn read(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
+        let mut first = String::new();
+        if reader.read_line(&mut first)? == 0 {
+            return Ok(None);
+        }
+        let (mut length, mut line) = (0, String::new());
+        loop {
+            line.clear();
+            if reader.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if line == "\r\n" {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().map_err(io::Error::other)?;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        Ok(Some(Message { first, body }))
+    }
+}

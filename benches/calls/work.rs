@@ -1,0 +1,134 @@
+//! The work that is measured: what a client sends, and what the upstream answers.
+
+use std::fmt::Write;
+
+/// Which way calls go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// REST calls pass through.
+    Pass,
+    /// REST calls become JSON-RPC calls.
+    RestToRpc,
+    /// JSON-RPC calls become REST calls.
+    RpcToRest,
+}
+
+impl Kind {
+    /// All of them.
+    pub(crate) const ALL: [Kind; 3] = [Kind::Pass, Kind::RestToRpc, Kind::RpcToRest];
+
+    /// As harnesses call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Pass => "pass",
+            Kind::RestToRpc => "rest2rpc",
+            Kind::RpcToRest => "rpc2rest",
+        }
+    }
+}
+
+/// One kind of call.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    /// In tables and in the file of figures.
+    pub(crate) name: &'static str,
+    /// Which way it goes.
+    pub(crate) kind: Kind,
+    /// Whether it has a body.
+    pub(crate) method: Method,
+    /// Bytes of the answer's body, about.
+    pub(crate) size: usize,
+}
+
+/// How it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Without a body.
+    Get,
+    /// With one.
+    Post,
+}
+
+/// The hot six.
+pub(crate) const HOT: [Work; 6] = [
+    work("pass_get", Kind::Pass, Method::Get, 200),
+    work("pass_post_200", Kind::Pass, Method::Post, 200),
+    work("rest2rpc_200", Kind::RestToRpc, Method::Post, 200),
+    work("rpc2rest_200", Kind::RpcToRest, Method::Post, 200),
+    work("rest2rpc_16k", Kind::RestToRpc, Method::Post, 16_384),
+    work("rpc2rest_16k", Kind::RpcToRest, Method::Post, 16_384),
+];
+
+/// Work of a size.
+pub(crate) const fn work(name: &'static str, kind: Kind, method: Method, size: usize) -> Work {
+    Work {
+        name,
+        kind,
+        method,
+        size,
+    }
+}
+
+const CALL: &str = concat!(
+    r#"{"name":"forecast","arguments":{"place":"Gen\u00e8ve","days":3,"#,
+    r#""remark":"early trains leave from the northern platform while the southern one is swept"}}"#
+);
+
+impl Work {
+    /// What a client sends, head and body.
+    pub(crate) fn request(&self) -> Vec<u8> {
+        let (path, body) = match (self.kind, self.method) {
+            (_, Method::Get) => return head("GET /ping", None).into_bytes(),
+            (Kind::RpcToRest, Method::Post) => (
+                "POST /mcp",
+                format!(r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{CALL}}}"#),
+            ),
+            (Kind::Pass | Kind::RestToRpc, Method::Post) => {
+                ("POST /mcp/v1/tools/call", CALL.to_owned())
+            }
+        };
+        let mut request = head(path, Some(body.len())).into_bytes();
+        request.extend_from_slice(body.as_bytes());
+        request
+    }
+
+    /// What an answer that came through has in it.
+    pub(crate) fn needle(&self) -> &'static str {
+        match self.method {
+            Method::Get => "pong",
+            Method::Post => "platform 1",
+        }
+    }
+}
+
+fn head(line: &str, length: Option<usize>) -> String {
+    let mut head = format!(
+        "{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench-load/0.1\r\nAccept: application/json\r\n"
+    );
+    if let Some(length) = length {
+        let _ = write!(
+            head,
+            "Content-Type: application/json\r\nContent-Length: {length}\r\n"
+        );
+    }
+    head.push_str("\r\n");
+    head
+}
+
+/// The body of the upstream's answer of a REST call: rows of text, as tools send them.
+pub(crate) fn result(size: usize) -> String {
+    let mut text = r#"{"content":[{"type":"text","text":""#.to_owned();
+    let end = r#""}],"isError":false}"#;
+    for row in 1.. {
+        let _ = write!(
+            text,
+            "platform {row}: the train of \\\"0{}:15\\\" leaves on time\\n",
+            row % 10
+        );
+        if text.len() + end.len() >= size {
+            break;
+        }
+    }
+    text.push_str(end);
+    text
+}

@@ -1,0 +1,269 @@
+//! The way of a line from the thread that says it to the thread that writes it.
+//!
+//! A thread that serves calls keeps its lines until it has nothing else to do, or until they are many: one hand-over stands
+//! for all calls of a turn, and no call wakes another thread. Other threads hand over each line at once. The writer rests
+//! a moment after each write, so that it is woken a few hundred times a second and not for each call.
+//!
+//! Laws: nobody waits for the writer, but for a moment at the end; what waits has a bound in bytes; what finds no room is
+//! dropped, whole lines at a time, and counted.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// What a thread keeps at most before it hands over.
+const KEPT: usize = 16 * 1024;
+
+/// How long the writer rests after it has written.
+const REST: Duration = Duration::from_millis(5);
+
+/// How long the end of the program waits for the last lines.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+thread_local! {
+    static KEEPING: RefCell<Keeping> = const { RefCell::new(Keeping::Nothing) };
+}
+
+/// What a thread does with its lines.
+enum Keeping {
+    /// Each is handed over at once.
+    Nothing,
+    /// They are kept until [`hand_over`].
+    Lines(Option<Kept>),
+}
+
+/// Lines that a thread has said. Dropped, they are handed over.
+struct Kept {
+    queue: Queue,
+    lines: Lines,
+}
+
+/// Lines, and how many.
+#[derive(Debug, Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+/// Lets this thread keep its lines; whoever runs it calls [`hand_over`] whenever it is about to wait.
+pub fn keep_lines() {
+    KEEPING.with_borrow_mut(|keeping| {
+        if let Keeping::Nothing = keeping {
+            *keeping = Keeping::Lines(None);
+        }
+    });
+}
+
+/// Hands over what this thread has kept.
+pub fn hand_over() {
+    KEEPING.with_borrow_mut(|keeping| {
+        if let Keeping::Lines(Some(kept)) = keeping {
+            kept.hand_over();
+        }
+    });
+}
+
+impl Kept {
+    fn hand_over(&mut self) {
+        if self.lines.count > 0 {
+            self.queue.push(std::mem::take(&mut self.lines));
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+/// Where lines wait for the writer.
+#[derive(Debug, Clone)]
+pub(super) struct Queue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The most bytes that wait.
+    most: usize,
+    waiting: Mutex<Waiting>,
+    /// The writer waits for lines, or for the end.
+    written: Condvar,
+    /// The end waits for the writer.
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Lines,
+    dropped: u64,
+    writer: Writer,
+    ended: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// Waits for lines.
+    #[default]
+    Idle,
+    /// Will look for lines by itself.
+    Busy,
+    /// Has written the last one.
+    Done,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // A panic elsewhere leaves lines that are as good as before.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// A queue of so many bytes, and the thread that writes what comes out of it.
+    pub(super) fn new(
+        writer: impl Write + Send + 'static,
+        most: usize,
+    ) -> io::Result<(Queue, Flush)> {
+        let queue = Queue(Arc::new(Shared {
+            most,
+            waiting: Mutex::default(),
+            written: Condvar::new(),
+            done: Condvar::new(),
+        }));
+        let shared = queue.0.clone();
+        let thread = thread::Builder::new().name("log".to_owned());
+        let thread = thread.spawn(move || write(&shared, writer))?;
+        let flush = Flush {
+            shared: queue.0.clone(),
+            thread: Some(thread),
+        };
+        Ok((queue, flush))
+    }
+
+    fn push(&self, more: Lines) {
+        let mut waiting = self.0.lock();
+        if waiting.lines.bytes.len() + more.bytes.len() > self.0.most {
+            waiting.dropped += more.count;
+            return;
+        }
+        waiting.lines.count += more.count;
+        if waiting.lines.bytes.is_empty() {
+            waiting.lines.bytes = more.bytes;
+        } else {
+            waiting.lines.bytes.extend_from_slice(&more.bytes);
+        }
+        if waiting.writer == Writer::Idle {
+            waiting.writer = Writer::Busy;
+            drop(waiting);
+            self.0.written.notify_one();
+        }
+    }
+
+    /// How many lines wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> u64 {
+        self.0.lock().lines.count
+    }
+
+    /// How many lines found no room.
+    pub(super) fn dropped(&self) -> u64 {
+        self.0.lock().dropped
+    }
+}
+
+/// Each write is one line, or more than one, and whole.
+impl Write for Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        KEEPING.with_borrow_mut(|keeping| match keeping {
+            Keeping::Nothing => self.push(Lines {
+                bytes: line.to_vec(),
+                count: 1,
+            }),
+            Keeping::Lines(kept) => {
+                let kept = kept.get_or_insert_with(|| Kept {
+                    queue: self.clone(),
+                    lines: Lines::default(),
+                });
+                kept.lines.bytes.extend_from_slice(line);
+                kept.lines.count += 1;
+                if kept.lines.bytes.len() >= KEPT {
+                    kept.hand_over();
+                }
+            }
+        });
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Queue {
+    type Writer = Queue;
+
+    fn make_writer(&'a self) -> Queue {
+        self.clone()
+    }
+}
+
+/// Writes until the end has come and nothing waits.
+fn write(shared: &Shared, mut writer: impl Write) {
+    let mut waiting = shared.lock();
+    loop {
+        let lines = std::mem::take(&mut waiting.lines);
+        if lines.count > 0 {
+            waiting.writer = Writer::Busy;
+            drop(waiting);
+            // There is nowhere to complain of standard error but standard error.
+            let _ = writer.write_all(&lines.bytes).and_then(|()| writer.flush());
+            let rested = shared
+                .written
+                .wait_timeout_while(shared.lock(), REST, |waiting| !waiting.ended);
+            waiting = rested.unwrap_or_else(PoisonError::into_inner).0;
+        } else if waiting.ended {
+            break;
+        } else {
+            waiting.writer = Writer::Idle;
+            let come = |waiting: &mut Waiting| waiting.lines.count == 0 && !waiting.ended;
+            let woken = shared.written.wait_while(waiting, come);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    waiting.writer = Writer::Done;
+    drop(waiting);
+    shared.done.notify_all();
+}
+
+/// Dropped, it lets the writer write what waits and end, and waits a moment for that.
+#[derive(Debug)]
+pub(super) struct Flush {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Flush {
+    fn drop(&mut self) {
+        hand_over();
+        let mut waiting = self.shared.lock();
+        waiting.ended = true;
+        self.shared.written.notify_all();
+        let writes = |waiting: &mut Waiting| waiting.writer != Writer::Done;
+        let waited = self
+            .shared
+            .done
+            .wait_timeout_while(waiting, PATIENCE, writes);
+        let (waiting, late) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(waiting);
+        // A terminal that takes nothing keeps the writer; the program ends without it.
+        if !late.timed_out()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
