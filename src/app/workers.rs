@@ -59,6 +59,7 @@ impl Workers {
             names: names.clone(),
             salt: salt(),
             sessions: Arc::default(),
+            recalls: Arc::default(),
             desk: comparing.desk().clone(),
             ids: Ids::new(0),
             spans: spans.cloned(),

@@ -27,8 +27,8 @@ use super::tls::ServerTls;
 use super::trace::TracePlan;
 
 pub use upstream::{
-    Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing, StdioPlan, Transport,
-    UpstreamPlan, Variables, WebSocketPlan, is_of_a_link, with_port,
+    CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing, StdioPlan,
+    Transport, UpstreamPlan, Variables, WebSocketPlan, with_port,
 };
 
 /// Everything that a call is served by.

@@ -16,6 +16,7 @@ use super::candidate::Candidate;
 use super::closing::Closing;
 use super::content::Content;
 use super::record::Record;
+use super::rpc::Telling;
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::pieces::Pieces;
 use crate::telemetry::clock;
@@ -34,6 +35,8 @@ enum Kind {
         followed_by: Vec<Candidate>,
     },
     Streamed(Box<Streamed>),
+    /// What a server tells of a call, and the answer behind it.
+    Telling(Box<Telling>),
     /// None, with the length of the one that stays away.
     Withheld(u64),
     Over,
@@ -110,6 +113,11 @@ impl AnswerBody {
     /// that the body does not have.
     pub(super) fn withheld(length: u64) -> AnswerBody {
         AnswerBody(Kind::Withheld(length))
+    }
+
+    /// What a server tells of a call, and the answer behind it.
+    pub(super) fn telling(telling: Telling) -> AnswerBody {
+        AnswerBody(Kind::Telling(Box::new(telling)))
     }
 
     /// A body that streams from a connection.
@@ -216,6 +224,10 @@ impl Body for AnswerBody {
                 }
                 return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
             }
+            Kind::Telling(telling) => {
+                let told = telling.poll(cx);
+                return told.map(|told| told.map(|told| Ok(Frame::data(told))));
+            }
             Kind::Streamed(streamed) => streamed,
         };
         let Poll::Ready(frame) = streamed.poll(cx) else {
@@ -257,6 +269,7 @@ impl Body for AnswerBody {
         match &self.0 {
             Kind::Over => true,
             Kind::Written { length, .. } => *length == 0,
+            Kind::Telling(telling) => telling.is_over(),
             Kind::Streamed(_) | Kind::Withheld(_) => false,
         }
     }
@@ -266,6 +279,7 @@ impl Body for AnswerBody {
             Kind::Over => SizeHint::with_exact(0),
             Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
+            Kind::Telling(_) => SizeHint::default(),
             Kind::Streamed(streamed) => streamed.content.size_hint(),
         }
     }

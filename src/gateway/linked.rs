@@ -1,5 +1,6 @@
 //! One question over a link, within its time, and what its failures are called.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,15 +11,17 @@ use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::Unnumbered;
 use crate::domain::pending::{Repeat, Say, Unanswered};
-use crate::domain::plan::{UpstreamPlan, is_of_a_link};
+use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
-use crate::upstream::link::{LinkUpstream, Said};
+use crate::upstream::link::{Asker, LinkUpstream, Recall, Said};
 
 /// What is asked.
 pub(super) struct Question<'a> {
     pub(super) method: &'a str,
     pub(super) call: Unnumbered,
     pub(super) repeat: Repeat,
+    /// Where its client says that it does not want the answer any more.
+    pub(super) recall: Option<Arc<Recall>>,
 }
 
 /// Asks, and gives the answer with the id that the call had on the link.
@@ -32,6 +35,7 @@ pub(super) async fn ask(
         method,
         call,
         repeat,
+        recall,
     } = question;
     // The server has met the link, and nobody else; what it said then it says to all.
     let say = match link.plan().greets() && method == "initialize" {
@@ -40,7 +44,7 @@ pub(super) async fn ask(
     };
     let limit = in_time(record, limit)?;
     let most = record.installed().plan.limits.answer;
-    match said(record, link, (say, repeat), limit).await? {
+    match said(record, link, (say, repeat, recall), limit).await? {
         Said::Told => Err(Failure::new(
             Reason::Internal,
             "a call that waits for an answer got none",
@@ -68,22 +72,27 @@ pub(super) async fn tell(
     (method, message): (&str, Bytes),
     limit: Duration,
 ) -> Result<(), Failure> {
-    if link.plan().greets() && is_of_a_link(method) {
+    if link.plan().keeps(method) {
         return Ok(());
     }
-    let told = (Say::Notice(message), Repeat::Never);
+    let told = (Say::Notice(message), Repeat::Never, None);
     said(record, link, told, limit).await.map(|_| ())
 }
 
 async fn said(
     record: &mut Record,
     link: &LinkUpstream,
-    (say, repeat): (Say, Repeat),
+    (say, repeat, recall): (Say, Repeat, Option<Arc<Recall>>),
     limit: Duration,
 ) -> Result<Said, Failure> {
     let since = clock::now();
     record.asks(since);
-    let said = link.ask_for(record.links(), (say, repeat), limit).await;
+    let asker = Asker {
+        own: record.links(),
+        recall,
+        ear: record.ear(),
+    };
+    let said = link.ask_for(asker, (say, repeat), limit).await;
     record.spent(since);
     said.map_err(|why| unanswered(why, link.plan(), limit))
 }

@@ -23,6 +23,7 @@ mod labels;
 mod linked;
 mod local;
 mod marks;
+mod recalls;
 mod record;
 mod render;
 mod rest;
@@ -52,6 +53,7 @@ use crate::upstream::link::OwnLinks;
 pub use answer::AnswerBody;
 pub use candidate::{Clerk, Desk};
 pub use installed::Installed;
+pub use recalls::Recalls;
 pub use sessions::Sessions;
 pub use worker::{Common, Connected, Worker};
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
@@ -62,6 +63,8 @@ pub(super) struct Record {
     candidate: Option<Candidate>,
     /// The links that the caller's connection has for itself.
     links: Option<Rc<OwnLinks>>,
+    /// Where what servers tell goes while this call is open, if to this call alone.
+    ear: Option<mpsc::Sender<Bytes>>,
     /// The trace that the call belongs to.
     trace: Option<Trace>,
 }
@@ -136,6 +139,7 @@ impl Record {
             role: Role::Call,
             candidate: None,
             links: None,
+            ear: None,
             trace: None,
         }
     }
@@ -168,6 +172,8 @@ impl Record {
             role: Role::Waiting,
             candidate: None,
             links: self.links.clone(),
+            // Nobody hears how far a second run is.
+            ear: None,
             trace: self.trace,
         }
     }
@@ -244,6 +250,16 @@ impl Record {
     /// The links that the caller's connection has for itself.
     pub(super) fn links(&self) -> Option<&OwnLinks> {
         self.links.as_deref()
+    }
+
+    /// What servers tell while this call is open goes here.
+    pub(super) fn hears(&mut self, ear: mpsc::Sender<Bytes>) {
+        self.ear = Some(ear);
+    }
+
+    /// Where what servers tell goes, if to this call alone.
+    pub(super) fn ear(&self) -> Option<mpsc::Sender<Bytes>> {
+        self.ear.clone()
     }
 
     /// The place of the route.

@@ -10,10 +10,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use tokio::time::Instant;
 
 use super::Installed;
+use super::recalls::MCP_SESSION;
 use super::record::Record;
 use crate::domain::claim::Head;
 use crate::domain::jsonrpc::Call;
@@ -29,9 +30,6 @@ use crate::telemetry::metrics::SessionCounts;
 const STRIPES: usize = 64;
 /// How many sessions one generation of a stripe holds; there are two.
 const GENERATION: usize = 1_024;
-
-/// The header that names a session of MCP (MCP 2025-11-25, "Session Management").
-static MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// When sessions began.
 #[derive(Debug)]

@@ -130,6 +130,7 @@ async fn over_link(
             true => pending::Repeat::Once,
             false => pending::Repeat::Never,
         },
+        recall: None,
     };
     linked::ask(record, link, question, limit).await.map(Some)
 }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
+use super::recalls::Recalls;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::plan::Plan;
@@ -46,6 +47,8 @@ pub struct Common {
     pub salt: Salt,
     /// When sessions began.
     pub sessions: Arc<Sessions>,
+    /// Calls that their clients may recall.
+    pub recalls: Arc<Recalls>,
     /// Where long comparisons are made.
     pub desk: Desk,
     /// Where the ids of this worker's spans begin.
@@ -172,6 +175,11 @@ impl Worker {
     /// When sessions began.
     pub(super) fn sessions(&self) -> &Sessions {
         &self.common.sessions
+    }
+
+    /// Calls that their clients may recall.
+    pub(super) fn recalls(&self) -> &Arc<Recalls> {
+        &self.common.recalls
     }
 
     /// Counts a call that begins, or ends.

@@ -38,7 +38,7 @@ pub use mcp::{Mcp, Session};
 pub use places::Attempt;
 pub use read::{ReadFault, read_charged, read_whole, violation_of};
 pub use socket::Socket;
-pub use stdio::{Running, Stdio};
+pub use stdio::{Child, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
 pub use websocket::WebSocket;

@@ -4,7 +4,11 @@
 //! writes on standard error goes to the log, within bounds. It ends in steps: its input is closed; then its group gets
 //! SIGTERM; then SIGKILL, which what is left of the group gets in any case.
 
+mod era;
+
+use std::cell::Cell;
 use std::process::Stdio as Pipe;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +16,13 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::memchr2;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
+pub use self::era::Child;
+use self::era::Manners;
 use super::lines::{Line, Lines};
-use super::link::{Event, Link, Transport};
+use super::link::{Event, Link};
 use crate::domain::plan::StdioPlan;
 use crate::telemetry::clock;
 
@@ -35,6 +41,8 @@ const LOGGED_BURST: u32 = 200;
 pub struct Stdio {
     name: Arc<str>,
     plan: Arc<StdioPlan>,
+    /// What came of asking children for the revision.
+    manners: Rc<Cell<Manners>>,
 }
 
 impl Stdio {
@@ -44,6 +52,7 @@ impl Stdio {
         Stdio {
             name: name.into(),
             plan: Arc::new(plan),
+            manners: Rc::new(Cell::new(Manners::Answers)),
         }
     }
 
@@ -83,10 +92,9 @@ impl Stdio {
     }
 }
 
-impl Transport for Stdio {
-    type Link = Running;
-
-    async fn open(&self) -> Result<Running, String> {
+impl Stdio {
+    /// Starts a child.
+    fn begin(&self) -> Result<Running, String> {
         let program = self.plan.command.first().map_or("", String::as_str);
         self.start()
             .map_err(|error| format!("`{program}` cannot be started: {error}"))
@@ -108,9 +116,9 @@ impl Group {
 
 /// A child that runs.
 #[derive(Debug)]
-pub struct Running {
+struct Running {
     name: Arc<str>,
-    child: Child,
+    child: process::Child,
     group: Group,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,

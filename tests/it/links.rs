@@ -1,5 +1,9 @@
 //! What holds for links of every kind: servers that come up late, and what `explain` says of them.
 
+mod drains;
+mod recalls;
+mod telling;
+
 use std::process::Command;
 
 use serde_json::{Value, json};

@@ -3,6 +3,7 @@
 mod mirrored;
 mod own_stream;
 mod peers;
+mod revisions;
 pub(crate) mod scripted;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -224,6 +225,10 @@ fn what_is_no_answer_is_told_as_that() {
             "data: {}\n\n",
             response(called, &format!("\"{}\"", "x".repeat(3000)))
         )),
+        "huge and cut" => stream(&format!(
+            "id: 1\nretry: 10\ndata:\n\nid: 2\ndata: {}",
+            "x".repeat(3000)
+        )),
         "ended" => stream("data: {}\n\n"),
         "closed" => Vec::new(),
         _ => result(called, "1"),
@@ -237,6 +242,7 @@ fn what_is_no_answer_is_told_as_that() {
         ("redirect", (-32004, "upstream_redirect")),
         ("huge", (-32005, "upstream_too_large")),
         ("huge event", (-32005, "upstream_too_large")),
+        ("huge and cut", (-32005, "upstream_too_large")),
         ("ended", (-32003, "upstream_cut")),
         ("closed", (-32003, "upstream_cut")),
     ] {

@@ -5,16 +5,17 @@
 //! one in a thousand by its files and its gauges.
 
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::mcp::scripted::{begun, result, sessions_with_streams};
+use crate::mcp::scripted::{begun, result, sessions_with_streams, stream};
 use crate::random::dice::Dice;
 use crate::scene::{answer, rpc_failure};
 use crate::stdio;
 use crate::support::{Proxy, Upstream, becomes};
-use crate::websocket::ends::{End, accept};
+use crate::websocket::ends::{End, accept, opened};
 
 /// Clients at a time, and what each of them asks in a storm.
 const CLIENTS: u64 = 4;
@@ -84,7 +85,9 @@ fn post(body: &str) -> String {
 }
 
 /// What one client does in a storm: calls that are answered, that nobody answers in time, and from which it goes away.
-fn client(proxy: &Proxy, seed: u64) {
+/// Tells how many were answered.
+fn client(proxy: &Proxy, seed: u64) -> u64 {
+    let mut answered = 0;
     let mut dice = Dice::of(seed);
     let mut wire = proxy.connect();
     let load = "x".repeat(8 * 1024);
@@ -108,24 +111,31 @@ fn client(proxy: &Proxy, seed: u64) {
         if said.get("result").is_some() {
             let own = said["result"]["got"][0].as_str();
             assert_eq!(own, Some(&*format!("{seed}-{turn}")), "another's answer");
+            answered += 1;
         } else {
             let (code, _) = rpc_failure(&said);
             assert!((-32012..=-32001).contains(&code), "{said}");
         }
     }
+    answered
 }
 
 fn storm(proxy: &Proxy, number: u64) {
     std::thread::scope(|scope| {
-        for place in 0..CLIENTS {
-            scope.spawn(move || client(proxy, number * CLIENTS + place));
-        }
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|place| scope.spawn(move || client(proxy, number * CLIENTS + place)))
+            .collect();
         // The link is lost in the midst of it.
         let mut wire = proxy.connect();
         wire.send(post(
             r#"{"jsonrpc":"2.0","id":1,"method":"crash","params":[]}"#,
         ));
         wire.read_answer();
+        let answered: u64 = clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .sum();
+        assert!(answered > CLIENTS * CALLS / 2, "{answered} were answered");
     });
 }
 
@@ -156,16 +166,113 @@ fn calls_of_a_child_leave_nothing_behind() {
 }
 
 #[test]
-fn calls_over_a_websocket_leave_nothing_behind() {
-    let upstream = std::sync::Arc::new(Upstream::start());
-    let server = upstream.clone();
+fn calls_of_a_child_one_after_another_leave_nothing_behind() {
+    nothing_is_left(&stdio::before_child(KEYS), "child");
+}
+
+/// Serves every socket that comes, each on a thread of its own.
+fn serve_all(upstream: &Arc<Upstream>) {
+    let upstream = upstream.clone();
     std::thread::spawn(move || {
         loop {
-            serve(&mut accept(&server));
+            let stream = upstream.accept().into_stream();
+            std::thread::spawn(move || {
+                if let Some(mut end) = opened(stream) {
+                    serve(&mut end);
+                }
+            });
         }
     });
+}
+
+#[test]
+fn calls_over_a_websocket_leave_nothing_behind() {
+    let upstream = Arc::new(Upstream::start());
+    serve_all(&upstream);
     let proxy = crate::websocket::before(&upstream, KEYS);
     nothing_is_left(&proxy, "socket");
+}
+
+#[test]
+fn calls_over_sockets_of_their_clients_leave_nothing_behind() {
+    let upstream = Arc::new(Upstream::start());
+    serve_all(&upstream);
+    let keys = format!("sharing = \"client\"\n{KEYS}");
+    let proxy = crate::websocket::before(&upstream, &keys);
+    nothing_is_left(&proxy, "socket");
+    let up = r#"dualgauge_link_up{upstream="socket"}"#;
+    becomes(|| proxy.metrics().value(up), &0.0);
+    // Each client had one, and those that went away had one each.
+    let opened = proxy
+        .metrics()
+        .value(r#"dualgauge_link_starts_total{upstream="socket"}"#);
+    assert!(opened > 100.0, "{opened}");
+}
+
+/// What one client does in a storm of streams: some are read to their end, some are left in the midst of an event, and
+/// some are cut by the server.
+fn listener(proxy: &Proxy, seed: u64) {
+    let mut dice = Dice::of(seed);
+    for _ in 0..CALLS {
+        let client = ["mover", "other"][dice.below(2)];
+        let manner = ["whole", "open", "cut"][dice.below(3)];
+        let mut wire = proxy.connect();
+        wire.send(format!(
+            "GET /mcp/v1/sse?{manner} HTTP/1.1\r\nHost: a\r\nX-Client: {client}\r\n\r\n"
+        ));
+        assert_eq!(wire.read_head().status(), 200, "{manner}");
+        wire.read_chunk().unwrap();
+        match manner {
+            "whole" => while wire.read_chunk().is_some() {},
+            "cut" => drop(wire.read_rest()),
+            _ => drop(wire),
+        }
+    }
+}
+
+#[test]
+fn streams_of_events_leave_nothing_behind() {
+    let text = "x".repeat(8 * 1024);
+    let event = format!(
+        "id: 1\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/connected\",\"params\":{{\"message\":\"{text}\"}}}}\n\n"
+    );
+    let upstream = Upstream::serving(move |request| {
+        let target = &request.head.start;
+        if target.contains("?whole") {
+            return stream(&event.repeat(3));
+        }
+        if target.contains("?cut") {
+            return cut(&event);
+        }
+        begun(&format!("{event}data: half"))
+    });
+    let proxy = crate::sse::before(&upstream);
+    let storm = |number: u64| {
+        std::thread::scope(|scope| {
+            for place in 0..CLIENTS {
+                let proxy = &proxy;
+                scope.spawn(move || listener(proxy, number * CLIENTS + place));
+            }
+        });
+    };
+    let calm = || {
+        let metrics = proxy.metrics();
+        let own = ["dualgauge_calls_in_flight", "dualgauge_client_connections"];
+        own.iter().all(|series| metrics.value(series) == 0.0)
+    };
+    storm(0);
+    becomes(calm, &true);
+    let before = Held::by(&proxy);
+    (1..=STORMS).for_each(storm);
+    becomes(calm, &true);
+    becomes(|| Held::by(&proxy).is_back_at(&before), &true);
+}
+
+/// A stream that breaks off behind these bytes: what follows is no chunk.
+fn cut(body: &str) -> Vec<u8> {
+    let mut whole = begun(body);
+    whole.extend_from_slice(b"no chunk\r\n");
+    whole
 }
 
 /// One socket, up to its end. What is late comes when all have given it up.

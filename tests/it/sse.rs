@@ -1,5 +1,8 @@
 //! Streams of events between real ends: passed on or rewritten by the flags, one event at a time, in each direction.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::support::{Open, Proxy, Upstream, Wire, both, chunked, eventually};
 
 const EVENTS: &str = r#"
@@ -33,6 +36,12 @@ match = { header = { x-client = "mover" } }
 
 const FLAGS: &str =
     "[[flag]]\nname = 'f'\nclient = 'mover'\nroute = 'events'\nstage = 'translate'\n";
+
+/// A proxy that has the same streams on both sides, from one server.
+pub(crate) fn before(upstream: &Upstream) -> Proxy {
+    let config = format!("{}{EVENTS}", both(upstream, upstream));
+    Proxy::start_with_flags(&config, FLAGS)
+}
 
 /// Both upstreams, and the proxy before them.
 struct Scene {
@@ -414,11 +423,16 @@ fn a_slow_reader_holds_back_its_own_stream_only() {
     let scene = scene("");
     let mut slow = open(&scene, &scene.rest, &ask("/sse", ""));
     let event = format!("data: {}\n\n", "x".repeat(1000));
-    let many = event.repeat(16 << 10);
+    let piece = event.repeat(1 << 10);
     let mut server = slow.server;
+    let sent = Arc::<AtomicUsize>::default();
+    let counted = sent.clone();
     let sender = std::thread::spawn(move || {
         server.send(HEAD);
-        server.send(chunk(&many));
+        for _ in 0..PIECES {
+            server.send(chunk(&piece));
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
         server.send("0\r\n\r\n");
     });
     // While nobody reads there, another stream goes on.
@@ -430,9 +444,29 @@ fn a_slow_reader_holds_back_its_own_stream_only() {
         other.server.send(chunk(&event));
         expect(&mut other.client, &event);
     }
+    // Its sender could write what the system keeps for two connections, and no more.
+    let held = held_back(&scene.proxy, &sent);
+    assert!(held < PIECES, "nobody holds it back");
     let answer = slow.client.read_answer();
-    assert!(answer.text() == event.repeat(16 << 10));
+    assert!(answer.text() == event.repeat(PIECES << 10));
     sender.join().unwrap();
+}
+
+/// What a slow reader is sent, in MiB: far more than a system keeps of what nobody reads.
+const PIECES: usize = 40;
+
+/// How much a sender has sent when it stands still.
+fn held_back(proxy: &Proxy, sent: &AtomicUsize) -> usize {
+    let mut last = 0;
+    let mut still = 0;
+    eventually("the sender stands still", || {
+        // Each look is as long as a request takes.
+        proxy.metrics();
+        let now = sent.load(Ordering::SeqCst);
+        still = if now == last { still + 1 } else { 0 };
+        last = now;
+        (still > 10 && now > 0).then_some(now)
+    })
 }
 
 #[test]

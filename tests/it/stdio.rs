@@ -3,6 +3,7 @@
 pub(crate) mod child;
 mod ends;
 mod peers;
+mod revisions;
 
 use std::path::Path;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use crate::domain::json::Json;
+use crate::domain::mcp::Revision;
 use crate::domain::pending::{Backoff, Order, Settings};
 use crate::domain::plan::{LinkPlan, StdioPlan, Variables};
 use crate::domain::side::Side;
@@ -47,11 +48,14 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         ModeWord::Serial => (Order::Serial, PAUSE),
         ModeWord::Pipelined => (Order::Pipelined(child.in_flight.value), Duration::ZERO),
     };
+    let revision = child.revision.as_ref().map(|revision| revision.value);
+    let said = revision.map(Revision::initialize);
+    let initialize = child.initialize.clone().or(said);
     let settings = Settings {
         order,
         pause,
         queue: child.queue.value,
-        greeting: greeting(child.handshake.value, child.initialize.as_ref()),
+        greeting: greeting(child.handshake.value, initialize.as_ref()),
         start_timeout: child.start_timeout.value,
         backoff: BACKOFF,
         unanswered: child.unanswered.value,
@@ -67,6 +71,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         env: Variables::new(config.inherited.iter().cloned().chain(own)),
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
         line_limit: child.line_limit.value,
+        revision,
         link: LinkPlan {
             settings,
             withhold: child.withhold.clone(),

@@ -13,12 +13,12 @@ use crate::config::reader::Table;
 use crate::domain::local::{HANDSHAKES, STATELESS};
 use crate::domain::mcp::Revision;
 
-/// What only such a server has.
+/// What it has in common with a child alone.
 pub(super) const OWN: &[&str] = &["revision"];
 /// What it has in common with other links.
 pub(super) const OF_LINK: &[&str] = &["in_flight", "queue", "start_timeout", "message_limit"];
 /// What it has not, as a server at an address.
-pub(super) const NOT: &[&str] = &["idle_timeout", "connections", "forward"];
+pub(super) const NOT: &[&str] = &["connections", "forward"];
 
 /// What a POST of a message says by itself, or does not say at all.
 const NOT_SENT: &[&str] = &[
@@ -65,7 +65,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
     })
 }
 
-fn revision(found: Found<'_>) -> Result<Revision, Wrong> {
+pub(super) fn revision(found: Found<'_>) -> Result<Revision, Wrong> {
     let name = string(found)?;
     Revision::named(&name).ok_or_else(|| {
         let known: Vec<_> = HANDSHAKES.iter().chain(&STATELESS).copied().collect();

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::MOST;
+use super::{MOST, mcp};
 use crate::config::kind::{Found, Wrong, size, string, text, timeout, whole, word};
 use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::reader::{Shape, Table};
 use crate::domain::json::{Json, Kind};
+use crate::domain::mcp::Revision;
 use crate::domain::plan::Variables;
 
 /// What only a child has, beside its command.
@@ -52,6 +53,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::Mcp);
     let initialize = initialize(table, handshake.as_ref());
+    let revision = revision(table, handshake.as_ref(), initialize.as_ref());
     let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
     let line_limit = table.get_or("line_limit", size(1024), LINE_LIMIT);
     let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
@@ -65,6 +67,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         queue: queue?,
         handshake: handshake?,
         initialize,
+        revision,
         start_timeout: start_timeout?,
         line_limit: line_limit?,
         unanswered: unanswered?,
@@ -102,6 +105,27 @@ pub(super) fn initialize(
         return None;
     }
     Some(params)
+}
+
+/// The revision of MCP that is spoken; nothing where it is not for this program to choose.
+fn revision(
+    table: &mut Table<'_>,
+    handshake: Option<&Located<HandshakeWord>>,
+    initialize: Option<&Json>,
+) -> Option<Located<Revision>> {
+    let is_said = table.shape("revision") != Shape::Absent;
+    let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
+    let revision = table.get_or("revision", mcp::revision, Revision::Auto);
+    let wrong = match (is_none, initialize) {
+        (true, _) => "no revision is spoken on a link without a handshake",
+        (false, Some(_)) => "`initialize` says the revision already",
+        (false, None) => return revision,
+    };
+    if is_said {
+        let wrong = Wrong::new(wrong);
+        table.report("revision", wrong.hint("remove one of the two"));
+    }
+    None
 }
 
 fn argument(found: Found<'_>) -> Result<String, Wrong> {

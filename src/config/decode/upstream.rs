@@ -141,7 +141,6 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<U
     foreign(table, addresses::OWN, "an `http://` url");
     foreign(table, websocket::OWN, "a `ws://` url");
     foreign(table, HEADERS, HEADERS_OF);
-    foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some((RawServer::Command(Box::new(child)), Vec::new()))
 }

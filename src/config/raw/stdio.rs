@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::config::problem::Located;
 use crate::domain::json::Json;
+use crate::domain::mcp::Revision;
 use crate::domain::plan::Variables;
 
 /// The keys of `[upstream.NAME]` with `command`.
@@ -27,6 +28,8 @@ pub struct RawStdio {
     pub handshake: Located<HandshakeWord>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
+    /// `revision`: only with a handshake, and without `initialize`.
+    pub revision: Option<Located<Revision>>,
     /// `start_timeout`: not zero.
     pub start_timeout: Located<Duration>,
     /// `line_limit`: in bytes.

@@ -42,9 +42,10 @@ fn a_server_needs_an_address_and_no_more() {
 
 #[test]
 fn a_server_is_what_its_keys_say() {
-    let (_, server) = server(
-        "revision = '2025-03-26'\nin_flight = 3\nqueue = 4\nstart_timeout = '1s'\nmessage_limit = '2KiB'\n",
+    let (upstream, server) = server(
+        "idle_timeout = '7s'\nrevision = '2025-03-26'\nin_flight = 3\nqueue = 4\nstart_timeout = '1s'\nmessage_limit = '2KiB'\n",
     );
+    assert_eq!(upstream.idle_timeout, Duration::from_secs(7));
     assert_eq!(server.revision, Revision::Sessions("2025-03-26"));
     assert_eq!(server.message_limit, 2048);
     let settings = server.link.settings;

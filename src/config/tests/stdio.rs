@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
+use crate::domain::mcp::Revision;
 use crate::domain::pending::Order;
 use crate::domain::plan::{StdioPlan, Transport};
 use crate::domain::side::Side;
@@ -59,6 +60,32 @@ fn a_child_is_what_its_keys_say() {
     assert_eq!(settings.order, Order::Pipelined(3));
     assert_eq!((&settings.greeting, settings.unanswered), (&None, 0));
     assert_eq!((child.line_limit, child.link.withhold.len()), (2048, 0));
+}
+
+#[test]
+fn the_revision_of_a_child_is_found_out_unless_it_is_said() {
+    let asked = child("command = ['s']");
+    assert_eq!(asked.revision, Some(Revision::Auto));
+    let said = child("command = ['s']\nrevision = '2025-03-26'");
+    assert_eq!(said.revision, Some(Revision::Sessions("2025-03-26")));
+    let greeting = said.link.settings.greeting.unwrap().into_bytes();
+    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
+    for keys in ["handshake = 'none'", "initialize = { a = 1 }"] {
+        assert_eq!(child(&format!("command = ['s']\n{keys}")).revision, None);
+        let both =
+            format!("[upstream.c]\nside = 'rpc'\ncommand = ['s']\nrevision = 'auto'\n{keys}\n");
+        let problems = Fixture::new(&both).problems();
+        let wanted = "toml:4: upstream.c.revision: ";
+        assert!(problems.contains(wanted), "{problems}");
+        assert!(
+            problems.contains("hint: remove one of the two"),
+            "{problems}"
+        );
+    }
+    let unknown = "[upstream.c]\nside = 'rpc'\ncommand = ['s']\nrevision = '2024'\n";
+    let problems = Fixture::new(unknown).problems();
+    let wanted = "toml:4: upstream.c.revision: this is no revision of MCP that is known here";
+    assert!(problems.contains(wanted), "{problems}");
 }
 
 #[test]

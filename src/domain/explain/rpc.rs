@@ -11,7 +11,7 @@ use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
-use crate::domain::plan::{Credentials, UpstreamPlan, is_of_a_link};
+use crate::domain::plan::{CANCELLED, Credentials, UpstreamPlan};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::route::Route;
@@ -205,14 +205,15 @@ fn tell(
 
 /// What concerns the link to a server that all share, and stays here.
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
-    if !upstream.greets() {
-        return None;
-    }
     match (&call.id, call.method.as_str()) {
-        (Some(_), "initialize") => Some(
+        (Some(_), "initialize") if upstream.greets() => Some(
             "by the link to the server: what the server has answered to the proxy's own handshake",
         ),
-        (None, method) if is_of_a_link(method) => {
+        (None, method) if upstream.keeps(method) && method == CANCELLED => Some(
+            "nothing; the call that it names is ended, where it is of the same session, and the server hears of it by \
+             the id that the call has there",
+        ),
+        (None, method) if upstream.keeps(method) => {
             Some("nothing, and nothing is sent: the link to the server has a handshake of its own")
         }
         _ => None,

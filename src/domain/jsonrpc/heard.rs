@@ -76,6 +76,14 @@ fn hollow(id: Option<Json>) -> Heard {
         .map_or(Heard::Noise, Heard::Answer)
 }
 
+/// The id of the call that a `notifications/cancelled` names, as it is written there (MCP, "Cancellation").
+#[must_use]
+pub fn recalled(notification: &Bytes, depth: u16) -> Option<Bytes> {
+    let whole = Json::parse(notification.clone(), depth).ok()?;
+    let id = whole.member("params")?.member("requestId")?;
+    Some(Bytes::copy_from_slice(id.as_bytes()))
+}
+
 fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> Heard {
     if result.is_none() && error.is_none() {
         return Heard::Noise;

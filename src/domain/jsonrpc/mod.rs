@@ -8,14 +8,16 @@
 mod heard;
 mod id;
 mod message;
+mod parts;
 mod progress;
 mod response;
 mod unnumbered;
 mod write;
 
-pub use heard::Heard;
+pub use heard::{Heard, recalled};
 pub use id::RequestId;
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
+pub use parts::parts;
 pub use progress::{PROGRESS, retold, told_token};
 pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
 pub use unnumbered::Unnumbered;

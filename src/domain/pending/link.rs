@@ -39,6 +39,13 @@ pub(super) struct Flight {
     pub(super) waiting: Waiting,
 }
 
+/// Whether a server hears that nobody waits for an answer any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    Told,
+    Silent,
+}
+
 /// The questions on a link, and the link itself.
 #[derive(Debug)]
 pub struct Pending {
@@ -90,7 +97,8 @@ impl Pending {
         self.expire(now);
         match input {
             Input::Ask(ask) => self.ask(ask),
-            Input::Cancel(ticket) => self.cancel(ticket),
+            Input::Cancel(ticket) => self.cancel(ticket, self.farewell()),
+            Input::Recall(ticket) => self.cancel(ticket, Farewell::Told),
             Input::Opened => self.opened(now),
             Input::Written => self.written(now),
             Input::Message(message) => self.message(now, message),
@@ -169,6 +177,13 @@ impl Pending {
         self.flights.is_empty() && self.queue.len() == 0 && !noticed
     }
 
+    /// Whether nothing is left to be written: neither what a caller has asked nor what the link says by itself.
+    #[must_use]
+    pub fn has_said_all(&self) -> bool {
+        let is_written = matches!(self.wire, Wire::Free | Wire::Resting(_));
+        !self.is_ready() || (is_written && self.controls.is_empty())
+    }
+
     /// How many things are kept for which nobody waits.
     #[must_use]
     pub fn left_over(&self) -> usize {
@@ -189,7 +204,7 @@ impl Pending {
         });
     }
 
-    fn cancel(&mut self, ticket: Ticket) {
+    fn cancel(&mut self, ticket: Ticket, farewell: Farewell) {
         if self.queue.remove(ticket) {
             return;
         }
@@ -197,18 +212,26 @@ impl Pending {
         let found = flights.find(|(_, flight)| flight.waiting.ask.ticket == ticket);
         if let Some(id) = found.map(|(id, _)| *id) {
             self.flights.remove(&id);
-            self.abandon(id);
+            self.abandon(id, farewell);
         }
     }
 
     /// Nobody waits for an answer any more, but the server may still give it.
-    fn abandon(&mut self, id: u64) {
+    fn abandon(&mut self, id: u64, farewell: Farewell) {
         self.doubts.add(id, Doubt::Abandoned);
-        if self.settings.greeting.is_some() {
+        if farewell == Farewell::Told {
             let params = format!("{{\"requestId\":{id}}}");
             let params = Pieces::from(Bytes::from(params));
             let method = "notifications/cancelled";
             self.control(jsonrpc::notification(method, params, &[]).into_bytes());
+        }
+    }
+
+    /// Whether a server knows what it means that nobody waits any more, as far as the link itself can tell.
+    fn farewell(&self) -> Farewell {
+        match self.settings.greeting {
+            Some(_) => Farewell::Told,
+            None => Farewell::Silent,
         }
     }
 
@@ -370,7 +393,7 @@ impl Pending {
         for id in late {
             if let Some(flight) = self.flights.remove(&id) {
                 self.fail(flight.waiting.ask.ticket, Unanswered::Late);
-                self.abandon(id);
+                self.abandon(id, self.farewell());
                 self.unanswered += 1;
             }
         }

@@ -83,6 +83,8 @@ pub enum Input {
     Ask(Ask),
     /// A caller has gone away.
     Cancel(Ticket),
+    /// A caller has said that it does not want the answer: a server whose callers say so hears it, greeted or not.
+    Recall(Ticket),
     /// The link is open, as [`Output::Open`] has asked for.
     Opened,
     /// What [`Output::Write`] gave is written whole.

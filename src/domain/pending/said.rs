@@ -17,6 +17,13 @@ impl Pending {
             return;
         }
         self.heard(now);
+        match jsonrpc::parts(&message, self.settings.depth) {
+            Some(parts) => parts.into_iter().for_each(|part| self.one(now, part)),
+            None => self.one(now, message),
+        }
+    }
+
+    fn one(&mut self, now: Duration, message: Bytes) {
         match Heard::of(&message, self.settings.depth) {
             Heard::Answer(id) => self.answer(now, id, message),
             Heard::Unaddressed => self.unaddressed(message),

@@ -161,6 +161,8 @@ pub struct StdioPlan {
     pub env: Variables,
     /// Where it runs; where this program runs unless said.
     pub directory: Option<PathBuf>,
+    /// Which revision of MCP is spoken, where that is for the proxy to find out or to choose.
+    pub revision: Option<Revision>,
     /// The most bytes of a line that it writes.
     pub line_limit: usize,
     /// How it is spoken to.
@@ -244,14 +246,18 @@ impl UpstreamPlan {
     }
 }
 
-/// What a client tells of its own session, or of calls by ids that only its own session has, says nothing on a link
-/// that all share. A call is cancelled by the client that goes away from it.
-#[must_use]
-pub fn is_of_a_link(method: &str) -> bool {
-    matches!(
-        method,
-        "notifications/initialized" | "notifications/cancelled"
-    )
+/// The notification by which a client recalls a call (MCP, "Cancellation").
+pub const CANCELLED: &str = "notifications/cancelled";
+
+impl UpstreamPlan {
+    /// Whether a notification of a client stays here. What names a call by an id that only its own session has never goes
+    /// over a link as it came, for calls have other ids there; what ends a handshake says nothing on a link that has its
+    /// own.
+    #[must_use]
+    pub fn keeps(&self, method: &str) -> bool {
+        let greets = method == "notifications/initialized" && self.greets();
+        greets || (method == CANCELLED && self.transport.link().is_some())
+    }
 }
 
 /// Whether the caller's credentials go to an upstream.

@@ -222,7 +222,7 @@ mod tests {
             digest in prop::option::of((0..3u8).prop_map(|key| [key; 32])),
         ) {
             let client = |(place, matcher)| Client {
-                name: format!("client-{place}").into(),
+                name: format!("client-{place}"),
                 matcher,
                 key: None,
             };

@@ -9,11 +9,13 @@ mod block;
 mod border;
 mod law;
 mod reader;
+mod told;
 
 pub use block::{Block, Content, MESSAGE, Unwritable};
 pub use border::Border;
 pub use law::check_any_cut;
 pub use reader::{Piece, Reader};
+pub use told::{is_accepted, message};
 
 /// The type of a stream (§9.2.5).
 pub const EVENT_STREAM: &str = "text/event-stream";

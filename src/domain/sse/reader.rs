@@ -128,6 +128,12 @@ impl Reader {
         }
     }
 
+    /// Whether what comes belongs to an event that is larger than the limit.
+    #[must_use]
+    pub fn is_losing(&self) -> bool {
+        matches!(self.event, Event::Lost(_))
+    }
+
     /// How many bytes are held.
     #[must_use]
     pub fn held(&self) -> usize {

@@ -158,7 +158,7 @@ impl Owner {
             };
             let alarm = self.waiting.alarm().map(|at| self.began + at);
             let silence = self.silence.alarm();
-            let is_quiet = self.is_idle() && self.told.is_empty() && !frames.is_writing();
+            let is_quiet = self.is_idle() && self.outlet.is_empty() && !frames.is_writing();
             let end = end.filter(|_| is_quiet);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {

@@ -5,12 +5,10 @@ use std::future::pending;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::NOTICES;
 use super::underway::{Reply, Underway};
 use crate::gateway::Arrival;
 use crate::gateway::framed::News;
-
-/// How many notifications of a server may wait for a client; of those of links more are dropped.
-const NOTICES: usize = 64;
 
 /// Where what servers say for the client comes in.
 pub(super) struct Ears {

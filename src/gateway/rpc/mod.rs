@@ -4,6 +4,7 @@ mod ears;
 mod repeated;
 mod send;
 mod socket;
+mod telling;
 mod underway;
 
 use std::cell::Cell;
@@ -14,6 +15,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::domain::claim;
@@ -22,7 +24,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::Plan;
+use crate::domain::plan::{CANCELLED, Plan};
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
@@ -39,6 +41,10 @@ use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, l
 use crate::upstream::Upstream;
 
 pub(in crate::gateway) use repeated::Repeated;
+pub(in crate::gateway) use telling::Telling;
+
+/// How many notifications of a server may wait for a client; of those of links more are dropped.
+const NOTICES: usize = 64;
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -55,6 +61,8 @@ struct Letter {
     candidates: Rc<Cell<usize>>,
     /// The WebSocket that it came over.
     socket: Option<u64>,
+    /// Where what servers tell meanwhile goes, if to this request alone.
+    ear: Option<mpsc::Sender<Bytes>>,
 }
 
 /// What a message is answered with.
@@ -132,9 +140,16 @@ pub(super) async fn serve(
         identity: Rc::new(identity),
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         socket: None,
+        ear: None,
     };
     match incoming {
-        jsonrpc::Incoming::Single(item) => letter.alone(item).await,
+        jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
+            telling::serve(letter, item).await
+        }
+        jsonrpc::Incoming::Single(item) => {
+            let (said, marks) = letter.item(item, Company::Alone).await;
+            letter.alone(said, marks)
+        }
         jsonrpc::Incoming::Batch(items) => letter.batch(items).await,
     }
 }
@@ -199,8 +214,7 @@ impl Letter {
         ))
     }
 
-    async fn alone(&self, item: Item) -> Response<AnswerBody> {
-        let (said, marks) = self.item(item, Company::Alone).await;
+    fn alone(&self, said: Said, marks: Marks) -> Response<AnswerBody> {
         let mut response = match said {
             Said::Message(whole, candidate) => {
                 render::respond_before(*whole, candidate.into_iter().collect())
@@ -246,6 +260,9 @@ impl Letter {
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
         record.comes_over(self.arrival.links());
+        if let Some(ear) = &self.ear {
+            record.hears(ear.clone());
+        }
         record.traces(&self.head.headers);
         let caller = self.identity.caller(&self.installed.plan.rollout.clients);
         record.names_client(caller);
@@ -276,6 +293,11 @@ impl Letter {
                 self.fail(record, full(&self.installed.plan), Some(&id))
             }
             (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => {
+                record.sent(self.installed.plan.face.notification_status.as_u16());
+                Said::Nothing
+            }
+            // Nobody has settled it: it is one that its client has cancelled.
+            (Ok(Spoken::Recalled), _) => {
                 record.sent(self.installed.plan.face.notification_status.as_u16());
                 Said::Nothing
             }
@@ -328,6 +350,18 @@ impl Letter {
         }
     }
 
+    /// A notification that cancels a call of the same session ends it, whatever else becomes of the notification.
+    fn recalls(&self, call: &Call) {
+        let depth = self.installed.plan.limits.depth;
+        if call.id.is_none()
+            && call.method == CANCELLED
+            && let Some(scope) = self.scope()
+            && let Some(id) = jsonrpc::recalled(&call.text.clone().into_bytes(), depth)
+        {
+            self.worker.recalls().recall(scope, &id);
+        }
+    }
+
     async fn call(
         &self,
         record: &mut Record,
@@ -345,6 +379,7 @@ impl Letter {
             // The headers of a socket are those of its handshake, and of no message.
             claim::mcp(plan, &self.head.headers, call)?;
         }
+        self.recalls(call);
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
@@ -375,6 +410,8 @@ enum Spoken {
     Answer(Box<Whole>),
     Stream(Answer),
     Nothing,
+    /// Nothing: its client has said that it does not want the answer.
+    Recalled,
 }
 
 /// A batch has no room for one more answer.

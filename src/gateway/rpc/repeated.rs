@@ -83,7 +83,7 @@ impl Repeated {
         match spoken {
             Spoken::Answer(whole) => Ok(Answer::Whole(whole)),
             Spoken::Stream(answer) => Ok(answer),
-            Spoken::Nothing => Err(Failure::new(
+            Spoken::Nothing | Spoken::Recalled => Err(Failure::new(
                 Reason::Internal,
                 "a call that waits for an answer got none",
             )),

@@ -1,6 +1,7 @@
 //! How a message goes on: to the RPC upstream as it came, or to the REST upstream translated.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -19,6 +20,7 @@ use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Hop};
 use crate::gateway::linked;
+use crate::gateway::recalls::{MCP_SESSION, Recalls, Scope};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
@@ -113,7 +115,7 @@ impl Letter {
     ) -> Result<Spoken, Failure> {
         refusal::withheld(link.plan(), &call.method)?;
         let limit = link.plan().timeout;
-        let (Some(id), Some(question)) = (&call.id, call.unnumbered()) else {
+        let (Some(id), Some(unnumbered)) = (&call.id, call.unnumbered()) else {
             let text = call.text.clone().into_bytes();
             linked::tell(record, link, (&call.method, text), limit).await?;
             record.answered(StatusCode::ACCEPTED.as_u16());
@@ -121,11 +123,56 @@ impl Letter {
         };
         let question = linked::Question {
             method: &call.method,
-            call: question,
+            call: unnumbered,
             repeat: pending::Repeat::Never,
+            recall: None,
         };
-        let answered = linked::ask(record, link, question, limit).await?;
-        self.renumbered(record, id, answered)
+        let asked = self.unless_recalled(record, (link, id), question, limit);
+        let Some(answered) = asked.await? else {
+            return Ok(Spoken::Recalled);
+        };
+        let mut spoken = self.renumbered(record, id, answered)?;
+        if let Spoken::Answer(whole) = &mut spoken
+            && self.socket.is_none()
+            && call.method == "initialize"
+            && let Some(name) = Recalls::name()
+        {
+            // By it a notification of this client finds the call that it names.
+            whole.headers.insert(&MCP_SESSION, name);
+        }
+        Ok(spoken)
+    }
+
+    /// Asks, unless the client says that it does not want the answer any more.
+    async fn unless_recalled(
+        &self,
+        record: &mut Record,
+        (link, id): (&LinkUpstream, &RequestId),
+        mut question: linked::Question<'_>,
+        limit: Duration,
+    ) -> Result<Option<(Reply, u64)>, Failure> {
+        let scope = self.scope().filter(|_| record.purse().is_none());
+        let Some(scope) = scope else {
+            return linked::ask(record, link, question, limit).await.map(Some);
+        };
+        let call = self.worker.recalls().begin(scope, id.as_bytes());
+        question.recall = Some(call.recall.clone());
+        // Either may be dropped: the question is taken back then.
+        tokio::select! {
+            biased;
+            () = call.recall.rings() => Ok(None),
+            answered = linked::ask(record, link, question, limit) => answered.map(Some),
+        }
+    }
+
+    /// The session of the client, by which it recalls its calls.
+    pub(super) fn scope(&self) -> Option<Scope<'_>> {
+        if let Some(socket) = self.socket {
+            return Some(Scope::Socket(socket));
+        }
+        let name = self.head.headers.get(&MCP_SESSION)?;
+        let caller = self.identity.caller(&self.installed.plan.rollout.clients);
+        Some(Scope::session(caller, name))
     }
 
     /// The answer to a call that went with an id of the proxy's own.

@@ -38,6 +38,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::Candidate;
 use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
+use crate::gateway::recalls::Scope;
 use crate::gateway::record::Record;
 use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
@@ -191,7 +192,10 @@ impl Conversation {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        underway.hear(message);
+                        if let Some(id) = underway.hear(message) {
+                            let own = Scope::Socket(self.number);
+                            self.worker.recalls().recall(own, &id);
+                        }
                     }
                     Event::Written => {
                         silence.used();
@@ -384,6 +388,7 @@ impl Conversation {
             identity: Rc::new(identity),
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
+            ear: None,
             installed,
         };
         let (whole, followed_by) = match incoming {

@@ -11,12 +11,9 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::Heard;
+use crate::domain::jsonrpc::{Heard, recalled};
+use crate::domain::plan::CANCELLED;
 use crate::gateway::candidate::Candidate;
-
-/// What tells that a call is not wanted any more (MCP, "Cancellation").
-const CANCELLED: &str = "notifications/cancelled";
 
 /// An answer, and what follows when the client has it.
 pub(super) struct Reply {
@@ -108,12 +105,13 @@ impl Underway {
     }
 
     /// A message of the client. One that cancels a call of this client ends it, whether it runs or waits, and is served
-    /// as any other then.
-    pub(super) fn hear(&mut self, message: Bytes) {
+    /// as any other then; the id of that call is given.
+    pub(super) fn hear(&mut self, message: Bytes) -> Option<Bytes> {
+        let mut wanted = None;
         let id = match Heard::of(&message, self.bounds.depth) {
             Heard::Request { id, .. } => Some(Bytes::copy_from_slice(id.as_bytes())),
             Heard::Notification { method } if method == CANCELLED => {
-                self.cancel(&message);
+                wanted = recalled(&message, self.bounds.depth);
                 None
             }
             Heard::Notification { .. }
@@ -122,24 +120,23 @@ impl Underway {
             | Heard::Foreign
             | Heard::Noise => None,
         };
+        if let Some(wanted) = &wanted {
+            self.cancel(wanted);
+        }
         self.waiting_bytes += message.len();
         self.waiting.push_back(Waiting { id, message });
+        wanted
     }
 
-    fn cancel(&mut self, message: &Bytes) {
-        let told = Json::parse(message.clone(), self.bounds.depth).ok();
-        let params = told.and_then(|told| told.member("params"));
-        let Some(wanted) = params.and_then(|params| params.member("requestId")) else {
-            return;
-        };
+    fn cancel(&mut self, wanted: &Bytes) {
         for running in &self.running {
-            if running.id == wanted.as_bytes() {
+            if running.id == *wanted {
                 running.end.abort();
             }
         }
         let bytes = &mut self.waiting_bytes;
         self.waiting.retain(|waiting| {
-            let stays = waiting.id.as_deref() != Some(wanted.as_bytes());
+            let stays = waiting.id.as_ref() != Some(wanted);
             if !stays {
                 *bytes -= waiting.message.len();
             }

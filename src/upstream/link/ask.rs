@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::own_links::{Listens, OwnLinks, Reach};
+use super::recall::Recall;
 use crate::domain::json::Json;
 use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
@@ -36,6 +37,19 @@ pub struct Asked {
     pub(super) listener: Option<mpsc::Sender<Bytes>>,
     /// Who hears how far the server is with this question.
     pub(super) progress: Option<Progress>,
+    /// Whether its client has recalled it.
+    pub(super) recall: Option<Arc<Recall>>,
+}
+
+/// Who asks.
+#[derive(Debug, Default)]
+pub struct Asker<'a> {
+    /// The links that the client's connection has for itself.
+    pub own: Option<&'a OwnLinks>,
+    /// Where the client says that it does not want the answer any more.
+    pub recall: Option<Arc<Recall>>,
+    /// Where what the server tells goes while this is asked, if not where that of the connection goes.
+    pub ear: Option<mpsc::Sender<Bytes>>,
 }
 
 /// Where what the server tells of the progress of a question goes.
@@ -224,7 +238,8 @@ impl LinkUpstream {
     /// # Errors
     /// [`Unanswered`] within `limit`.
     pub async fn ask(&self, say: Say, limit: Duration, repeat: Repeat) -> Result<Said, Unanswered> {
-        self.ask_for(None, (say, repeat), limit).await
+        let nobody = Asker::default();
+        self.ask_for(nobody, (say, repeat), limit).await
     }
 
     /// The same for a client whose connection may have a link for itself.
@@ -233,17 +248,19 @@ impl LinkUpstream {
     /// [`Unanswered`] within `limit`.
     pub async fn ask_for(
         &self,
-        own: Option<&OwnLinks>,
+        asker: Asker<'_>,
         (say, repeat): (Say, Repeat),
         limit: Duration,
     ) -> Result<Said, Unanswered> {
+        let Asker { own, recall, ear } = asker;
         let (handle, shared) = match (&self.reach, own) {
             (Reach::Shared(link), own) => (link.clone(), own),
             (Reach::Apart(opener), Some(own)) => (own.of(opener)?, None),
             (Reach::Apart(_), None) => return Err(Unanswered::Unreachable),
         };
         let listens = shared.and_then(|own| own.listens(&handle));
-        let ear = shared.and_then(OwnLinks::ear);
+        let listener = listens.as_ref().map(Listens::listener).or(ear.clone());
+        let ear = ear.or(shared.and_then(OwnLinks::ear));
         let (say, progress) = self.in_progress(say, ear);
         let now = clock::now();
         let deadline = now + limit;
@@ -255,8 +272,9 @@ impl LinkUpstream {
             repeat,
             rank: self.rank,
             reply,
-            listener: listens.as_ref().map(Listens::listener),
+            listener,
             progress,
+            recall,
         };
         handle.asks.try_send(asked).map_err(|full| match full {
             TrySendError::Full(_) => Unanswered::Busy,

@@ -9,12 +9,14 @@ mod ask;
 mod audience;
 mod own_links;
 mod owner;
+mod recall;
 mod standing;
 mod succession;
 
-pub use ask::{Asked, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
+pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
 pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
 pub use owner::own;
+pub use recall::Recall;
 pub use standing::Standing;
 pub use succession::succeed;
 

@@ -13,10 +13,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::ask::Progress;
 use super::audience::Audience;
+use super::recall::Recall;
 use super::standing::Share;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
 use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
 use crate::telemetry::clock;
+
+/// How long the last words of a link may take, once nobody asks any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What becomes of a question.
 type Reply = oneshot::Sender<Result<Said, Unanswered>>;
@@ -25,6 +29,7 @@ type Reply = oneshot::Sender<Result<Said, Unanswered>>;
 struct Caller {
     reply: Reply,
     progress: Option<Progress>,
+    recall: Option<Arc<Recall>>,
 }
 
 /// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
@@ -140,11 +145,16 @@ impl<L: Link + 'static> Line<L> {
 impl<T: Transport> Owner<'_, T> {
     async fn run(&mut self, mut inbox: Inbox, mut share: Share<'_>) {
         let mut door = Door::Open;
+        let mut farewell = None;
         self.take(Input::Tick);
         loop {
             share.tell(&self.pending);
             if door == Door::Closed && self.pending.is_idle() {
-                return;
+                // The server is told of calls that were given up at last.
+                let until = *farewell.get_or_insert(clock::now() + FAREWELL);
+                if self.pending.has_said_all() || until <= clock::now() {
+                    return;
+                }
             }
             let unused = inbox.idle.filter(|_| self.pending.is_idle());
             let unused = unused.map(|idle| self.used + idle);
@@ -163,6 +173,7 @@ impl<T: Transport> Owner<'_, T> {
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
+                () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
         }
     }
@@ -181,8 +192,12 @@ impl<T: Transport> Owner<'_, T> {
         if let Some(listener) = asked.listener {
             self.audience.join(listener);
         }
-        let (reply, progress) = (asked.reply, asked.progress);
-        self.callers.insert(ticket, Caller { reply, progress });
+        let caller = Caller {
+            reply: asked.reply,
+            progress: asked.progress,
+            recall: asked.recall,
+        };
+        self.callers.insert(ticket, caller);
         let ask = Ask {
             ticket,
             say: asked.say,
@@ -199,8 +214,12 @@ impl<T: Transport> Owner<'_, T> {
         let gone = callers.filter(|(_, caller)| caller.reply.is_closed());
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
         for ticket in gone {
-            self.callers.remove(&ticket);
-            self.take(Input::Cancel(ticket));
+            let caller = self.callers.remove(&ticket);
+            let recall = caller.and_then(|caller| caller.recall);
+            self.take(match recall.is_some_and(|recall| recall.is_rung()) {
+                true => Input::Recall(ticket),
+                false => Input::Cancel(ticket),
+            });
         }
     }
 

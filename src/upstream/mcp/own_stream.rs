@@ -2,18 +2,21 @@
 //! (MCP 2025-11-25, "Listening for Messages from the Server").
 //!
 //! A server may have none, and is not asked again then. One that ends is asked for again, from the event where it stood,
-//! after a rest that grows while nothing comes.
+//! after a rest that grows while nothing comes. One that is silent for too long is asked for again as well: nobody would
+//! tell that the connection is gone. Law: an event that is too large is not asked for twice.
 
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
 use crate::domain::mcp::{Looks, looks};
 use crate::domain::pending::Unanswered;
+use crate::domain::sse::Piece;
 use crate::upstream::{Body, Lease, read_whole};
 
 /// Why a stream of the server's own is not followed any more.
@@ -34,6 +37,22 @@ enum Opened {
     End(Followed),
 }
 
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Nothing more comes.
+    Over,
+    /// Nothing came for too long.
+    Silent,
+}
+
+/// Whether the last event was one that nobody has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Heard,
+    Lost,
+}
+
 impl Door {
     /// Hears what the server says by itself, for as long as it has a stream for that. Dropped, it closes the stream.
     pub(super) async fn follow(&self, headers: HeaderMap) -> Followed {
@@ -46,8 +65,15 @@ impl Door {
                 Opened::Later => {}
                 Opened::Stream(mut body, mut lease) => {
                     place.begin(self.limit());
-                    let _ = self.listen(&mut body, &mut place, None).await;
+                    let (ended, last) = self.overhear(&mut body, &mut place).await;
                     lease.spoil();
+                    if last == Last::Lost {
+                        self.pass_over(&mut place);
+                    }
+                    if ended == Ended::Silent {
+                        // It is asked for at once, since a server may have nothing to say.
+                        continue;
+                    }
                 }
             }
             fruitless = match place.heard == before {
@@ -56,6 +82,50 @@ impl Door {
             };
             sleep(rest(place.rest, fruitless)).await;
         }
+    }
+
+    /// Hears a stream up to its end.
+    async fn overhear(&self, body: &mut Incoming, place: &mut Place) -> (Ended, Last) {
+        let mut last = Last::Heard;
+        let ended = loop {
+            while let Some(piece) = place.reader.next() {
+                match piece {
+                    Piece::Event(event) => {
+                        let before = place.last.clone();
+                        self.event(&event, place, None).await;
+                        if place.last != before {
+                            last = Last::Heard;
+                        }
+                    }
+                    Piece::Oversize => last = Last::Lost,
+                    Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => {}
+                }
+            }
+            match timeout(self.plan().idle_timeout, body.frame()).await {
+                Err(_) => break Ended::Silent,
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        place.reader.feed(&data);
+                    }
+                }
+                Ok(Some(Err(_)) | None) => break Ended::Over,
+            }
+        };
+        if place.reader.is_losing() {
+            last = Last::Lost;
+        }
+        (ended, last)
+    }
+
+    /// What was too large would come again behind the event before it.
+    fn pass_over(&self, place: &mut Place) {
+        let (upstream, limit) = (&self.plan().name, self.limit());
+        tracing::warn!(
+            upstream,
+            limit,
+            "an event on the server's own stream is too large; what followed it may be missed"
+        );
+        place.last = None;
     }
 
     async fn open_own(&self, mut headers: HeaderMap, place: &Place) -> Opened {

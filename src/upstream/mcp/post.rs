@@ -11,11 +11,11 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::domain::jsonrpc::Heard;
+use crate::domain::jsonrpc::{self, Heard};
 use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
 use crate::domain::pending::Unanswered;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{McpPlan, Variables};
+use crate::domain::plan::{McpPlan, UpstreamPlan, Variables};
 use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
 use crate::upstream::link::Event;
 use crate::upstream::{
@@ -94,7 +94,7 @@ pub(super) struct Place {
     pub(super) rest: Duration,
     /// How many events came.
     pub(super) heard: u64,
-    reader: Reader,
+    pub(super) reader: Reader,
 }
 
 impl Place {
@@ -193,6 +193,11 @@ impl Door {
         self.limit
     }
 
+    /// What the plan says of the server.
+    pub(super) fn plan(&self) -> &UpstreamPlan {
+        self.http.plan()
+    }
+
     pub(super) fn request(&self, method: Method, headers: HeaderMap, body: Body) -> Request<Body> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
@@ -263,6 +268,15 @@ impl Door {
         let session = session
             .as_ref()
             .map(|session| session.to_str().unwrap_or_default());
+        if looks == Looks::Json
+            && let Some(all) = jsonrpc::parts(&body, self.depth)
+        {
+            return match self.overhear_all(all, id).await {
+                Some(answer) => Outcome::Answered(answer),
+                None if id.is_none() && success => Outcome::Accepted,
+                None => Outcome::Failed(Unanswered::Unusable(status)),
+            };
+        }
         match (read_body((status, &body), id, session, self.depth), id) {
             (Read::Answer(body), _) if looks == Looks::Json => Outcome::Answered(body),
             (Read::Forgotten, _) => Outcome::Forgotten,
@@ -282,11 +296,15 @@ impl Door {
         let mut fruitless = 0;
         loop {
             let before = place.last.clone();
-            if let Some(outcome) = self.listen(&mut body, &mut place, Some(id)).await {
+            if let Some(outcome) = self.listen(&mut body, &mut place, id).await {
                 self.tail(body, lease);
                 return outcome;
             }
             lease.spoil();
+            if place.reader.is_losing() {
+                // It would come again.
+                return Outcome::Failed(Unanswered::TooLarge);
+            }
             drop((body, lease));
             fruitless = if place.last == before {
                 fruitless + 1
@@ -329,13 +347,8 @@ impl Door {
         is_stream.then_some((body, lease))
     }
 
-    /// Hears a stream up to the answer, if it is to bring one; nothing where it ends before.
-    pub(super) async fn listen(
-        &self,
-        body: &mut Incoming,
-        place: &mut Place,
-        id: Option<u64>,
-    ) -> Option<Outcome> {
+    /// Hears a stream up to the answer; nothing where it ends before.
+    async fn listen(&self, body: &mut Incoming, place: &mut Place, id: u64) -> Option<Outcome> {
         loop {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
@@ -343,7 +356,7 @@ impl Door {
                     Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge)),
                     Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => continue,
                 };
-                if let Some(answer) = self.event(&event, place, id).await {
+                if let Some(answer) = self.event(&event, place, Some(id)).await {
                     return Some(Outcome::Answered(answer));
                 }
             }
@@ -355,7 +368,12 @@ impl Door {
     }
 
     /// Hears an event; gives the answer if it is that.
-    async fn event(&self, event: &Bytes, place: &mut Place, id: Option<u64>) -> Option<Bytes> {
+    pub(super) async fn event(
+        &self,
+        event: &Bytes,
+        place: &mut Place,
+        id: Option<u64>,
+    ) -> Option<Bytes> {
         let block = Block::read(event)?;
         place.heard += 1;
         if let Some(last) = block.id() {
@@ -371,6 +389,24 @@ impl Door {
             .data()
             .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
         let message = Bytes::copy_from_slice(data.as_bytes());
+        match jsonrpc::parts(&message, self.depth) {
+            Some(all) => self.overhear_all(all, id).await,
+            None => self.overhear_one(message, id).await,
+        }
+    }
+
+    /// Hears several messages; gives the answer if it is among them.
+    async fn overhear_all(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<Bytes> {
+        let mut answer = None;
+        for message in all {
+            let own = self.overhear_one(message, id).await;
+            answer = answer.or(own);
+        }
+        answer
+    }
+
+    /// Hears a message; gives the answer if it is that.
+    async fn overhear_one(&self, message: Bytes, id: Option<u64>) -> Option<Bytes> {
         match Heard::of(&message, self.depth) {
             Heard::Answer(own) if Some(own) == id => return Some(message),
             Heard::Unaddressed => {

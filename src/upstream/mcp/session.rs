@@ -24,8 +24,14 @@ use crate::upstream::link::{Event, Link};
 /// How long a server may take to hear that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How many POSTs that the link makes by itself run at a time. Fewer than it has connections for beside those of calls.
+const OWN_AT_A_TIME: usize = 8;
+/// How many more may wait. They are answers and advice that a server can do without.
+const OWN_WAITING: usize = 64;
+
 /// A POST that runs, or the stream of the server's own.
-type Posting = Abortable<Pin<Box<dyn Future<Output = Done>>>>;
+type Posting = Abortable<Posted>;
+type Posted = Pin<Box<dyn Future<Output = Done>>>;
 
 /// What has come to its end.
 enum Done {
@@ -59,15 +65,21 @@ pub struct Session {
     told: VecDeque<Event>,
     /// What each message but the first bears: the revision, and the session if the server has named one.
     headers: HeaderMap,
+    /// How many POSTs of the link itself run, and those that wait.
+    own: (usize, VecDeque<Letter>),
 }
 
 impl Link for Session {
     async fn event(&mut self) -> Event {
         loop {
+            // What was said before an answer is heard before it, also where both came at once.
+            if let Ok(event) = self.ear.try_recv() {
+                return event;
+            }
             if let Some(event) = self.told.pop_front() {
                 return event;
             }
-            // Cancel-safe, both of them. What was said before an answer is heard before it.
+            // Cancel-safe, both of them.
             tokio::select! {
                 biased;
                 Some(event) = self.ear.recv() => return event,
@@ -88,7 +100,11 @@ impl Link for Session {
     /// Each call shows by itself whether the server is there.
     fn ping(&mut self) {}
 
-    async fn close(self) {
+    async fn close(mut self) {
+        for post in std::mem::take(&mut self.aborts).into_values() {
+            post.abort();
+        }
+        let _ = timeout(FAREWELL, self.last_words()).await;
         let Session {
             door,
             headers,
@@ -115,6 +131,7 @@ impl Session {
             aborts: BTreeMap::new(),
             told: VecDeque::new(),
             headers: HeaderMap::new(),
+            own: (0, VecDeque::new()),
         }
     }
 
@@ -131,15 +148,45 @@ impl Session {
             Outgoing::Notice => (None, Errand::Notice),
             Outgoing::Response => (None, Errand::Own),
         };
-        let headers = self.headers.clone();
-        self.post(
-            errand,
-            Letter {
-                id,
-                body: message,
-                headers,
-            },
-        );
+        let letter = Letter {
+            id,
+            body: message,
+            headers: self.headers.clone(),
+        };
+        match errand {
+            Errand::Own => self.post_own(letter),
+            Errand::Initialize | Errand::Initialized | Errand::Call(_) | Errand::Notice => {
+                self.post(errand, letter);
+            }
+        }
+    }
+
+    /// Says what nobody waits for, in its turn: a server that asks much and answers nothing keeps no call from its
+    /// connection.
+    fn post_own(&mut self, letter: Letter) {
+        let (running, waiting) = &mut self.own;
+        if *running < OWN_AT_A_TIME {
+            *running += 1;
+            return self.post(Errand::Own, letter);
+        }
+        if waiting.len() < OWN_WAITING {
+            waiting.push_back(letter);
+        } else {
+            let upstream = &self.door.plan().name;
+            tracing::debug!(upstream, "a message of the link itself is dropped");
+        }
+        self.told.push_back(Event::Written);
+    }
+
+    /// A POST of the link itself is over; what waits is next.
+    fn posted_own(&mut self) {
+        let (running, waiting) = &mut self.own;
+        *running -= 1;
+        if let Some(letter) = waiting.pop_front() {
+            *running += 1;
+            let post = self.posting(Errand::Own, letter);
+            self.push(post);
+        }
     }
 
     /// Without a session nothing is said but calls and what callers tell: the link greets itself, a call is cancelled
@@ -195,8 +242,13 @@ impl Session {
     }
 
     fn post(&mut self, errand: Errand, letter: Letter) {
+        let post = self.posting(errand, letter);
+        self.begin(errand, post);
+    }
+
+    fn posting(&self, errand: Errand, letter: Letter) -> Posted {
         let (door, limit) = (self.door.clone(), self.mcp.limit);
-        let post = async move {
+        Box::pin(async move {
             let came = match errand {
                 // The owner of the link says when these are over.
                 Errand::Initialize | Errand::Call(_) => door.post(letter).await,
@@ -209,11 +261,10 @@ impl Session {
                 }
             };
             Done::Post(errand, came)
-        };
-        self.begin(errand, Box::pin(post));
+        })
     }
 
-    fn begin(&mut self, errand: Errand, post: Pin<Box<dyn Future<Output = Done>>>) {
+    fn begin(&mut self, errand: Errand, post: Posted) {
         let (handle, registration) = AbortHandle::new_pair();
         match errand {
             Errand::Call(id) => {
@@ -234,9 +285,24 @@ impl Session {
         }
         let (door, headers) = (self.door.clone(), self.headers.clone());
         let stream = async move { Done::OwnStream(door.follow(headers).await) };
+        self.push(Box::pin(stream));
+    }
+
+    /// Waits until the server has heard what the link says by itself.
+    async fn last_words(&mut self) {
+        while self.own.0 > 0 {
+            match self.posts.next().await {
+                Some(Ok(Done::Post(Errand::Own, _))) => self.posted_own(),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// What is never dropped before the session is.
+    fn push(&mut self, post: Posted) {
         let (_, registration) = AbortHandle::new_pair();
-        self.posts
-            .push(Abortable::new(Box::pin(stream), registration));
+        self.posts.push(Abortable::new(post, registration));
     }
 
     fn posted(&mut self, posted: Result<Done, Aborted>) {
@@ -271,10 +337,12 @@ impl Session {
                     self.forgotten(None);
                 }
             },
-            Errand::Own => match outcome {
-                Outcome::Forgotten => self.forgotten(None),
-                Outcome::Answered(_) | Outcome::Accepted | Outcome::Failed(_) => {}
-            },
+            Errand::Own => {
+                self.posted_own();
+                if matches!(outcome, Outcome::Forgotten) {
+                    self.forgotten(None);
+                }
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The stream that a server has for itself, beside those of calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use super::scripted::{
     asked, begun, listened, result, sessions_with_streams, stream, with_sessions,
 };
 use super::{STARTS, ask, before, strays};
-use crate::scene::answer;
+use crate::scene::{Called, answer};
 use crate::support::{Upstream, becomes};
 
 /// The response to a request of the server that came to it.
@@ -113,4 +115,94 @@ fn a_session_that_its_stream_shows_to_be_forgotten_is_begun_anew() {
     becomes(|| proxy.metrics().value(STARTS), &2.0);
     becomes(|| listened(&server).len(), &2);
     assert_eq!(ask(&proxy, "any")["result"], 1);
+}
+
+#[test]
+fn a_stream_on_which_nothing_comes_is_asked_for_again() {
+    let server = sessions_with_streams(|_| begun(": here\n\n"), |_, called| result(called, "1"));
+    let proxy = before(&server, "idle_timeout = \"100ms\"\n");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| listened(&server).len() >= 4, &true);
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    assert_eq!(proxy.metrics().value(STARTS), 1.0);
+}
+
+#[test]
+fn an_event_that_is_too_large_is_passed_over() {
+    let turns = AtomicUsize::new(0);
+    let notice = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let large = "x".repeat(4000);
+    let server = sessions_with_streams(
+        move |request| {
+            let last = request.head.one("last-event-id");
+            match (turns.fetch_add(1, Ordering::SeqCst), last) {
+                // What comes behind it in the stream is heard.
+                (0, None) => stream(&format!(
+                    "id: 1\nretry: 10\n{notice}\n\nid: 2\ndata: {large}\n\nid: 3\n{notice}\n\n"
+                )),
+                // Where nothing does, what is too large is not asked for twice.
+                (_, Some(_)) => stream(&format!("id: 4\ndata: {large}\n\n")),
+                (_, None) => begun(&format!("id: 5\n{notice}\n\n")),
+            }
+        },
+        |_, called| result(called, "1"),
+    );
+    let proxy = before(&server, "message_limit = \"2KiB\"\n");
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    becomes(|| strays(&proxy, "notified"), &3.0);
+    let asks = listened(&server);
+    let stood: Vec<_> = asks
+        .iter()
+        .map(|ask| ask.head.one("last-event-id"))
+        .collect();
+    assert_eq!(stood, [None, Some("3"), None]);
+    proxy.log_line(&["WARN", "is too large", "upstream=m"]);
+}
+
+#[test]
+fn a_server_that_asks_much_and_hears_nothing_keeps_no_call_from_its_connection() {
+    // Its answers to itself: how many of them wait, and how many did at most.
+    let waiting = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let (held, released) = sync_channel::<()>(1);
+    let released = Mutex::new(released);
+    let asks: String = (0..200)
+        .map(|id| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"p{id}\",\"method\":\"ping\"}}\n\n"))
+        .collect();
+    let own = waiting.clone();
+    let server = Upstream::serving(move |request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        if request.head.start.starts_with("GET") {
+            return begun(&asks);
+        }
+        if request.head.start.starts_with("DELETE")
+            || body["method"].is_string() && body["id"].is_null()
+        {
+            return answer("202 Accepted", &[], "");
+        }
+        if body["method"].is_null() {
+            let (now, most) = &*own;
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            // It ends with the test.
+            let _ = released.lock().unwrap().recv();
+            return answer("202 Accepted", &[], "");
+        }
+        let called = Called::of(request);
+        match called.method() {
+            "server/discover" => answer("404 Not Found", &[], ""),
+            "initialize" => result(
+                &called,
+                r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}"#,
+            ),
+            _ => result(&called, "1"),
+        }
+    });
+    let proxy = before(&server, "");
+    becomes(|| waiting.0.load(Ordering::SeqCst), &8);
+    std::thread::scope(|scope| {
+        for _ in 0..32 {
+            scope.spawn(|| assert_eq!(ask(&proxy, "any")["result"], 1));
+        }
+    });
+    assert_eq!(waiting.1.load(Ordering::SeqCst), 8);
+    drop(held);
 }

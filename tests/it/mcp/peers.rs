@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{ROUTE, STARTS, strays};
 use crate::scene::{body_of, call};
-use crate::support::{Proxy, becomes, program};
+use crate::support::{Proxy, becomes, program, run_to_end};
 
 /// A server that runs, and ends with the test.
 struct Peer {
@@ -203,4 +203,29 @@ fn the_server_from_npm_serves() {
     assert!(tools(&proxy).contains(&"echo".to_owned()));
     assert_eq!(tool(&proxy, "echo", json!({ "message": "hi" })), "Echo: hi");
     assert!(proxy.stop().status.success());
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn a_client_of_the_first_library_hears_how_far_a_call_is_and_recalls_another() {
+    let peer = everything();
+    let proxy = before(&peer, "timeout = \"60s\"");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mcp/hears.py");
+    let mut command = Command::new(installed("peers/bin/python"));
+    command
+        .arg(script)
+        .arg(format!("http://{}/mcp", proxy.address()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let ended = run_to_end(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", proxy.log());
+    let told: Value = serde_json::from_str(&ended.output).unwrap();
+    assert_eq!(
+        told[0],
+        json!([[1.0, 4.0], [2.0, 4.0], [3.0, 4.0], [4.0, 4.0]])
+    );
+    assert!(told[1].as_str().unwrap().contains("completed"), "{told}");
+    assert_eq!(told[2], true, "the client has a session");
+    proxy.log_line(&["rpc_method=tools/call", "outcome=cancelled"]);
+    becomes(|| proxy.metrics().value(super::IN_FLIGHT), &0.0);
 }

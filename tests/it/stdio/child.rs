@@ -4,17 +4,23 @@ use std::io::{BufRead, Write, stdin, stdout};
 
 use serde_json::{Value, json};
 
-/// The variable that makes a child of the program.
+/// The variable that makes a child of the program, and says which revision it speaks: `yes` is one with a handshake,
+/// a date is that one, and `silent` and `mortal` are what it does at a question that it does not know.
 const CHILD: &str = "DUALGAUGE_TEST_CHILD";
 
 /// The command and the variable of a child, as keys of an upstream.
 pub(crate) fn command() -> String {
+    command_of("yes")
+}
+
+/// The same for a child of another revision.
+pub(crate) fn command_of(era: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
     // With one thread, the name of the test would stand before the first answer.
     format!(
         "command = [{program:?}, \"stdio::child::speaks\", \"--exact\", \"--nocapture\", \"--test-threads=2\"]\n\
-         env = {{ {CHILD} = \"yes\", SECRET = \"hunter2\" }}\n"
+         env = {{ {CHILD} = {era:?}, SECRET = \"hunter2\" }}\n"
     )
 }
 
@@ -30,15 +36,25 @@ fn result(id: &Value, result: &Value) -> String {
 
 #[test]
 fn speaks() {
-    if std::env::var_os(CHILD).is_none() {
+    let Some(era) = std::env::var_os(CHILD) else {
         return;
-    }
+    };
+    let era = era.into_string().unwrap();
     eprintln!("the child is here\u{7}");
     let mut child = Child::default();
     for line in stdin().lock().lines() {
         let line = line.unwrap();
         let message: Value = serde_json::from_str(&line).unwrap();
         let method = message["method"].as_str().unwrap_or("(an answer)");
+        if method == "server/discover" && era != "2026-07-28" {
+            // Each child is asked, and most do not know it.
+            match &*era {
+                "silent" => {}
+                "mortal" => return,
+                _ => say(&refused(&message["id"])),
+            }
+            continue;
+        }
         child
             .seen
             .push(match message["params"]["requestId"].as_u64() {
@@ -49,8 +65,45 @@ fn speaks() {
             say(&result(&message["id"], &json!("bye")));
             return;
         }
-        child.serves(method, &message);
+        match of_era(method, &message["id"], &era) {
+            Some(said) => say(&said),
+            None => child.serves(method, &message),
+        }
     }
+}
+
+fn refused(id: &Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no"}}}}"#)
+}
+
+/// What depends on the revision that the child speaks.
+fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
+    let info = json!({"name": "child"});
+    Some(match method {
+        "initialize" if era == "2026-07-28" => refused(id),
+        "initialize" => {
+            let version = Some(era).filter(|era| era.starts_with("20"));
+            let version = version.unwrap_or("2025-11-25");
+            result(id, &json!({"protocolVersion": version, "serverInfo": info}))
+        }
+        "server/discover" => {
+            let server =
+                json!({"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "2"}});
+            let said = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}}, "_meta": server});
+            result(id, &said)
+        }
+        "tools/call" => {
+            let told = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+            let answer = result(id, &json!({"content": []}));
+            match era {
+                // Servers of this revision may put several messages into one array.
+                "2025-03-26" => format!("[{told}, {answer}]"),
+                _ => answer,
+            }
+        }
+        _ => return None,
+    })
 }
 
 #[derive(Default)]
@@ -65,11 +118,6 @@ impl Child {
         let (id, params) = (&message["id"], &message["params"]);
         let answer = result(id, &json!({"got": params, "pid": std::process::id()}));
         match method {
-            "initialize" => {
-                let said =
-                    json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "child"}});
-                say(&result(id, &said));
-            }
             "echo" => say(&answer),
             "ask" => say(&result(id, &json!({"got": params}))),
             "seen" => say(&result(id, &json!(self.seen))),

@@ -37,6 +37,11 @@ pub(crate) fn accept(upstream: &Upstream) -> End {
     accept_asked(upstream).0
 }
 
+/// The server's end of a connection; nothing where the client has gone away before it is one.
+pub(crate) fn opened(stream: TcpStream) -> Option<End> {
+    tokio_tungstenite::tungstenite::accept(stream).ok().map(End)
+}
+
 /// The client's end of a connection to `/rpc`.
 pub(crate) fn connect(proxy: &Proxy) -> End {
     connect_with(proxy, &[]).0

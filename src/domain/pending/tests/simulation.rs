@@ -270,7 +270,8 @@ impl World {
         if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
             caller.ending = Ending::Gone;
             let ticket = Ticket(*ticket);
-            self.take(Input::Cancel(ticket));
+            let away = [Input::Cancel, Input::Recall][self.dice.below(2) as usize];
+            self.take(away(ticket));
         }
     }
 

@@ -1,0 +1,185 @@
+//! Calls over links that their clients may recall, by `notifications/cancelled` (MCP, "Cancellation").
+//!
+//! The notification may come over another connection than the call, and so to another worker, which is why workers share
+//! this memory. A client is known by its session: the `Mcp-Session-Id` that it bears together with who it is, or the
+//! WebSocket that it speaks on. Laws: nobody recalls a call of another session; what is kept lasts as long as its call;
+//! no name is kept, only a keyed hash of it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::{HeaderName, HeaderValue};
+
+use crate::domain::rollout::Caller;
+use crate::upstream::link::Recall;
+
+/// Locks, so that workers seldom wait for one another.
+const STRIPES: usize = 64;
+
+/// The header that names a session of MCP (MCP 2025-11-25, "Session Management").
+pub(super) static MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The calls that may be recalled.
+#[derive(Debug)]
+pub struct Recalls {
+    /// Two, so that no two names are taken for one.
+    hashers: [RandomState; 2],
+    next: AtomicU64,
+    stripes: [Mutex<Stripe>; STRIPES],
+}
+
+type Key = [u64; 2];
+type Stripe = HashMap<Key, Vec<(u64, Arc<Recall>)>>;
+
+/// Whose call it is.
+#[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
+pub(super) enum Scope<'a> {
+    /// That of the WebSocket with this number.
+    Socket(u64),
+    /// That of a caller, by name and key, in the session of this name.
+    Session {
+        /// Who calls.
+        caller: (&'a str, Option<&'a str>),
+        /// The session.
+        name: &'a [u8],
+    },
+}
+
+impl<'a> Scope<'a> {
+    /// The session of a caller.
+    pub(super) fn session(caller: Caller<'a>, name: &'a HeaderValue) -> Scope<'a> {
+        Scope::Session {
+            caller: (caller.name, caller.key),
+            name: name.as_bytes(),
+        }
+    }
+}
+
+impl Default for Recalls {
+    fn default() -> Recalls {
+        Recalls {
+            hashers: [RandomState::new(), RandomState::new()],
+            next: AtomicU64::new(0),
+            stripes: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+}
+
+impl Recalls {
+    /// A call with this id may be recalled, for as long as what is given lives.
+    pub(super) fn begin(self: &Arc<Self>, scope: Scope<'_>, id: &[u8]) -> Recallable {
+        let key = self.key(scope, id);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let recall = Arc::<Recall>::default();
+        let mut stripe = self.stripe(key);
+        let entries = stripe.entry(key).or_default();
+        entries.push((number, recall.clone()));
+        drop(stripe);
+        Recallable {
+            recalls: self.clone(),
+            key,
+            number,
+            recall,
+        }
+    }
+
+    /// Recalls what a session has asked under an id. One that is not known is over already, or nobody's.
+    pub(super) fn recall(&self, scope: Scope<'_>, id: &[u8]) {
+        let key = self.key(scope, id);
+        if let Some(entries) = self.stripe(key).get(&key) {
+            entries.iter().for_each(|(_, recall)| recall.ring());
+        }
+    }
+
+    /// A name for a session that nobody can guess.
+    pub(super) fn name() -> Option<HeaderValue> {
+        let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
+        let mut name =
+            HeaderValue::try_from(format!("dualgauge-{first:016x}{second:016x}")).ok()?;
+        name.set_sensitive(true);
+        Some(name)
+    }
+
+    fn key(&self, scope: Scope<'_>, id: &[u8]) -> Key {
+        let [one, other] = &self.hashers;
+        [one.hash_one((scope, id)), other.hash_one((scope, id))]
+    }
+
+    fn stripe(&self, key: Key) -> MutexGuard<'_, Stripe> {
+        let stripe = &self.stripes[key[0] as usize % STRIPES];
+        // An entry is whole or not there, so a poisoned lock guards nothing broken.
+        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that may be recalled.
+#[derive(Debug)]
+pub(super) struct Recallable {
+    recalls: Arc<Recalls>,
+    key: Key,
+    number: u64,
+    /// Where it hears that it is.
+    pub(super) recall: Arc<Recall>,
+}
+
+impl Drop for Recallable {
+    fn drop(&mut self) {
+        let mut stripe = self.recalls.stripe(self.key);
+        if let Some(entries) = stripe.get_mut(&self.key) {
+            entries.retain(|(number, _)| *number != self.number);
+            if entries.is_empty() {
+                stripe.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session<'a>(name: &'a str, key: Option<&'a str>, session: &'a str) -> Scope<'a> {
+        Scope::Session {
+            caller: (name, key),
+            name: session.as_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_call_is_recalled_by_its_own_session_alone_and_leaves_nothing() {
+        let recalls = Arc::<Recalls>::default();
+        let own = session("a", Some("k"), "s");
+        let calls = [recalls.begin(own, b"1"), recalls.begin(own, b"1")];
+        for other in [
+            session("b", Some("k"), "s"),
+            session("a", Some("l"), "s"),
+            session("a", None, "s"),
+            session("a", Some("k"), "t"),
+            Scope::Socket(0),
+        ] {
+            recalls.recall(other, b"1");
+        }
+        recalls.recall(own, b"\"1\"");
+        assert!(!calls.iter().any(|call| call.recall.is_rung()));
+        recalls.recall(own, b"1");
+        assert!(calls.iter().all(|call| call.recall.is_rung()));
+        drop(calls);
+        let held = recalls.stripes.iter();
+        assert!(
+            held.map(|stripe| stripe.lock().unwrap().len())
+                .sum::<usize>()
+                == 0
+        );
+        recalls.recall(own, b"1");
+    }
+
+    #[test]
+    fn no_two_sessions_get_one_name() {
+        let names = [(); 100].map(|()| Recalls::name().unwrap());
+        let distinct: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        assert!(names.iter().all(|name| name.to_str().unwrap().len() == 42));
+    }
+}

@@ -1,0 +1,153 @@
+//! A posted call whose client hears how far it is: its answer is a stream of events then (MCP 2025-11-25, "Sending
+//! Messages to the Server").
+//!
+//! The stream begins with the first thing that the server tells; where it tells nothing before it answers, the answer is
+//! what it would be anyhow. Laws: what was told before the answer stands before it; nothing waits for a client that does
+//! not keep up, and it misses what it has no room for; a client that goes away cancels its call.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response, header};
+use tokio::sync::mpsc;
+
+use super::{Company, Letter, NOTICES, Said};
+use crate::domain::jsonrpc::Item;
+use crate::domain::sse;
+use crate::gateway::AnswerBody;
+use crate::gateway::candidate::Candidate;
+use crate::gateway::marks::Marks;
+
+/// A call that is served, up to what it is answered with.
+type Serving = Pin<Box<dyn Future<Output = (Said, Marks)>>>;
+
+/// Whether the client of a message wants to hear how far it is, and reads streams.
+pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
+    let Item::Call(call) = item else {
+        return false;
+    };
+    let Some(params) = call.params.as_ref().filter(|_| call.id.is_some()) else {
+        return false;
+    };
+    let accept = letter.head.headers.get_all(header::ACCEPT).iter();
+    accept
+        .filter_map(|accept| accept.to_str().ok())
+        .any(sse::is_accepted)
+        // Most calls have none, and need no closer look.
+        && memchr::memmem::find(params.as_bytes(), b"progressToken").is_some()
+        && params
+            .member("_meta")
+            .is_some_and(|meta| meta.has("progressToken"))
+}
+
+/// Serves such a call.
+pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
+    let (tell, mut told) = mpsc::channel(NOTICES);
+    let own = letter.clone();
+    let letter = Letter {
+        ear: Some(tell),
+        ..letter
+    };
+    let mut serving: Serving = Box::pin(async move { letter.item(item, Company::Alone).await });
+    // Both are cancel-safe: what is not taken stays where it is.
+    let (said, marks) = tokio::select! {
+        biased;
+        Some(first) = told.recv() => return stream(Telling::begun(first, told, serving)),
+        ended = &mut serving => ended,
+    };
+    match told.try_recv() {
+        Err(_) => own.alone(said, marks),
+        Ok(first) => {
+            let ended = std::future::ready((said, marks));
+            stream(Telling::begun(first, told, Box::pin(ended)))
+        }
+    }
+}
+
+/// The head says nothing of the route: it leaves before that is known.
+fn stream(telling: Telling) -> Response<AnswerBody> {
+    const BUFFERING: &str = "x-accel-buffering";
+    let mut response = Response::new(AnswerBody::telling(telling));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+/// What is told of a call, and its answer at the end.
+pub(in crate::gateway) struct Telling {
+    /// What was told first.
+    first: Option<Bytes>,
+    told: mpsc::Receiver<Bytes>,
+    part: Part,
+}
+
+/// How far it is.
+enum Part {
+    Serving(Serving),
+    /// The answer, which stands behind what was told before it.
+    Answer(Option<Bytes>, Vec<Candidate>),
+    Over,
+}
+
+impl fmt::Debug for Telling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telling").finish_non_exhaustive()
+    }
+}
+
+impl Telling {
+    fn begun(first: Bytes, told: mpsc::Receiver<Bytes>, serving: Serving) -> Telling {
+        Telling {
+            first: Some(first),
+            told,
+            part: Part::Serving(serving),
+        }
+    }
+
+    /// Whether nothing more comes.
+    pub(in crate::gateway) fn is_over(&self) -> bool {
+        matches!(self.part, Part::Over)
+    }
+
+    /// The next event.
+    pub(in crate::gateway) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(first) = self.first.take() {
+                return Poll::Ready(Some(sse::message(&first)));
+            }
+            match &mut self.part {
+                Part::Serving(serving) => {
+                    if let Poll::Ready(Some(text)) = self.told.poll_recv(cx) {
+                        return Poll::Ready(Some(sse::message(&text)));
+                    }
+                    let Poll::Ready((said, _)) = serving.as_mut().poll(cx) else {
+                        return Poll::Pending;
+                    };
+                    self.part = match said {
+                        Said::Message(whole, candidate) => {
+                            let text = whole.body.into_bytes();
+                            Part::Answer(Some(text), candidate.into_iter().collect())
+                        }
+                        // A call that its client has cancelled is not answered, and no server but one over a link tells.
+                        Said::Nothing | Said::Forwarded(_) => Part::Answer(None, Vec::new()),
+                    };
+                }
+                Part::Answer(answer, candidates) => {
+                    if let Ok(text) = self.told.try_recv() {
+                        return Poll::Ready(Some(sse::message(&text)));
+                    }
+                    let answer = answer.take();
+                    candidates.drain(..).for_each(Candidate::start);
+                    self.part = Part::Over;
+                    return Poll::Ready(answer.map(|text| sse::message(&text)));
+                }
+                Part::Over => return Poll::Ready(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which revision of MCP a child speaks: found out once for each, newest first.
+
+use serde_json::json;
+
+use super::child::command_of;
+use super::{STARTS, ask, metric, pid, seen, strays};
+use crate::scene::{body_of, call, rpc_failure};
+use crate::support::{Proxy, becomes};
+
+fn before(era: &str, keys: &str) -> Proxy {
+    let command = command_of(era);
+    Proxy::start(&format!(
+        "[upstream.child]\nside = \"rpc\"\n{command}{keys}"
+    ))
+}
+
+#[test]
+fn a_child_without_a_handshake_is_told_with_each_call_who_asks() {
+    let proxy = before("2026-07-28", "");
+    let params = r#"{"n":1.0,"_meta":{"mine":1}}"#;
+    let got = &proxy.rpc(call("echo", params)).json()["result"]["got"];
+    let meta = &got["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientInfo"]["name"],
+        "dualgauge"
+    );
+    assert_eq!(meta["mine"], 1);
+    let greeting = ask(&proxy, "initialize");
+    assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(greeting["result"]["serverInfo"]["name"], "modern");
+    // Each child is asked anew, and none is greeted otherwise.
+    assert_eq!(seen(&proxy), ["server/discover", "echo", "seen"]);
+    assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+    assert_eq!(seen(&proxy), ["server/discover", "seen"]);
+}
+
+#[test]
+fn a_call_of_a_child_without_a_handshake_is_cancelled_as_any() {
+    let proxy = before("2026-07-28", "timeout = \"300ms\"\n");
+    ask(&proxy, "echo");
+    assert_eq!(
+        rpc_failure(&ask(&proxy, "silence")),
+        (-32002, "upstream_timeout")
+    );
+    let cancelled = |seen: &String| seen.starts_with("notifications/cancelled ");
+    assert_eq!(
+        seen(&proxy).iter().filter(|seen| cancelled(seen)).count(),
+        1
+    );
+}
+
+#[test]
+fn a_child_that_does_not_know_the_question_costs_its_upstream_that_once() {
+    for era in ["silent", "mortal"] {
+        let proxy = before(era, "start_timeout = \"1s\"\n");
+        let first = pid(&proxy);
+        assert_eq!(metric(&proxy, STARTS), 1.0, "{era}");
+        let told = "a child does not answer `server/discover`";
+        proxy.log_line(&[told]);
+        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+        assert_ne!(pid(&proxy), first, "{era}");
+        assert_eq!(metric(&proxy, STARTS), 2.0, "{era}");
+        assert_eq!(proxy.log().matches(told).count(), 1, "{era}");
+    }
+}
+
+#[test]
+fn a_child_may_agree_on_an_older_revision() {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let proxy = before(version, "");
+        let body = call("initialize", r#"{"protocolVersion":"2025-11-25"}"#);
+        let greeting = proxy.rpc(body).json();
+        assert_eq!(greeting["result"]["protocolVersion"], version);
+        // What a call says is the caller's, and nothing is added to what a tool says.
+        let echoed = proxy.rpc(call("echo", r#"{"n":1}"#)).json();
+        assert_eq!(echoed["result"]["got"], json!({ "n": 1 }));
+        let called = proxy.rpc(call("tools/call", r#"{"name":"t"}"#));
+        let wanted = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+        assert_eq!(body_of(&called, 200), wanted, "{version}");
+        let told = if version == "2025-03-26" { 1.0 } else { 0.0 };
+        becomes(|| strays(&proxy, "notified"), &told);
+        // A client's array of calls is many lines, for later revisions know none.
+        let batch = format!("[{},{}]", call("echo", "[1]"), call("echo", "[2]"));
+        assert_eq!(proxy.rpc(batch).json().as_array().unwrap().len(), 2);
+        let echoes = seen(&proxy).into_iter().filter(|seen| seen == "echo");
+        assert_eq!(echoes.count(), 3, "{version}");
+    }
+}
+
+#[test]
+fn a_revision_that_is_named_is_not_asked_for() {
+    let proxy = before("2025-06-18", "revision = \"2025-03-26\"\n");
+    assert_eq!(ask(&proxy, "echo")["id"], 1);
+    let proxy = before(
+        "yes",
+        "revision = \"2026-07-28\"\nconnect_timeout = \"200ms\"\n",
+    );
+    assert_eq!(
+        rpc_failure(&ask(&proxy, "echo")),
+        (-32001, "upstream_unreachable")
+    );
+    proxy.log_line(&[
+        "the link is lost",
+        "does not say that it speaks the revision 2026-07-28",
+    ]);
+}
