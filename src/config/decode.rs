@@ -16,6 +16,7 @@ mod lifecycle;
 mod local;
 mod mcp;
 mod outcome;
+mod redact;
 mod route;
 mod stdio;
 mod store;
@@ -105,7 +106,11 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let deprecated = table.table("deprecated", lifecycle::deprecated);
     let trace = table.table("trace", trace::trace);
     let log = table.require_table("log", log);
-    let (admin, tokens) = admin?;
+    let RawAdmin {
+        address: admin,
+        tokens,
+        ready,
+    } = admin?;
     Some(RawConfig {
         file: None,
         files: Vec::new(),
@@ -116,6 +121,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
             .into_iter()
             .map(|(name, hash)| (name.value, hash.value))
             .collect(),
+        ready,
         upstreams,
         rpc: rpc?,
         limits: limits?,
@@ -141,13 +147,25 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
 
 type Tokens = Vec<(Located<String>, Located<[u8; 32]>)>;
 
-/// The address, and the tokens by whom they were given to.
-fn admin(table: &mut Table<'_>) -> Option<(Located<SocketAddr>, Tokens)> {
+/// `[admin]`, its tokens by whom they were given to.
+struct RawAdmin {
+    address: Located<SocketAddr>,
+    tokens: Tokens,
+    ready: Vec<Located<String>>,
+}
+
+fn admin(table: &mut Table<'_>) -> Option<RawAdmin> {
+    let address = table.require("address", address);
+    let ready = table.list("ready_upstreams", name);
     let tokens = match table.shape("tokens") {
         Shape::Absent => Some(Vec::new()),
         Shape::Table | Shape::Value => table.named_values("tokens", key_hash),
     };
-    Some((table.require("address", address)?, tokens?))
+    Some(RawAdmin {
+        address: address?,
+        tokens: tokens?,
+        ready: ready?,
+    })
 }
 
 fn listen(table: &mut Table<'_>) -> Option<RawListen> {
@@ -294,8 +312,10 @@ fn file(found: Found<'_>) -> Result<PathBuf, Wrong> {
 fn log(table: &mut Table<'_>) -> Option<RawLog> {
     let format = table.require("format", word(LOG_FORMATS, &[]));
     let level = table.require("level", word(LOG_LEVELS, &[]));
+    let redact = table.table("redact", redact::redact);
     Some(RawLog {
         format: format?,
         level: level?,
+        redact: redact.unwrap_or_default(),
     })
 }

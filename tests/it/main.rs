@@ -50,6 +50,8 @@ mod proxy_protocol;
 mod quadrant;
 mod random;
 mod random_table;
+mod ready;
+mod redacted;
 #[cfg(unix)]
 #[expect(
     dead_code,
@@ -58,6 +60,7 @@ mod random_table;
 )]
 #[path = "../shared/server.rs"]
 mod redis_server;
+mod reloaded;
 #[cfg(unix)]
 mod replicas;
 mod rest_answers;

@@ -1,5 +1,6 @@
 //! A child: its command, its environment and its link.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::problem::Problem;
@@ -67,6 +68,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         env: Variables::new(config.inherited.iter().cloned().chain(own)),
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
         line_limit: child.line_limit.value,
+        redaction: Arc::new(super::redaction(config)),
         link: LinkPlan {
             settings,
             withhold: child.withhold.clone(),
