@@ -32,6 +32,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod frames;
+mod guide;
 mod half_closed;
 mod harness;
 mod health;
