@@ -1,5 +1,10 @@
 //! What the documentation shows of the route table is what the program takes: each block is checked by it.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a program that cannot be started fails the test"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -106,22 +106,15 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let deprecated = table.table("deprecated", lifecycle::deprecated);
     let trace = table.table("trace", trace::trace);
     let log = table.require_table("log", log);
-    let RawAdmin {
-        address: admin,
-        tokens,
-        ready,
-    } = admin?;
+    let admin = admin?;
     Some(RawConfig {
         file: None,
         files: Vec::new(),
         inherited: Vec::new(),
         listen: listen?,
-        admin,
-        admin_tokens: tokens
-            .into_iter()
-            .map(|(name, hash)| (name.value, hash.value))
-            .collect(),
-        ready,
+        admin: admin.address,
+        admin_tokens: admin.tokens,
+        ready: admin.ready,
         upstreams,
         rpc: rpc?,
         limits: limits?,
@@ -145,12 +138,10 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     })
 }
 
-type Tokens = Vec<(Located<String>, Located<[u8; 32]>)>;
-
 /// `[admin]`, its tokens by whom they were given to.
 struct RawAdmin {
     address: Located<SocketAddr>,
-    tokens: Tokens,
+    tokens: Vec<(String, [u8; 32])>,
     ready: Vec<Located<String>>,
 }
 
@@ -163,7 +154,10 @@ fn admin(table: &mut Table<'_>) -> Option<RawAdmin> {
     };
     Some(RawAdmin {
         address: address?,
-        tokens: tokens?,
+        tokens: tokens?
+            .into_iter()
+            .map(|(name, hash)| (name.value, hash.value))
+            .collect(),
         ready: ready?,
     })
 }

@@ -1,6 +1,6 @@
 //! Pages whose commands are run as they stand there, before a real proxy, and print what stands below them.
 //!
-//! Words with digits in them (times, tags, counts, addresses) are others each time, and blanks are of no account.
+//! Numbers (times, tags, counts, ports) are others each time, and blanks are of no account.
 
 mod api;
 mod commands;
@@ -82,20 +82,36 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// A line with what is another one each time as `#`.
+/// A line with what is another one each time as `#`: numbers, also those of a hash, and how long ago something was.
 fn plain(line: &str) -> String {
-    let words = line.split_whitespace().map(|word| {
-        if word.contains(|c: char| c.is_ascii_digit()) {
-            "#"
-        } else {
-            word
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace().map(numberless) {
+        let is_time = ["second", "seconds", "minute", "minutes"].contains(&&*word);
+        // `1 minute 5 seconds` is as long as `59 seconds`.
+        match (is_time, &words[..]) {
+            (true, [.., ago, number]) if ago == "time" && number == "#" => drop(words.pop()),
+            (true, _) => words.push("time".to_owned()),
+            (false, _) => words.push(word),
         }
-    });
+    }
     // Files may have been looked at before they were asked for.
-    words
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace("unchanged:", "swapped:")
+    words.join(" ").replace("unchanged:", "swapped:")
+}
+
+fn numberless(word: &str) -> String {
+    let mut plain = String::new();
+    let mut run = String::new();
+    for c in word.chars().chain([' ']) {
+        if matches!(c, '0'..='9' | 'a'..='f') {
+            run.push(c);
+            continue;
+        }
+        let is_number = run.contains(|c: char| c.is_ascii_digit());
+        plain.push_str(if is_number { "#" } else { &run });
+        run.clear();
+        plain.push(c);
+    }
+    plain.trim_end().to_owned()
 }
 
 fn plain_lines<'l>(lines: impl IntoIterator<Item = &'l str>) -> Vec<String> {

@@ -96,9 +96,8 @@ impl PathMask {
 
     /// Marks the pieces of a path that are hidden, where the path begins like this.
     fn mark(&self, pieces: &mut [Piece<'_>]) {
-        let mut at = 0;
         let mut hidden = Vec::new();
-        for step in &self.0 {
+        for (at, step) in self.0.iter().enumerate() {
             if step.fits == Fits::Rest {
                 hidden.extend((at..pieces.len()).filter(|_| step.shown == Shown::No));
                 break;
@@ -112,7 +111,6 @@ impl PathMask {
             if step.shown == Shown::No {
                 hidden.push(at);
             }
-            at += 1;
         }
         for index in hidden {
             if let Some(piece) = pieces.get_mut(index) {

@@ -16,7 +16,7 @@ pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
     // What is before it is in `shown`.
     let mut kept = 0;
     let mut at = 0;
-    while let Some(found) = text[at..].find(|c| matches!(c, '=' | ':')) {
+    while let Some(found) = text[at..].find(['=', ':']) {
         let sign = at + found;
         let value = if text[sign..].starts_with("://") {
             user(text, sign + 3)

@@ -42,7 +42,7 @@ impl OwnUse {
     }
 }
 
-/// `VmRSS:	   12345 kB`
+/// The line `VmRSS`, in `kB`.
 fn resident(status: &str) -> Option<u64> {
     let line = status
         .lines()
