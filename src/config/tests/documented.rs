@@ -138,11 +138,16 @@ fn allowed(key: &str) -> Option<String> {
     Some(match kind {
         "list" => list(key),
         "string" => told(TEXT.0).map_or_else(|| kind.to_owned(), |told| text(&told)),
-        "duration" => match told("0s") {
-            None => kind.to_owned(),
-            Some(told) if told.contains("at least `1ms`") => "duration, `1ms` or more".to_owned(),
-            Some(told) => format!("duration: {told}"),
-        },
+        "duration" => {
+            // What is too short, and what is too long.
+            let told = ["0s", "1ms", "9999h"].map(told);
+            let told: Vec<_> = told.into_iter().flatten().collect();
+            match told.last() {
+                None => kind.to_owned(),
+                Some(told) if told.contains("at least `1ms`") => format!("{kind}, `1ms` or more"),
+                Some(told) => format!("{kind}: {}", told.replace('|', "\\|")),
+            }
+        }
         "percentage" => more.to_owned(),
         size if size.starts_with("size") => {
             let told = told("0").unwrap_or_default();
@@ -169,7 +174,7 @@ fn list(key: &str) -> String {
         .and_then(|told| told.strip_prefix("is no "));
     match kind {
         Some("string") => match told(Value::from(TEXT.0)).map(|told| text(&told)) {
-            Some(kind) if kind != "string" => format!("list, each a {kind}"),
+            Some(kind) if kind != "string" => format!("list of: {kind}"),
             Some(_) | None => "list of strings".to_owned(),
         },
         Some(kind) => format!(

@@ -44,7 +44,7 @@ impl<'a> Trail<'a> {
     /// Whether what the name of something on the way stands for is hidden.
     pub(super) fn secrecy(&self, redaction: &Redaction) -> Secrecy {
         let secret = self.0.iter().any(|step| match step {
-            Step::Name(name) => redaction.hides(&name.shown()),
+            Step::Name(name) => redaction.hides_in_reports(&name.shown()),
             Step::Element(..) => false,
         });
         if secret {

@@ -327,7 +327,7 @@ impl Translated<'_> {
             kind: hole.shape.spelled(),
             value: view::text_of(self.call.get(place)).map(|text| {
                 Value::of(match redaction.hides(&hole.name) {
-                    true => secrets::HIDDEN.to_owned(),
+                    true => format!("\"{}\"", secrets::HIDDEN),
                     false => secrets.hide(&text),
                 })
             }),

@@ -54,6 +54,9 @@ const WHOLE: [&str; 16] = [
     "salt", "session", "csrf", "iban",
 ];
 
+/// What may be the key to a door, or to a table.
+const KEY: &str = "key";
+
 /// The letters of a name, by which it is known: neither letter case nor what separates its words matters.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
@@ -102,13 +105,20 @@ impl Redaction {
         self
     }
 
-    /// Whether the value of a member, a parameter, a hole or a header of this name is hidden.
+    /// Whether the value of a member, a parameter, a hole or a header of this name is hidden. One that is just called
+    /// `key` is the key of anything, and hidden only where the operator says so.
     #[must_use]
     pub fn hides(&self, name: &str) -> bool {
         let letters = letters(name);
-        WHOLE.contains(&letters.as_str())
+        (letters != KEY && WHOLE.contains(&letters.as_str()))
             || self.hides_within_text(&letters)
             || self.is_header(name)
+    }
+
+    /// The same in reports of mismatches, which are of calls of others: a `key` is hidden as well.
+    #[must_use]
+    pub fn hides_in_reports(&self, name: &str) -> bool {
+        letters(name) == KEY || self.hides(name)
     }
 
     /// The same for what looks like a name in a text that people wrote, where `key: ` is no name.

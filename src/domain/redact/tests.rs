@@ -49,7 +49,10 @@ fn names_of_credentials_are_known_in_any_spelling() {
         "",
     ] {
         assert!(!none.hides(name), "{name}");
+        assert!(!none.hides_in_reports(name), "{name}");
     }
+    assert!(none.hides_in_reports("Key") && !none.hides("Key"));
+    assert!(keys(&["key"]).hides("Key"));
 }
 
 #[test]

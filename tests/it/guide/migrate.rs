@@ -16,7 +16,7 @@ struct Walk {
 
 impl Walk {
     fn begin() -> Walk {
-        let old = Upstream::serving(|_| scene::json(ITEM.to_owned()));
+        let old = Upstream::serving(|_| scene::json(ITEM));
         let new = Upstream::serving(|request| {
             let id = Called::of(request).id().to_owned();
             scene::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ITEM}}}"#))
