@@ -139,13 +139,14 @@ fn allowed(key: &str) -> Option<String> {
         "list" => list(key),
         "string" => told(TEXT.0).map_or_else(|| kind.to_owned(), |told| text(&told)),
         "duration" => {
-            // What is too short, and what is too long.
-            let told = ["0s", "1ms", "9999h"].map(told);
-            let told: Vec<_> = told.into_iter().flatten().collect();
-            match told.last() {
-                None => kind.to_owned(),
-                Some(told) if told.contains("at least `1ms`") => format!("{kind}, `1ms` or more"),
-                Some(told) => format!("{kind}: {}", told.replace('|', "\\|")),
+            // What is too short, and what is too long, though a duration can be that long.
+            let short = told("1ms").or_else(|| told("0s"));
+            let mut limits: Vec<_> = [short, told("8760h")].into_iter().flatten().collect();
+            limits.dedup();
+            match &limits[..] {
+                [] => kind.to_owned(),
+                [told] if told.contains("at least `1ms`") => format!("{kind}, `1ms` or more"),
+                told => format!("{kind}: {}", told.join("; ").replace('|', "\\|")),
             }
         }
         "percentage" => more.to_owned(),
