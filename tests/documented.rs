@@ -1,5 +1,10 @@
 //! What the documentation shows of the route table is what the program takes: each block is checked by it.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a program that cannot be started fails the test"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -52,4 +57,46 @@ fn every_route_in_the_documentation_passes_check() {
         }
     }
     assert!(checked >= 3, "only {checked} blocks were found");
+}
+
+/// What `check` says of a table, with files by their names.
+fn checked(table: &str) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("dualgauge.toml"), MAIN).unwrap();
+    fs::write(folder.path().join("routes.toml"), table).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+        .args(["check", "--config"])
+        .arg(folder.path().join("dualgauge.toml"))
+        .env_clear()
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+    let prefix = format!("{}/", folder.path().display());
+    let said = said.concat().replace(&prefix, "");
+    (output.status.success(), said.trim_end().to_owned())
+}
+
+#[test]
+fn each_table_of_the_guide_to_routes_is_told_what_stands_below_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/guide-routes.md")).unwrap();
+    let blocks = page.split("\n```").skip(1).step_by(2);
+    let mut table: Option<(&str, &str)> = None;
+    let mut told = 0;
+    for block in blocks {
+        let (kind, text) = block.split_once('\n').unwrap();
+        match (kind, table) {
+            ("toml" | "toml bad", None) => table = Some((kind, text)),
+            ("text", Some((kind, rows))) => {
+                let (is_well, said) = checked(rows);
+                assert_eq!(said, text, "{rows}");
+                assert_eq!(is_well, kind == "toml", "{rows}");
+                told += 1;
+                table = None;
+            }
+            ("sh", None) => {}
+            (kind, _) => panic!("`{kind}` is out of place in this guide: {text}"),
+        }
+    }
+    assert!(told >= 8, "only {told} tables were found");
 }

@@ -114,13 +114,18 @@ impl LinkThread {
         known.names.iter().filter_map(state).collect()
     }
 
-    /// What keeps calls of some upstreams from being served.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// Whether an upstream of the plan in force is spoken to over a link of the whole process.
+    pub(super) fn is_linked(&self, upstream: &str) -> bool {
         let known = self.known.borrow();
-        let down = self.states().into_iter();
-        let down = down.filter(|link| link.ready == 0 && !known.apart.contains(&link.upstream));
-        down.map(|link| format!("the upstream `{}` has no link", link.upstream))
-            .collect()
+        let named = |names: &[String]| names.iter().any(|name| name == upstream);
+        named(&known.names) && !named(&known.apart)
+    }
+
+    /// The upstreams whose links take no calls.
+    pub(super) fn down(&self) -> Vec<String> {
+        let down = self.states().into_iter().filter(|link| link.ready == 0);
+        let down = down.map(|link| link.upstream);
+        down.filter(|upstream| self.is_linked(upstream)).collect()
     }
 
     /// Waits until every link has ended, which each does when nobody can ask it any more.

@@ -3,9 +3,11 @@
 //! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
 //! listener and what `life` does. A process that was started by the one that it replaces tells it once it serves.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
@@ -26,12 +28,14 @@ use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig};
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::server::admin::{self, Tokens};
+use crate::server::admin::{self, Readiness, Tokens};
 use crate::server::listen;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
-use crate::telemetry::metrics::{FlagState, Names, Process, StoreState, Sunset, render};
+use crate::telemetry::metrics::{
+    FlagState, Names, OwnUse, Process, StoreState, Sunset, render, standings,
+};
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -96,6 +100,7 @@ pub fn run(
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
+    let started = clock::wall();
     let mut inherited = surroundings.inherited;
     let control = runtime.block_on(opened(sources, &inherited))?;
     let config = control.config();
@@ -141,6 +146,7 @@ pub fn run(
         names,
         lines: log.dropped_lines(),
         sending,
+        began: started,
     };
     let life = Life {
         workers,
@@ -212,9 +218,37 @@ struct Page {
     names: Arc<Names>,
     lines: DroppedLines,
     sending: SpanThread,
+    began: SystemTime,
 }
 
 impl Page {
+    /// How the servers behind stand. The workers are asked only where it matters.
+    async fn upstreams(&self, plan: &Plan) -> Readiness {
+        let standings = match plan.ready.iter().all(|name| self.links.is_linked(name)) {
+            true => BTreeMap::new(),
+            false => standings(&self.names, &self.remote.snapshots().await),
+        };
+        let (mut obstacles, mut notes) = (Vec::new(), Vec::new());
+        for name in self.links.down() {
+            let told = format!("the upstream `{name}` has no link");
+            match plan.ready.contains(&name) {
+                true => obstacles.push(told),
+                false => notes.push(told),
+            }
+        }
+        for name in plan.ready.iter().filter(|name| !self.links.is_linked(name)) {
+            if standings
+                .get(name)
+                .is_none_or(|addresses| addresses.well == 0)
+            {
+                obstacles.push(format!(
+                    "no address of the upstream `{name}` passes its health checks"
+                ));
+            }
+        }
+        Readiness { obstacles, notes }
+    }
+
     async fn render(&self, plan: &Plan, facts: Facts) -> String {
         let process = Process {
             reloads_ok: facts.reloads.succeeded,
@@ -233,6 +267,7 @@ impl Page {
             sessions: self.remote.sessions(),
             log_lines_dropped: self.lines.count(),
             spans_dropped: self.sending.dropped(),
+            own: OwnUse::read(self.began),
         };
         render(&self.names, &self.remote.snapshots().await, &process)
     }
@@ -254,7 +289,7 @@ async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Re
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
-        notes: || page.links.notes(),
+        upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, (commands.clone(), tokens), async {

@@ -16,6 +16,7 @@ mod lifecycle;
 mod local;
 mod mcp;
 mod outcome;
+mod redact;
 mod route;
 mod stdio;
 mod store;
@@ -105,17 +106,15 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let deprecated = table.table("deprecated", lifecycle::deprecated);
     let trace = table.table("trace", trace::trace);
     let log = table.require_table("log", log);
-    let (admin, tokens) = admin?;
+    let admin = admin?;
     Some(RawConfig {
         file: None,
         files: Vec::new(),
         inherited: Vec::new(),
         listen: listen?,
-        admin,
-        admin_tokens: tokens
-            .into_iter()
-            .map(|(name, hash)| (name.value, hash.value))
-            .collect(),
+        admin: admin.address,
+        admin_tokens: admin.tokens,
+        ready: admin.ready,
         upstreams,
         rpc: rpc?,
         limits: limits?,
@@ -139,15 +138,28 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     })
 }
 
-type Tokens = Vec<(Located<String>, Located<[u8; 32]>)>;
+/// `[admin]`, its tokens by whom they were given to.
+struct RawAdmin {
+    address: Located<SocketAddr>,
+    tokens: Vec<(String, [u8; 32])>,
+    ready: Vec<Located<String>>,
+}
 
-/// The address, and the tokens by whom they were given to.
-fn admin(table: &mut Table<'_>) -> Option<(Located<SocketAddr>, Tokens)> {
+fn admin(table: &mut Table<'_>) -> Option<RawAdmin> {
+    let address = table.require("address", address);
+    let ready = table.list("ready_upstreams", name);
     let tokens = match table.shape("tokens") {
         Shape::Absent => Some(Vec::new()),
         Shape::Table | Shape::Value => table.named_values("tokens", key_hash),
     };
-    Some((table.require("address", address)?, tokens?))
+    Some(RawAdmin {
+        address: address?,
+        tokens: tokens?
+            .into_iter()
+            .map(|(name, hash)| (name.value, hash.value))
+            .collect(),
+        ready: ready?,
+    })
 }
 
 fn listen(table: &mut Table<'_>) -> Option<RawListen> {
@@ -296,8 +308,10 @@ fn file(found: Found<'_>) -> Result<PathBuf, Wrong> {
 fn log(table: &mut Table<'_>) -> Option<RawLog> {
     let format = table.require("format", word(LOG_FORMATS, &[]));
     let level = table.require("level", word(LOG_LEVELS, &[]));
+    let redact = table.table("redact", redact::redact);
     Some(RawLog {
         format: format?,
         level: level?,
+        redact: redact.unwrap_or_default(),
     })
 }

@@ -32,6 +32,7 @@ use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
 use crate::domain::plan::Multiplexing;
 use crate::domain::preface::PrefaceUse;
+use crate::domain::redact::{KeyPattern, PathMask};
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
 use crate::domain::side::Side;
@@ -71,6 +72,8 @@ pub struct RawConfig {
     pub admin: Located<SocketAddr>,
     /// `[admin] tokens`: whom they were given to, and their SHA-256.
     pub admin_tokens: Vec<(String, [u8; 32])>,
+    /// `[admin] ready_upstreams`
+    pub ready: Vec<Located<String>>,
     /// Those variables of the process that children get as well.
     pub inherited: Vec<(String, String)>,
     /// `[upstream.NAME]`, sorted by name.
@@ -383,6 +386,19 @@ pub struct RawLog {
     pub format: Located<LogFormatWord>,
     /// `level`
     pub level: Located<LogLevelWord>,
+    /// `redact`
+    pub redact: RawRedact,
+}
+
+/// `[log.redact]`: what is hidden beside that which always is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawRedact {
+    /// `headers`
+    pub headers: Vec<Located<HeaderName>>,
+    /// `keys`
+    pub keys: Vec<Located<KeyPattern>>,
+    /// `paths`
+    pub paths: Vec<Located<PathMask>>,
 }
 
 /// `[[flag]]` of the flags file.

@@ -4,6 +4,8 @@
 //! A getter gives `None` for a value that is wrong (and reports it), so a function asks for all its keys before
 //! it gives up. [`Table::get`] alone also gives `None` for a key that is absent.
 
+#[cfg(test)]
+pub(super) mod asked;
 mod named;
 mod trees;
 
@@ -349,6 +351,8 @@ impl<'t> Table<'t> {
 
     /// Reports each key that nobody asked for.
     fn finish(mut self) {
+        #[cfg(test)]
+        asked::note(&self.key, &self.known);
         for name in self.entries.keys() {
             if self.known.contains(&name.as_str()) {
                 continue;

@@ -31,6 +31,7 @@ pub mod percent;
 pub mod pieces;
 pub mod plan;
 pub mod preface;
+pub mod redact;
 pub mod refusal;
 pub mod rollout;
 pub mod route;

@@ -19,6 +19,7 @@ use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::outcome::ReplyLimits;
 use super::preface::PrefaceUse;
+use super::redact::Redaction;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
 use super::side::Side;
@@ -66,6 +67,10 @@ pub struct Plan {
     pub unrouted: Unrouted,
     /// The end of routes: what is announced, and where calls of no route are counted.
     pub lifecycle: Lifecycle,
+    /// The upstreams without which the process takes no calls, as far as whoever sends them asks.
+    pub ready: Vec<String>,
+    /// What is never shown.
+    pub redaction: Arc<Redaction>,
     /// What bounds a call.
     pub limits: Limits,
 }

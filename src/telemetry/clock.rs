@@ -30,6 +30,14 @@ pub fn monotonic_us() -> u64 {
     whole * 1_000_000 + part
 }
 
+/// The time of CPUs that this process has spent.
+#[must_use]
+pub fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let whole = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(whole, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
 /// The time of day, for log lines and for what people read; never for measuring.
 #[must_use]
 #[expect(

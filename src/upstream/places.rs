@@ -134,6 +134,7 @@ impl Places {
     pub(super) fn counts(&self) -> AddressCounts {
         AddressCounts {
             left_out: self.core.borrow().left_out(self.now()) as u64,
+            well: self.core.borrow().well() as u64,
             ..self.counts.get()
         }
     }

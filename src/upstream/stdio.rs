@@ -24,6 +24,7 @@ use self::era::Manners;
 use super::lines::{Line, Lines};
 use super::link::{Event, Link};
 use crate::domain::plan::StdioPlan;
+use crate::domain::redact::Redaction;
 use crate::telemetry::clock;
 
 /// How long each step of the end may take.
@@ -85,7 +86,7 @@ impl Stdio {
             child,
             lines: Lines::new(self.plan.line_limit),
             writing: Bytes::new(),
-            log: ChildLog::new(),
+            log: ChildLog::new(self.plan.redaction.clone()),
             life: Life::Runs,
             last: None,
         })
@@ -314,6 +315,8 @@ fn line_of(message: &[u8]) -> Bytes {
 /// What a child says on standard error, on its way to the log.
 #[derive(Debug)]
 struct ChildLog {
+    /// What is hidden of it.
+    redaction: Arc<Redaction>,
     lines: Lines,
     /// How many lines may be logged now.
     left: u32,
@@ -323,8 +326,9 @@ struct ChildLog {
 }
 
 impl ChildLog {
-    fn new() -> ChildLog {
+    fn new(redaction: Arc<Redaction>) -> ChildLog {
         ChildLog {
+            redaction,
             lines: Lines::new(LOGGED),
             left: LOGGED_BURST,
             since: clock::now(),
@@ -350,7 +354,11 @@ impl ChildLog {
                 Some(left) => {
                     self.left = left;
                     let line = String::from_utf8_lossy(&line);
-                    tracing::info!(upstream, line = &*line, "the child says");
+                    tracing::info!(
+                        upstream,
+                        line = &*self.redaction.text(&line),
+                        "the child says"
+                    );
                 }
                 None => self.dropped += 1,
             }
@@ -370,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_child_that_says_too_much_is_not_logged_whole() {
-        let mut log = ChildLog::new();
+        let mut log = ChildLog::new(Arc::default());
         let start = log.since;
         for _ in 0..LOGGED_BURST + 5 {
             log.lines.room().extend_from_slice(b"x\n");

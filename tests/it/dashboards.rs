@@ -24,15 +24,18 @@ fn read(path: &str) -> String {
 fn names(expression: &str) -> BTreeSet<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let words = expression.split(|c| !is_name(c));
-    words.filter(|word| word.contains("dualgauge_")).collect()
+    let ours = |word: &&str| word.contains("dualgauge_") || word.starts_with("process_");
+    words.filter(ours).collect()
 }
 
 /// The families of `docs/metrics.md`, with the series of histograms.
 fn series() -> BTreeSet<String> {
     let page = read("docs/metrics.md");
-    let rows = page
-        .lines()
-        .filter(|line| line.starts_with("| `dualgauge_"));
+    let rows = page.lines().filter(|line| {
+        ["| `dualgauge_", "| `process_"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    });
     let mut series = BTreeSet::new();
     for row in rows {
         let mut cells = row.trim_start_matches("| `").split("` | ");

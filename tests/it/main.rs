@@ -32,6 +32,7 @@ mod expect;
 mod explained;
 mod flags_at_run_time;
 mod frames;
+mod guide;
 mod half_closed;
 mod harness;
 mod health;
@@ -52,6 +53,8 @@ mod proxy_protocol;
 mod quadrant;
 mod random;
 mod random_table;
+mod ready;
+mod redacted;
 #[cfg(unix)]
 #[expect(
     dead_code,
@@ -60,6 +63,7 @@ mod random_table;
 )]
 #[path = "../shared/server.rs"]
 mod redis_server;
+mod reloaded;
 #[cfg(unix)]
 mod replicas;
 mod rest_answers;

@@ -71,5 +71,6 @@ pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
         trace.endpoint = sent.and_then(|sent| sent.endpoint.clone());
         trace.service = sent.map_or_else(|| trace.service.clone(), |sent| sent.service.clone());
     }
-    config.log = started.log.clone();
+    config.log.format = started.log.format.clone();
+    config.log.level = started.log.level.clone();
 }

@@ -42,8 +42,8 @@ pub struct Hooks<I, M, C, D, N> {
     pub counts: C,
     /// Puts the last mismatches of all workers together.
     pub mismatches: D,
-    /// Tells what keeps some calls from being served, and does not make the whole process unready.
-    pub notes: N,
+    /// Tells how the servers behind stand: what keeps some calls from being served, and what makes the process unready.
+    pub upstreams: N,
 }
 
 /// Whether every worker has the plan in force.
@@ -84,7 +84,7 @@ pub async fn own<I, M, C, D, N>(
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
-    N: Fn() -> Vec<String>,
+    N: AsyncFn(Arc<Plan>) -> Readiness,
 {
     let mut owner = Owner {
         offered: control.plan(),
@@ -125,7 +125,7 @@ where
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
-    N: Fn() -> Vec<String>,
+    N: AsyncFn(Arc<Plan>) -> Readiness,
 {
     /// One that has handed over takes nothing back.
     fn follows_store(&self) -> bool {
@@ -141,7 +141,7 @@ where
             Command::Flag { name, reply } => tell(reply, self.control.flag(&name)),
             Command::Plan(reply) => tell(reply, self.control.plan_view()),
             Command::Document { side, reply } => tell(reply, self.control.document(side)),
-            Command::Ready(reply) => tell(reply, self.readiness()),
+            Command::Ready(reply) => tell(reply, self.readiness().await),
             Command::Change { asked, reply } => self.change(&asked, reply).await,
             Command::Explain { call, reply } => {
                 tell(reply, explained(&self.control.plan(), &call));
@@ -291,7 +291,7 @@ where
         }
     }
 
-    fn readiness(&self) -> Readiness {
+    async fn readiness(&self) -> Readiness {
         let mut readiness = self.control.readiness();
         if self.phase != Phase::Serving {
             readiness.obstacles.push("draining".to_owned());
@@ -300,7 +300,16 @@ where
             let behind = "not every worker has the plan in force".to_owned();
             readiness.obstacles.push(behind);
         }
-        readiness.notes.extend((self.hooks.notes)());
+        let upstreams = (self.hooks.upstreams)(self.control.plan());
+        match time::timeout(WORKERS_TIMEOUT, upstreams).await {
+            Ok(upstreams) => {
+                readiness.obstacles.extend(upstreams.obstacles);
+                readiness.notes.extend(upstreams.notes);
+            }
+            Err(_) => readiness
+                .obstacles
+                .push("not every worker has told how its upstreams stand".to_owned()),
+        }
         readiness
     }
 }

@@ -5,19 +5,26 @@ use std::sync::Arc;
 use crate::config::problem::{Located, Problem};
 use crate::config::raw::{RawCompare, RawConfig, RawRoute};
 use crate::domain::compare::{Path, RuleSource, Rules};
+use crate::domain::redact::Redaction;
 use crate::domain::side::Side;
 
 /// Paths of one table: each is walked along with every answer.
 const MOST: usize = 256;
 
 /// The rules of each route, by its place in the file.
-pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Arc<Rules>> {
+pub(super) fn compile(
+    (raw, redaction): (&RawConfig, &Arc<Redaction>),
+    problems: &mut Vec<Problem>,
+) -> Vec<Arc<Rules>> {
     check_count(&raw.compare, problems);
     let routes = raw.routes.iter();
     let rules = routes.map(|route| {
         check_count(&route.compare, problems);
         check_side(route, problems);
-        let mut source = RuleSource::default();
+        let mut source = RuleSource {
+            redaction: redaction.clone(),
+            ..RuleSource::default()
+        };
         add(&raw.compare, &mut source);
         add(&route.compare, &mut source);
         Arc::new(Rules::compile(source))

@@ -16,6 +16,7 @@ mod lifecycle;
 mod local;
 mod local_frames;
 mod mcp;
+mod ready;
 mod rollout;
 mod routes;
 mod sets;
@@ -40,6 +41,7 @@ use crate::domain::event::{Events, Form};
 use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
 use crate::domain::preface::PrefaceUse;
+use crate::domain::redact::Redaction;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
 
@@ -73,11 +75,14 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
     let trace = raw.trace.as_ref();
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
+    let redaction = Arc::new(redaction(raw));
     let plan = Plan {
         tls,
         preface: preface(raw, &mut problems),
         trace,
-        comparing: compare::compile(raw, &mut problems),
+        comparing: compare::compile((raw, &redaction), &mut problems),
+        ready: ready::compile((raw, &upstreams), &mut problems),
+        redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),
         lifecycle,
         locals,
         cors,
@@ -93,6 +98,16 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         limits: limits(&raw.limits, workers),
     };
     Problems::unless(problems, plan)
+}
+
+/// What is hidden by its name or its place.
+fn redaction(raw: &RawConfig) -> Redaction {
+    let said = &raw.log.redact;
+    Redaction {
+        headers: said.headers.iter().map(|name| name.value.clone()).collect(),
+        keys: said.keys.iter().map(|key| key.value.clone()).collect(),
+        paths: said.paths.iter().map(|path| path.value.clone()).collect(),
+    }
 }
 
 /// The console must not stand where the calls come in. Port 0 is another one each time.

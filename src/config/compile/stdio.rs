@@ -1,5 +1,6 @@
 //! A child: its command, its environment and its link.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::problem::Problem;
@@ -72,6 +73,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
         line_limit: child.line_limit.value,
         revision,
+        redaction: Arc::new(super::redaction(config)),
         link: LinkPlan {
             settings,
             withhold: child.withhold.clone(),

@@ -157,6 +157,8 @@ struct Address {
     sign: Sign,
     /// Checks in a row that say the contrary of `sign`.
     contrary: u32,
+    /// What is known by checks alone; nothing before the first that succeeds.
+    proven: Option<Sign>,
 }
 
 impl Addresses {
@@ -170,6 +172,7 @@ impl Addresses {
             until: None,
             sign: Sign::Well,
             contrary: 0,
+            proven: None,
         };
         Addresses {
             all: vec![address; count],
@@ -270,6 +273,7 @@ impl Addresses {
         let plan = self.plan.check.as_ref()?;
         let own = self.all.get_mut(place)?;
         if own.sign == sign {
+            own.proven = own.proven.or((sign == Sign::Well).then_some(sign));
             own.contrary = 0;
             return None;
         }
@@ -283,6 +287,7 @@ impl Addresses {
         }
         own.contrary = 0;
         own.sign = sign;
+        own.proven = Some(sign);
         Some(news)
     }
 
@@ -297,6 +302,13 @@ impl Addresses {
         let is_out =
             |own: &&Address| own.sign == Sign::Ill || own.until.is_some_and(|until| until > now);
         self.all.iter().filter(is_out).count()
+    }
+
+    /// How many addresses pass their health checks; before the first that succeeds none does.
+    #[must_use]
+    pub fn well(&self) -> usize {
+        let is_well = |own: &&Address| own.proven == Some(Sign::Well);
+        self.all.iter().filter(is_well).count()
     }
 
     /// Whether no health check says that anybody is there.

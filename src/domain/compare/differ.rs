@@ -234,7 +234,7 @@ impl<'a> Differ<'a, '_> {
         Light {
             show: self.rules.source().show,
             salt: &self.terms.salt,
-            secrecy: self.trail.secrecy(),
+            secrecy: self.trail.secrecy(&self.rules.source().redaction),
         }
     }
 }

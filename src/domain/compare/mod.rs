@@ -30,7 +30,7 @@ pub use noise::{Counts, Judgement, Noise};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};
 pub use rules::{RuleSource, Rules, Show, Tolerance};
-pub use shown::{Salt, Shown, looks_secret};
+pub use shown::{Salt, Shown};
 pub use verdict::{Run, Skip, Verdict};
 
 /// Differences of one comparison that are kept, each of another field or kind.

@@ -3,12 +3,14 @@
 //! The paths of all rules are one tree, walked along with the answers: where no path leads on, nothing is asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::HeaderName;
 
 use super::decimal::Decimal;
 use super::path::{Path, Token};
 use crate::domain::json::{Spelled, is_number};
+use crate::domain::redact::Redaction;
 
 /// How far apart two numbers may lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct RuleSource {
     pub headers: Vec<HeaderName>,
     /// Whether values may be shown.
     pub show: Show,
+    /// Which are not, all the same.
+    pub redaction: Arc<Redaction>,
 }
 
 /// The rules of a route.

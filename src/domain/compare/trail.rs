@@ -1,8 +1,9 @@
 //! The way to the place that is looked at, told only where something differs.
 
 use super::path::{Star, write_token};
-use super::shown::{Secrecy, looks_secret};
+use super::shown::Secrecy;
 use crate::domain::json::Spelled;
+use crate::domain::redact::Redaction;
 
 /// Bytes of a pointer or of a path; what lies deeper is told by the nearest place that fits.
 pub(super) const LONGEST: usize = 256;
@@ -40,10 +41,10 @@ impl<'a> Trail<'a> {
         self.0.len()
     }
 
-    /// Whether the name of something on the way looks like that of a credential.
-    pub(super) fn secrecy(&self) -> Secrecy {
+    /// Whether what the name of something on the way stands for is hidden.
+    pub(super) fn secrecy(&self, redaction: &Redaction) -> Secrecy {
         let secret = self.0.iter().any(|step| match step {
-            Step::Name(name) => looks_secret(&name.shown()),
+            Step::Name(name) => redaction.hides_in_reports(&name.shown()),
             Step::Element(..) => false,
         });
         if secret {

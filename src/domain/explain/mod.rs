@@ -27,11 +27,11 @@ use super::calendar::Moment;
 use super::candidates;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
-use super::headers::is_credential;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, Transport, UpstreamPlan};
+use super::redact::Redaction;
 use super::rollout::{
     self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way,
     WithoutKey, bucket,
@@ -147,7 +147,14 @@ impl<'a> Case<'a> {
 
     fn secrets(&self) -> Secrets {
         let bears = |name: &http::HeaderName| self.is_secret(name);
-        Secrets::of(self.asked.head.headers, bears)
+        let mut secrets = Secrets::of(self.asked.head.headers, bears);
+        let redaction = &self.plan.redaction;
+        secrets.learn_target(redaction, self.asked.head.uri);
+        secrets.learn_members(redaction, self.asked.body, self.terms.depth);
+        if let Some(reply) = self.asked.reply {
+            secrets.learn_members(redaction, &reply.body, self.terms.depth);
+        }
+        secrets
     }
 
     fn is_secret(&self, name: &http::HeaderName) -> bool {
@@ -155,7 +162,7 @@ impl<'a> Case<'a> {
         let mut paired = upstreams
             .flat_map(|upstream| &upstream.envelope)
             .chain(&self.plan.face.envelope);
-        is_credential(name)
+        self.plan.redaction.hides_header(name)
             || name == self.plan.rollout.clients.api_key()
             || paired.any(|paired| paired.header() == name)
     }
@@ -320,13 +327,18 @@ struct Translated<'a> {
 }
 
 impl Translated<'_> {
-    /// The values of the holes, those that bear credentials hidden.
-    fn holes(&self, secrets: &Secrets) -> Vec<HoleValue> {
+    /// The values of the holes, those that bear credentials, or are of a hidden name, hidden.
+    fn holes(&self, (secrets, redaction): (&Secrets, &Redaction)) -> Vec<HoleValue> {
         let holes = self.route.facts.holes.iter().enumerate();
         let values = holes.map(|(place, hole)| HoleValue {
             name: hole.name.clone(),
             kind: hole.shape.spelled(),
-            value: view::text_of(self.call.get(place)).map(|text| Value::of(secrets.hide(&text))),
+            value: view::text_of(self.call.get(place)).map(|text| {
+                Value::of(match redaction.hides(&hole.name) {
+                    true => format!("\"{}\"", secrets::HIDDEN),
+                    false => secrets.hide(&text),
+                })
+            }),
         });
         values.collect()
     }

@@ -86,7 +86,9 @@ pub(super) fn noted(
 }
 
 fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> Answer {
-    let hidden = case.secrets().hide_bytes(body);
+    let mut secrets = case.secrets();
+    secrets.learn_members(&case.plan.redaction, body, case.terms.depth);
+    let hidden = secrets.hide_bytes(body);
     Answer {
         row: None,
         status,

@@ -102,6 +102,7 @@ fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
 /// A body, without the credentials of the request and those that the reply sets.
 fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
     let own = case.secrets().hide_bytes(body);
-    let set = super::Secrets::of(headers, |name| case.is_secret(name));
+    let mut set = super::Secrets::of(headers, |name| case.is_secret(name));
+    set.learn_members(&case.plan.redaction, body, case.terms.depth);
     (!body.is_empty()).then(|| Value::of(set.hide(&own)))
 }

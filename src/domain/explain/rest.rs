@@ -100,7 +100,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
         call: &call.call,
     };
     let secrets = secrets(case, &told);
-    explanation.holes = told.holes(&secrets);
+    explanation.holes = told.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();

@@ -245,7 +245,7 @@ fn translate(
         call: &made.call,
     };
     let secrets = secrets(case, &told);
-    explanation.holes = told.holes(&secrets);
+    explanation.holes = told.holes((&secrets, &case.plan.redaction));
     if made.target.len() > limits.target {
         return Err(refusal::long_url(limits.target));
     }

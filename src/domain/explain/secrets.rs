@@ -1,12 +1,24 @@
 //! Credentials: what must not be shown, in every spelling that it may have.
 
-use http::{HeaderMap, HeaderName};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, Uri};
 
-use crate::domain::json::Json;
-use crate::domain::percent::{Keep, encode};
+use crate::domain::json::{Branch, Json, Kind, Spelled, Tree};
+use crate::domain::percent::{Keep, Plus, decode, encode};
+use crate::domain::redact::Redaction;
+use crate::domain::route::Segments;
 
-/// What stands for a credential.
-pub(super) const HIDDEN: &str = "***";
+pub(super) use crate::domain::redact::HIDDEN;
+
+/// Characters of the shortest value that is looked for wherever it may stand: `1` stands everywhere.
+const SHORTEST: usize = 3;
+
+/// Whether the name of something on the way is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Open,
+    Hidden,
+}
 
 /// Texts that are not shown.
 #[derive(Debug, Default)]
@@ -48,6 +60,80 @@ impl Secrets {
         // The longest first: a secret may be a part of another.
         self.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
         self.0.dedup();
+    }
+
+    /// Adds the hidden pieces of a path, and the parameters of hidden names.
+    pub(super) fn learn_target(&mut self, redaction: &Redaction, uri: &Uri) {
+        let path = redaction.path(uri.path());
+        let shown: Vec<_> = Segments::split(&path).iter().collect();
+        if shown.contains(&HIDDEN) {
+            let came = Segments::split(uri.path());
+            for piece in came.iter().filter(|piece| !shown.contains(piece)) {
+                self.learn_encoded(piece, Plus::Literal);
+            }
+        }
+        let pairs = uri.query().unwrap_or_default().split('&');
+        for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
+            let name = decode(name, Plus::Space).unwrap_or(name.into());
+            if redaction.hides(&name) {
+                self.learn_encoded(value, Plus::Space);
+            }
+        }
+    }
+
+    fn learn_encoded(&mut self, text: &str, plus: Plus) {
+        let came = text.chars().count();
+        if came < SHORTEST {
+            return;
+        }
+        self.learn(text);
+        if let Ok(decoded) = decode(text, plus) {
+            self.learn(&decoded);
+        }
+    }
+
+    /// Adds the members of hidden names, with all that is in them.
+    pub(super) fn learn_members(&mut self, redaction: &Redaction, body: &[u8], depth: u16) {
+        if let Ok(json) = Json::parse(Bytes::copy_from_slice(body), depth) {
+            let tree = Tree::read(json.as_bytes());
+            self.learn_branch(redaction, (tree.root(), Seen::Open));
+        }
+    }
+
+    fn learn_branch(&mut self, redaction: &Redaction, (branch, seen): (Branch<'_>, Seen)) {
+        let value = branch.value();
+        match branch.kind() {
+            Kind::Object => {
+                for member in branch.children() {
+                    let hidden = seen == Seen::Hidden || redaction.hides(&member.name().shown());
+                    let seen = if hidden { Seen::Hidden } else { Seen::Open };
+                    self.learn_branch(redaction, (member, seen));
+                }
+            }
+            Kind::Array => {
+                for element in branch.children() {
+                    self.learn_branch(redaction, (element, seen));
+                }
+            }
+            Kind::String | Kind::Number if seen == Seen::Hidden && value.len() >= SHORTEST => {
+                if branch.kind() == Kind::String {
+                    let text = Spelled::read(value);
+                    self.learn_long(&text.shown());
+                    // As it came, for it may have been spelled with escapes.
+                    let inside = value.get(1..value.len() - 1).unwrap_or_default();
+                    self.learn_long(&String::from_utf8_lossy(inside));
+                } else {
+                    self.learn_long(&String::from_utf8_lossy(value));
+                }
+            }
+            Kind::String | Kind::Number | Kind::Boolean | Kind::Null => {}
+        }
+    }
+
+    fn learn_long(&mut self, text: &str) {
+        if text.chars().count() >= SHORTEST {
+            self.learn(text);
+        }
     }
 
     /// The text without what is not shown.

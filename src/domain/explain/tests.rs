@@ -149,6 +149,8 @@ fn plan() -> Plan {
     };
     let routes = [short, full].map(|source| parse_route(source).unwrap());
     Plan {
+        ready: Vec::new(),
+        redaction: std::sync::Arc::default(),
         tls: None,
         preface: crate::domain::preface::PrefaceUse::Off,
         trace: None,

@@ -100,6 +100,8 @@ fn plan(side: Side) -> Plan {
     ];
     let prefixes = Prefixes::of(&routes);
     Plan {
+        ready: Vec::new(),
+        redaction: std::sync::Arc::default(),
         tls: None,
         preface: crate::domain::preface::PrefaceUse::Off,
         trace: None,

@@ -12,6 +12,7 @@ use crate::domain::addresses::AddressPlan;
 use crate::domain::envelope::Paired;
 use crate::domain::mcp::Revision;
 use crate::domain::pending::{Heartbeat, Settings};
+use crate::domain::redact::Redaction;
 use crate::domain::route::Speech;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
@@ -165,6 +166,8 @@ pub struct StdioPlan {
     pub revision: Option<Revision>,
     /// The most bytes of a line that it writes.
     pub line_limit: usize,
+    /// What is hidden of what it says on standard error.
+    pub redaction: Arc<Redaction>,
     /// How it is spoken to.
     pub link: LinkPlan,
 }

@@ -172,7 +172,7 @@ impl Record {
         let plan = &self.installed.plan;
         let mut attributes = vec![
             ("http.request.method", text(self.method.as_str())),
-            ("url.path", text(self.uri.path())),
+            ("url.path", text(&plan.redaction.path(self.uri.path()))),
             (
                 "dualgauge.client",
                 text(plan.rollout.clients.name(self.client)),
@@ -194,7 +194,7 @@ impl Record {
             .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
         let known = [
             ("http.route", self.route_name().map(text)),
-            ("rpc.method", self.rpc_method.as_deref().map(text)),
+            ("rpc.method", self.shown_method().map(text)),
             ("dualgauge.stage", stage),
             ("http.response.status_code", status),
             (
@@ -225,13 +225,23 @@ impl Record {
         }
     }
 
+    /// The RPC method, unless something in it is hidden.
+    fn shown_method(&self) -> Option<&str> {
+        let plan = &self.installed.plan;
+        let route = self.route.map(|route| plan.routes.route(route));
+        let method = self.rpc_method.as_deref()?;
+        Some(plan.redaction.method(method, route))
+    }
+
     fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
+        let cause = self.ending.cause.as_deref();
+        let cause = cause.map(|cause| plan.redaction.text(cause));
         CallLine {
             side: self.side,
             method: self.method.as_str(),
-            path: self.uri.path(),
-            rpc_method: self.rpc_method.as_deref(),
+            path: &plan.redaction.path(self.uri.path()),
+            rpc_method: self.shown_method(),
             route: self.route_name(),
             client: plan.rollout.clients.name(self.client),
             proof: self.proof,
@@ -242,7 +252,7 @@ impl Record {
             status: self.ending.status,
             code: self.ending.code,
             reason: self.ending.reason,
-            cause: self.ending.cause.as_deref(),
+            cause: cause.as_deref(),
             duration,
             upstream: self.upstream,
             trace: self.trace.map(|trace| trace.context.trace),

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use prometheus::proto;
 
 use super::family;
-use super::labels::LabelId;
+use super::labels::{LabelId, NONE, Names};
 use super::render::{Texts, counter, gauge, of};
+use super::shard::Snapshot;
 
 /// What has happened with the addresses of an upstream, and how they stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,10 +24,13 @@ pub struct AddressCounts {
     pub left_out: u64,
     /// Whether the breaker is open.
     pub open: u64,
+    /// How many pass their health checks, and have done so at least once.
+    pub well: u64,
 }
 
 impl AddressCounts {
-    /// Adds what another worker has counted; how they stand is the worst of both.
+    /// Adds what another worker has counted; how they stand is the worst of both, but for those that are well: one worker's
+    /// word is enough.
     pub fn add(&mut self, other: AddressCounts) {
         self.ejections += other.ejections;
         self.openings += other.openings;
@@ -34,7 +38,20 @@ impl AddressCounts {
         self.exhausted += other.exhausted;
         self.left_out = self.left_out.max(other.left_out);
         self.open = self.open.max(other.open);
+        self.well = self.well.max(other.well);
     }
+}
+
+/// How the addresses of each upstream stand in the whole process, by the names of upstreams.
+#[must_use]
+pub fn standings(names: &Names, snapshots: &[Snapshot]) -> BTreeMap<String, AddressCounts> {
+    let texts = names.texts();
+    let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
+    for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
+        let name = texts.get(upstream.index()).map_or(NONE, |text| text);
+        all.entry(name.to_owned()).or_default().add(*counts);
+    }
+    all
 }
 
 /// The families of all upstreams that have addresses.

@@ -10,8 +10,9 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 23] = [
+const UNITS: [&str; 25] = [
     "address",
+    "byte",
     "call",
     "candidate",
     "connection",
@@ -19,6 +20,7 @@ const UNITS: [&str; 23] = [
     "event",
     "failure",
     "field",
+    "file descriptor",
     "line",
     "member",
     "message",
@@ -38,9 +40,11 @@ const UNITS: [&str; 23] = [
 
 /// The cells of each row of the table of families.
 fn rows() -> Vec<Vec<&'static str>> {
-    let rows = PAGE
-        .lines()
-        .filter(|line| line.starts_with("| `dualgauge_"));
+    let rows = PAGE.lines().filter(|line| {
+        ["| `dualgauge_", "| `process_"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    });
     let cells = |row: &'static str| {
         let row = row.trim_start_matches("| ").trim_end_matches(" |");
         row.split(" | ").map(str::trim).collect()
@@ -117,7 +121,8 @@ fn units_are_of_a_closed_list_and_what_the_names_say() {
     for row in rows() {
         let (name, unit) = (row[0].trim_matches('`'), row[3]);
         assert!(UNITS.contains(&unit), "{name}: {unit}");
-        let said = if name.ends_with("_timestamp_seconds") {
+        let said = if name.ends_with("_timestamp_seconds") || name.ends_with("_start_time_seconds")
+        {
             "second since 1970"
         } else if name.ends_with("_seconds") {
             "second"
@@ -127,5 +132,50 @@ fn units_are_of_a_closed_list_and_what_the_names_say() {
             continue;
         };
         assert_eq!(unit, said, "{name}");
+    }
+}
+
+/// `dualgauge_<noun>_<unit|total>`: counters, and only they, end in `total`. What every program has is called as in
+/// every program.
+#[test]
+fn names_follow_the_rule() {
+    let gauge_ends = [
+        "_connections",
+        "_in_flight",
+        "_seconds",
+        "_percent",
+        "_info",
+        "_tripped",
+        "_ruling",
+        "_switch",
+        "_up",
+        "_limit",
+        "_fields",
+        "_remembered",
+        "_left_out",
+        "_open",
+        "_bytes",
+        "_fds",
+    ];
+    for family in family::ALL {
+        let name = family.name;
+        let ours = name.starts_with("dualgauge_");
+        assert!(ours || name.starts_with("process_"), "{name}");
+        assert!(
+            name.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
+            "{name}"
+        );
+        assert_eq!(
+            name.ends_with("_total"),
+            family.kind == MetricType::COUNTER,
+            "{name}"
+        );
+        if family.kind == MetricType::HISTOGRAM {
+            assert!(name.ends_with("_seconds"), "{name}");
+        }
+        if family.kind == MetricType::GAUGE {
+            assert!(gauge_ends.iter().any(|end| name.ends_with(end)), "{name}");
+        }
+        assert!(family.help.ends_with('.'), "{name}");
     }
 }

@@ -390,8 +390,43 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
+pub(super) const PROCESS_CPU: Family = Family {
+    name: "process_cpu_seconds_total",
+    kind: MetricType::COUNTER,
+    labels: &[],
+    help: "Time of CPUs that the process has spent, in user and in system mode.",
+};
+
+pub(super) const PROCESS_RESIDENT: Family = Family {
+    name: "process_resident_memory_bytes",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Memory that the process has in RAM.",
+};
+
+pub(super) const PROCESS_FDS: Family = Family {
+    name: "process_open_fds",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Open file descriptors of the process: connections, files, pipes.",
+};
+
+pub(super) const PROCESS_FDS_LIMIT: Family = Family {
+    name: "process_max_fds",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "How many file descriptors the process may have open; there is no series where there is no limit.",
+};
+
+pub(super) const PROCESS_START: Family = Family {
+    name: "process_start_time_seconds",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "When the process began, in seconds since 1970.",
+};
+
 /// Every metric.
-pub(super) const ALL: [&Family; 51] = [
+pub(super) const ALL: [&Family; 56] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -443,4 +478,9 @@ pub(super) const ALL: [&Family; 51] = [
     &LOG_LINES_DROPPED,
     &SPANS_DROPPED,
     &BUILD,
+    &PROCESS_CPU,
+    &PROCESS_RESIDENT,
+    &PROCESS_FDS,
+    &PROCESS_FDS_LIMIT,
+    &PROCESS_START,
 ];

@@ -7,6 +7,7 @@
 //! shard       the counts of one worker, which only its own thread touches
 //! process     what is known once for the whole process
 //! render      shards summed → the page
+//! own         what the process itself uses
 //! addresses   how the addresses of upstreams stand
 //! usage       shards summed → who has called what, by name
 //! ```
@@ -20,6 +21,7 @@ mod documented;
 mod family;
 mod histogram;
 mod labels;
+mod own;
 mod process;
 mod render;
 mod shard;
@@ -27,8 +29,9 @@ mod shard;
 mod tests;
 mod usage;
 
-pub use addresses::AddressCounts;
+pub use addresses::{AddressCounts, standings};
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
+pub use own::OwnUse;
 pub use process::{
     FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
 };

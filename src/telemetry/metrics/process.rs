@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::own::OwnUse;
 use crate::domain::calendar::Moment;
 use crate::domain::pending::Counts;
 use crate::domain::plan::Plan;
@@ -37,6 +38,8 @@ pub struct Process {
     pub log_lines_dropped: u64,
     /// Spans that no collector has got.
     pub spans_dropped: u64,
+    /// What the process itself uses.
+    pub own: OwnUse,
 }
 
 /// When a side of a route is to stop answering.

@@ -11,6 +11,7 @@ use super::addresses;
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
+use super::own;
 use super::process::{FlagState, LinkState, Process, SessionCounts, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
@@ -86,6 +87,7 @@ impl Collector for Described {
         families.extend(addresses::families(texts, &sum.addresses));
         families.extend(link_families(&process.links));
         families.extend(process_families(process));
+        families.extend(own::families(&process.own));
         families
     }
 }

@@ -78,7 +78,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         },
         counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
         mismatches: async || Mismatches::default(),
-        notes: Vec::new,
+        upstreams: async |_: Arc<Plan>| Readiness::default(),
     };
     let owner = Box::pin(own(folder.open().await, received, hooks));
     within(async { tokio::join!(owner, test(commands)) }).await;

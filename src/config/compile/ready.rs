@@ -1,0 +1,45 @@
+//! `[admin] ready_upstreams`: the upstreams without which the process says that it is not ready. Of each it must be known
+//! whether it is there: by its health checks, or by its link.
+
+use crate::config::problem::{Problem, nearest};
+use crate::config::raw::RawConfig;
+use crate::domain::plan::{Sharing, Transport, Upstreams};
+
+/// Their names.
+pub(super) fn compile(
+    (raw, upstreams): (&RawConfig, &Upstreams),
+    problems: &mut Vec<Problem>,
+) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for said in &raw.ready {
+        let name = &said.value;
+        let mut all = upstreams.all.iter();
+        let Some(upstream) = all.find(|upstream| upstream.name == *name) else {
+            let near = nearest(name, upstreams.all.iter().map(|upstream| &*upstream.name));
+            let problem = said.problem(format!("there is no upstream `{name}`"));
+            problems.push(match near {
+                Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                None => problem,
+            });
+            continue;
+        };
+        let hint = match &upstream.transport {
+            Transport::Http if upstream.watch.check.is_some() => None,
+            Transport::Http => Some(format!("add `health` to `[upstream.{name}]`")),
+            Transport::Stdio(_) | Transport::Mcp(_) => None,
+            Transport::WebSocket(socket) if socket.sharing == Sharing::Shared => None,
+            Transport::WebSocket(_) | Transport::Frames(_) => {
+                Some("its sockets come and go with those of clients; remove it here".to_owned())
+            }
+        };
+        if let Some(hint) = hint {
+            let message = format!("nothing tells whether the upstream `{name}` is there");
+            problems.push(said.problem(message).hint(hint));
+        }
+        if names.contains(name) {
+            problems.push(said.problem(format!("`{name}` is there twice; remove it")));
+        }
+        names.push(name.clone());
+    }
+    names
+}

@@ -1,0 +1,103 @@
+//! Texts that others wrote: what an upstream is said to have done, what a child says on standard error.
+//!
+//! Nothing is known of their form, so a value is what stands behind a name and `=` or `:`, to the next blank or
+//! separator, or in quotes to the closing one.
+
+use std::borrow::Cow;
+
+use super::{HIDDEN, Redaction, WHOLE, letters};
+
+/// Words before a credential that are none themselves.
+const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
+
+/// The text without the values that are hidden.
+pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
+    let mut shown = String::new();
+    // What is before it is in `shown`.
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['=', ':']) {
+        let sign = at + found;
+        let value = if text[sign..].starts_with("://") {
+            user(text, sign + 3)
+        } else {
+            named(redaction, text, sign)
+        };
+        at = sign + 1;
+        if let Some((start, end)) = value
+            && start >= kept
+        {
+            shown.push_str(&text[kept..start]);
+            shown.push_str(HIDDEN);
+            kept = end;
+            at = at.max(end);
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    shown.push_str(&text[kept..]);
+    Cow::Owned(shown)
+}
+
+/// Who asks, with his password, in an address.
+fn user(text: &str, start: usize) -> Option<(usize, usize)> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '<' | '>' | '`');
+    let authority = &text[start..];
+    let authority = &authority[..authority.find(ends).unwrap_or(authority.len())];
+    let user = authority.rfind('@')?;
+    Some((start, start + user))
+}
+
+/// The value behind the sign, where its name is hidden.
+fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize)> {
+    let before = text[..sign].trim_end();
+    let quoted = before.ends_with(['"', '\'']);
+    let before = before.trim_end_matches(['"', '\'', '\\']);
+    let no_name = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let start = before.rfind(no_name).map_or(0, |at| {
+        at + before[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    let name = letters(&before[start..]);
+    // `key: ` in a sentence is no name, `key=` and `"key":` are.
+    let spelled = quoted || text[sign..].starts_with('=');
+    let hidden = redaction.hides_within_text(&name)
+        || redaction.is_header(&before[start..])
+        || (spelled && WHOLE.contains(&name.as_str()));
+    hidden.then(|| value(text, sign + 1)).flatten()
+}
+
+/// Where the value begins and ends; an authentication scheme in front of it is shown.
+fn value(text: &str, from: usize) -> Option<(usize, usize)> {
+    let behind = &text[from..];
+    let start = from + (behind.len() - behind.trim_start().len());
+    let value = &text[start..];
+    let bare = value.trim_start_matches('\\');
+    if let Some(quote) = bare.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let inside = start + (value.len() - bare.len()) + 1;
+        let end = closing(&text[inside..], quote).unwrap_or(text.len() - inside);
+        return (end > 0).then_some((inside, inside + end));
+    }
+    let ends = |c: char| {
+        c.is_whitespace() || matches!(c, ',' | ';' | '&' | ')' | ']' | '}' | '"' | '\'' | '`')
+    };
+    let length = value.find(ends).unwrap_or(value.len());
+    let word = &value[..length];
+    if SCHEMES
+        .iter()
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
+    {
+        return self::value(text, start + length);
+    }
+    (length > 0).then_some((start, start + length))
+}
+
+/// Where the quote is that closes the value.
+fn closing(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    text.char_indices().find_map(|(at, c)| {
+        let closes = c == quote && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes.then_some(at)
+    })
+}

@@ -1,0 +1,75 @@
+//! `dualgauge reload`: what it prints, and its exit codes.
+
+use crate::support::{Ended, Proxy, Upstream, program, rest_only, run_to_end};
+
+fn reload(admin: &str) -> Ended {
+    run_to_end(program(&["reload", "--admin", admin]))
+}
+
+#[test]
+fn a_good_change_is_told_and_so_is_none() {
+    let upstream = Upstream::nowhere();
+    let main = rest_only(&upstream);
+    let proxy = Proxy::start_with_flags(&main, "");
+    let admin = format!("http://{}", proxy.admin());
+    let same = reload(&admin);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert_eq!(same.output, "unchanged: 0 routes, 0 flags");
+    let flag = "[[flag]]\nname = 'f'\nstage = 'translate'\nside = 'rpc'\n";
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+    let main = format!("{main}[rollout]\nflags = 'flags.toml'\n{route}");
+    std::fs::write(proxy.folder().join("flags.toml"), flag).unwrap();
+    std::fs::write(proxy.folder().join("dualgauge.toml"), main).unwrap();
+    let swapped = reload(&admin);
+    assert_eq!(swapped.code, Some(0), "{swapped:?}");
+    assert!(
+        swapped.output.ends_with(": 1 routes, 1 flags"),
+        "{swapped:?}"
+    );
+}
+
+#[test]
+fn a_plan_with_problems_is_refused_with_each_of_them_and_exit_code_1() {
+    let upstream = Upstream::nowhere();
+    let main = rest_only(&upstream);
+    let proxy = Proxy::start(&main);
+    let file = proxy.folder().join("dualgauge.toml");
+    std::fs::write(file, format!("{main}[limits]\nbach = 7\ndepth = 'deep'\n")).unwrap();
+    let refused = reload(&format!("http://{}", proxy.admin()));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_eq!(refused.output, "");
+    for wanted in [
+        "422",
+        "limits.bach",
+        "did you mean `batch`?",
+        "limits.depth",
+    ] {
+        assert!(refused.errors.contains(wanted), "{wanted}: {refused:?}");
+    }
+    assert_eq!(proxy.ask("GET", "/healthz", "").status(), 200);
+}
+
+#[test]
+fn nobody_there_and_no_token_are_told_with_exit_code_1() {
+    let upstream = Upstream::nowhere();
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let admin = format!("http://{}", proxy.admin());
+    proxy.stop();
+    let nobody = reload(&admin);
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(nobody.errors.contains("no connection to"), "{nobody:?}");
+    assert!(
+        nobody.errors.contains("is the process running"),
+        "{nobody:?}"
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    let token = token.to_str().unwrap();
+    let ended = run_to_end(program(&["reload", "--token-file", token]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.errors.contains("the token file"), "{ended:?}");
+    let odd = reload("https://127.0.0.1:1");
+    assert_eq!(odd.code, Some(1), "{odd:?}");
+    assert!(odd.errors.contains("write `http://host:port`"), "{odd:?}");
+}
