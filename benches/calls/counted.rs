@@ -1,5 +1,9 @@
 //! Instructions of the proxy, counted by valgrind: those of many calls less those of few, so that starting up is no part.
+//!
+//! The threads that serve calls and that write the log are counted. What others do once a second is no part of a call, and
+//! under valgrind a second has few calls.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -27,19 +31,22 @@ pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Resu
     Ok(after.saturating_sub(before) / u64::from(many - few))
 }
 
-/// All instructions of a run.
+/// What is in the profile of a thread whose work belongs to calls.
+const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::write"];
+
+/// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
     let folder = tempfile::tempdir()?;
     let upstream = peers::upstream(work.size)?.to_string();
     let config = production::write(folder.path(), extent, work.kind, ("127.0.0.1:0", &upstream))?;
     let log = folder.path().join("log");
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    if let Some(kept) = std::env::var_os("CALLGRIND_OUT") {
-        command
-            .args(["--dump-instr=no", "--callgrind-out-file"])
-            .arg(kept);
-    }
+    let profiles = folder.path().join("profiles");
+    std::fs::create_dir(&profiles)?;
+    command.args(["--tool=callgrind", "--separate-threads=yes"]);
+    let mut out = OsString::from("--callgrind-out-file=");
+    out.push(profiles.join("of"));
+    command.arg(out);
     command.arg(program).args(["run", "--config"]).arg(&config);
     command.stdout(Stdio::piped()).stderr(File::create(&log)?);
     let mut proxy = Running(command.spawn()?);
@@ -47,17 +54,36 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
         .address()
         .and_then(|address| peers::load(address, work, calls, CONNECTIONS));
     let ended = proxy.end();
-    let said = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     served.and(ended).map_err(|error| {
+        let said = std::fs::read(&log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
         let last: Vec<_> = said.lines().rev().take(5).collect();
         io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))
     })?;
-    let count = said
+    let mut sum = 0;
+    for profile in std::fs::read_dir(&profiles)? {
+        let profile = std::fs::read(profile?.path())?;
+        let profile = String::from_utf8_lossy(&profile);
+        if OF_CALLS.iter().any(|function| profile.contains(function)) {
+            sum += total(&profile);
+        }
+    }
+    match sum {
+        0 => Err(io::Error::other(
+            "no profile is of a thread that serves calls",
+        )),
+        sum => Ok(sum),
+    }
+}
+
+/// The instructions that a profile has in all.
+fn total(profile: &str) -> u64 {
+    let mut totals = profile
         .lines()
-        .rev()
-        .find_map(|line| line.split_once("Collected : "));
-    let count = count.and_then(|(_, number)| number.trim().parse().ok());
-    count.ok_or_else(|| io::Error::other("valgrind did not say what it has counted"))
+        .filter_map(|line| line.strip_prefix("totals: "));
+    totals
+        .find_map(|count| count.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 /// A proxy that is ended whatever happens.

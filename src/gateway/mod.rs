@@ -163,7 +163,8 @@ pub fn handle(
     let mut unheard = Unheard(Some((worker, request, arrival)));
     async move {
         match unheard.0.take() {
-            Some((worker, request, arrival)) => serve(worker, request, arrival).await,
+            // A connection keeps the room of its call; between calls this is all it keeps.
+            Some((worker, request, arrival)) => Box::pin(serve(worker, request, arrival)).await,
             // It is taken here alone, and a future runs once.
             None => std::future::pending().await,
         }
@@ -197,10 +198,18 @@ async fn serve(
             render::failure(Record::begin(&worker, &installed, side, &request), failure)
         }
         Ok(Faced::Stream(followed)) => {
-            stream::serve((&worker, &installed), request, arrival, followed).await
+            Box::pin(stream::serve(
+                (&worker, &installed),
+                request,
+                arrival,
+                followed,
+            ))
+            .await
         }
         Ok(Faced::Side(Side::Rest)) => rest::serve(&worker, &installed, request, arrival).await,
-        Ok(Faced::Side(Side::Rpc)) => rpc::serve(&worker, &installed, request, arrival).await,
+        Ok(Faced::Side(Side::Rpc)) => {
+            Box::pin(rpc::serve(&worker, &installed, request, arrival)).await
+        }
     }
 }
 

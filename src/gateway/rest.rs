@@ -93,7 +93,14 @@ async fn call(
     match (stage.control(), selected) {
         (None, Some(index)) => Err(record.refused(plan, index)),
         (Some(Way::New), Some(index)) => {
-            translated::rest_call(record, index, (head, content), arrival).await
+            // Apart, so that a call that passes through does not carry the room for it.
+            Box::pin(translated::rest_call(
+                record,
+                index,
+                (head, content),
+                arrival,
+            ))
+            .await
         }
         (Some(Way::Old), _) | (_, None) => {
             let upstream = installed

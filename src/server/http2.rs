@@ -81,6 +81,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
         let streams = self.0.clone();
         let pace = streams.begun.take().unwrap_or_default();
         let open = Open::count(streams.clone());
+        let stream = Box::pin(stream);
         streams.tasks.clone().start(async move {
             let _open = open;
             // Dropped by the other branch, the stream is reset.

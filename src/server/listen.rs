@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
@@ -24,6 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
@@ -238,13 +240,27 @@ pub async fn run(
         }
     }
     drop(listeners);
-    linger(&worker, &ending).await;
+    end(&worker, &mut commands, (ending, drain)).await;
+    Ok(())
+}
+
+/// Lets calls in progress come to their end, within the limit of a drain.
+async fn end(
+    worker: &Worker,
+    commands: &mut mpsc::Receiver<Command>,
+    (ending, drain): (Ending, watch::Sender<()>),
+) {
+    if ending.last.get() {
+        // Connections in use have the time to end with an answer that says so.
+        let patience = LINGER.min(worker.installed().plan.limits.drain);
+        let _ = idle(worker, commands, patience).await;
+    }
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
     worker.leave();
     let limit = worker.installed().plan.limits.drain;
-    if timeout(limit, worker.tasks().idle()).await.is_err() {
+    if idle(worker, commands, limit).await.is_err() {
         tracing::warn!(
             tasks = worker.tasks().running(),
             ?limit,
@@ -252,14 +268,26 @@ pub async fn run(
         );
         worker.give_up();
     }
-    Ok(())
 }
 
-/// Leaves connections in use the time to end with an answer that says so.
-async fn linger(worker: &Worker, ending: &Ending) {
-    if ending.last.get() {
-        let patience = LINGER.min(worker.installed().plan.limits.drain);
-        let _ = timeout(patience, worker.tasks().idle()).await;
+/// Waits until nothing runs on the worker, for so long at most; meanwhile it goes on telling how it stands.
+async fn idle(
+    worker: &Worker,
+    commands: &mut mpsc::Receiver<Command>,
+    limit: Duration,
+) -> Result<(), Elapsed> {
+    let mut idle = pin!(timeout(limit, worker.tasks().idle()));
+    loop {
+        // Both branches are cancel-safe.
+        tokio::select! {
+            waited = idle.as_mut() => return waited,
+            Some(command) = commands.recv() => match command {
+                Command::Snapshot(reply) => drop(reply.send(worker.snapshot())),
+                Command::Mismatches(reply) => drop(reply.send(worker.mismatches())),
+                // Nothing begins by another plan any more, and it ends already.
+                Command::Install(..) | Command::Drain | Command::Retire => {}
+            },
+        }
     }
 }
 
@@ -342,16 +370,14 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         }
         let arrival = arrivals.refused(inspection.refusal(number));
         let (inspection, last) = (inspection.clone(), last.clone());
-        let answer = handle(worker.clone(), request, arrival);
-        async move {
-            let mut response = answer.await;
+        handle(worker.clone(), request, arrival).map(move |mut response| {
             inspection.answered(number, response.status());
             if last.get() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
             }
             Ok::<_, Infallible>(response)
-        }
+        })
     });
     let mut builder = Builder::new();
     builder

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 /// The tasks of one worker.
@@ -39,10 +40,8 @@ impl Tasks {
             reason = "the one owner of tasks; `idle` awaits them"
         )]
         // The handle is let go: `Running` tells `idle` when the task has ended.
-        drop(tokio::task::spawn_local(async move {
-            let _running = running;
-            task.await;
-        }));
+        // A block that awaits what it has captured has room for it twice; this has not.
+        drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
 
     /// How many tasks run.

@@ -71,6 +71,9 @@ fn a_call_in_progress_gets_its_answer_after_sigterm() {
         (503, "not ready\ndraining\n")
     );
     assert_eq!(proxy.ask("GET", "/healthz", "").status(), 200);
+    let page = proxy.metrics();
+    let in_flight = "\ndualgauge_calls_in_flight 1\n";
+    assert!(page.text().contains(in_flight), "{}", page.text());
 
     server.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
     let answer = client.read_answer();

@@ -139,7 +139,7 @@ pub(super) const FAILED_HANDSHAKES: Family = Family {
     name: "dualgauge_failed_handshakes_total",
     kind: MetricType::COUNTER,
     labels: &[],
-    help: "Connections of clients that were closed because their TLS handshake failed or took too long.",
+    help: "Connections of clients that were closed because their TLS handshake or PROXY header failed or took too long.",
 };
 
 pub(super) const UNVERIFIED_TOKENS: Family = Family {
