@@ -3,6 +3,7 @@
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
 mod ended;
+mod settled;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +19,6 @@ use super::{HeadTook, Installed, Worker};
 use crate::domain::calendar::Moment;
 use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
-use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
@@ -418,90 +418,5 @@ impl Record {
     pub(super) fn discard(mut self) -> Instant {
         self.role = Role::Reading;
         self.started
-    }
-
-    /// The call has this HTTP answer: an upstream's own, or one translated from it.
-    pub(super) fn answered(&mut self, status: u16) {
-        let blame = Blame::of_status(status);
-        self.ending.outcome = Some((
-            if blame.is_some() {
-                Outcome::Error
-            } else {
-                Outcome::Success
-            },
-            blame,
-        ));
-        self.ending.status = Some(status);
-    }
-
-    /// The call has an error of the upstream as its answer, as an RPC error on one of the two sides.
-    pub(super) fn answered_error(&mut self, status: u16, code: i64, blame: Blame) {
-        self.ending.outcome = Some((Outcome::Error, Some(blame)));
-        self.ending.status = Some(status);
-        self.ending.code = Some(code);
-    }
-
-    /// The call has an answer of the proxy's own, which is no failure.
-    pub(super) fn answered_here(&mut self, status: u16, error: Option<(Blame, Option<i64>)>) {
-        self.ending.outcome = Some(match error {
-            None => (Outcome::Success, None),
-            Some((blame, _)) => (Outcome::Error, Some(blame)),
-        });
-        self.ending.status = Some(status);
-        self.ending.code = error.and_then(|(_, code)| code);
-    }
-
-    /// The status that the client gets, where it is not the upstream's.
-    pub(super) fn sent(&mut self, status: u16) {
-        self.ending.status = Some(status);
-    }
-
-    /// A whole answer passes by. On the RPC side its status says nothing of the call, so a small one is
-    /// looked into: an error counts as one, however the call was served.
-    pub(super) fn passed(&mut self, body: &Bytes) {
-        const SMALL: usize = 64 * 1024;
-        if self.side != Side::Rpc || body.len() > SMALL {
-            return;
-        }
-        let depth = self.installed.plan.limits.depth;
-        if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth))
-            && let Reply::Error(error) = response.reply
-        {
-            self.answered_error(status, error.code, Blame::of_code(error.code));
-        }
-    }
-
-    /// The proxy itself answers, with a failure.
-    pub(super) fn failed(&mut self, status: u16, failure: &Failure) {
-        let row = failure.reason.row();
-        self.ending = Ending {
-            outcome: Some((Outcome::Failed, Some(row.blame))),
-            status: Some(status),
-            code: (self.side == Side::Rpc).then_some(row.code.into()),
-            reason: Some(failure.reason),
-            cause: failure.cause.clone(),
-        };
-    }
-
-    /// The answer broke off after its head was out.
-    pub(super) fn cut(&mut self, cause: impl ToString) {
-        if let Some(candidate) = self.take_candidate() {
-            candidate.start_beside_nothing();
-        }
-        self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
-        self.ending.reason = Some(Reason::UpstreamCut);
-        self.ending.cause = Some(cause.to_string());
-    }
-
-    /// The answer broke off after its head was out, since the call as a whole took too long, for this reason.
-    pub(super) fn overdue(&mut self, reason: Reason, cause: impl ToString) {
-        self.cut(cause);
-        self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
-        self.ending.reason = Some(reason);
-    }
-
-    /// The client went away before the answer was complete.
-    pub(super) fn cancelled(&mut self) {
-        self.ending.outcome = None;
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod said_at_once;
+
 /// A link that is driven by hand.
 struct Driven {
     pending: Pending,
@@ -467,40 +469,4 @@ fn a_notice_that_reaches_nobody_is_told_as_that() {
     let told = driven.take(Input::Unwritten(Unanswered::Unreachable));
     assert_eq!(told, [Output::Failed(Ticket(1), Unanswered::Unreachable)]);
     driven.asks(2);
-}
-
-#[test]
-fn a_call_that_is_recalled_is_cancelled_where_nobody_was_greeted_and_before_the_end() {
-    let mut link = Driven::ready(Order::Pipelined(2));
-    link.asks(1);
-    assert_eq!(link.take(Input::Cancel(Ticket(1))), []);
-    link.asks(2);
-    assert!(link.pending.has_said_all());
-    let cancelled = link.take(Input::Recall(Ticket(2)));
-    let wanted = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
-    assert_eq!(cancelled, [write(wanted)]);
-    assert!(link.pending.is_idle() && !link.pending.has_said_all());
-    assert_eq!(link.take(Input::Written), []);
-    assert!(link.pending.has_said_all());
-    // What waits is taken back, and nothing is said of it.
-    let asked = link.take(Input::Ask(ask(3, call(3))));
-    assert_eq!(asked.len(), 1);
-    assert_eq!(link.take(Input::Ask(ask(4, call(4)))), []);
-    assert_eq!(link.take(Input::Recall(Ticket(4))), []);
-}
-
-#[test]
-fn several_messages_in_one_array_are_heard_one_by_one() {
-    let mut link = Driven::ready(Order::Pipelined(3));
-    (1..4).for_each(|ticket| link.asks(ticket));
-    let [one, two] = [r#"{"id":3,"result":1.0}"#, r#"{"id":1,"result":[]}"#];
-    let told = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
-    let heard = link.says(&format!("[{one}, {told},{two},7]"));
-    assert_eq!(heard.len(), 3, "{heard:?}");
-    assert_eq!(
-        (&heard[0], &heard[2]),
-        (&answer(3, 3, one), &answer(1, 1, two))
-    );
-    let counts = link.pending.counts();
-    assert_eq!((counts.notified, counts.skipped), (1, 1));
 }
