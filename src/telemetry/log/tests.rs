@@ -286,17 +286,17 @@ fn a_thread_that_keeps_its_lines_hands_them_over_together_and_at_its_end() {
     let captured = Captured::default();
     let (queue, flush) = Queue::new(captured.clone(), 1 << 20).unwrap();
     let (kept, handed) = (queue.clone(), queue);
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut queue = kept;
-            keep_lines();
-            queue.write_all(b"one\n").unwrap();
-            queue.write_all(b"two\n").unwrap();
-            assert_eq!(queue.waiting(), 0);
-            hand_over();
-            queue.write_all(b"three\n").unwrap();
-        });
+    let thread = std::thread::spawn(move || {
+        let mut queue = kept;
+        keep_lines();
+        queue.write_all(b"one\n").unwrap();
+        queue.write_all(b"two\n").unwrap();
+        assert_eq!(queue.waiting(), 0);
+        hand_over();
+        queue.write_all(b"three\n").unwrap();
     });
+    // Behind it what the thread has kept for itself is dropped; the end of a scope does not wait for that.
+    thread.join().unwrap();
     drop(handed);
     drop(flush);
     let written = captured.0.lock().unwrap().clone();
