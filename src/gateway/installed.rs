@@ -75,7 +75,7 @@ impl Installed {
         let labels = PlanLabels::of(&plan, &common.names);
         let past = before.map_or_else(Past::default, |before| {
             let now = common.sessions.now();
-            let flags = before.plan.rollout.flags.as_slice();
+            let flags = &*before.plan.rollout.flags;
             before.past.followed((flags, &plan.rollout), (epoch, now))
         });
         Installed {

@@ -36,6 +36,7 @@ mod tunnel;
 mod worker;
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -155,19 +156,21 @@ impl Arrival {
 
 /// Serves one HTTP request. It is a call from here on: whoever drops the answer before it is first asked for has
 /// cancelled it.
+///
+/// A connection keeps the room of a future between its calls, so the room of a call is in a box.
 pub fn handle(
     worker: Rc<Worker>,
     request: Request<Incoming>,
     arrival: Arrival,
-) -> impl Future<Output = Response<AnswerBody>> {
-    let mut unheard = Unheard(Some((worker, request, arrival)));
-    async move {
-        match unheard.0.take() {
-            // A connection keeps the room of its call; between calls this is all it keeps.
-            Some((worker, request, arrival)) => Box::pin(serve(worker, request, arrival)).await,
-            // It is taken here alone, and a future runs once.
-            None => std::future::pending().await,
-        }
+) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
+    Box::pin(heard(Unheard(Some((worker, request, arrival)))))
+}
+
+async fn heard(mut unheard: Unheard) -> Response<AnswerBody> {
+    match unheard.0.take() {
+        Some((worker, request, arrival)) => serve(worker, request, arrival).await,
+        // It is taken here alone, and a future runs once.
+        None => std::future::pending().await,
     }
 }
 

@@ -38,13 +38,11 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         clients: &clients,
         upstreams: &upstreams,
     };
-    let flags = flags
-        .iter()
-        .map(|flag| ground.flag(flag, problems))
-        .collect();
+    let flags = flags.iter().map(|flag| ground.flag(flag, problems));
+    let flags: Vec<Flag> = flags.collect();
     let [rest, rpc] = Side::ALL.map(|side| ground.default(raw, side, problems));
     Rollout {
-        flags,
+        flags: flags.into(),
         defaults: Defaults { rest, rpc },
         clients,
         session_grace: raw.rollout.session_grace.value,

@@ -149,7 +149,7 @@ fn a_whole_configuration_becomes_a_plan() {
     assert!(matches!(&batch.matcher, Matcher::ApiKey(digests) if digests[0][0] == 0x2b));
     assert_eq!(batch.key, Some(KeySource::ApiKey));
 
-    let [flag] = plan.rollout.flags.as_slice() else {
+    let [flag] = &plan.rollout.flags[..] else {
         panic!("one flag");
     };
     assert!(flag.client.fits("ios-app") && flag.route.fits("items.read"));

@@ -112,7 +112,7 @@ fn candidates() -> Candidates {
 fn rollout() -> Rollout {
     Rollout {
         clients: clients(),
-        flags: Vec::new(),
+        flags: Vec::new().into(),
         defaults: Defaults {
             rest: Stage::Translate,
             rpc: Stage::Translate,

@@ -113,7 +113,7 @@ fn plan(side: Side) -> Plan {
         hosts: Vec::new(),
         rollout: Rollout {
             clients: Clients::new(vec![known()], HeaderName::from_static("x-key")),
-            flags: Vec::new(),
+            flags: Vec::new().into(),
             defaults: Defaults {
                 rest: Stage::Passthrough,
                 rpc: Stage::Passthrough,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, Percent, Session, Stage, Taken, WithoutKey, bucket,
+    Arming, Bucket, Caller, Clients, Flag, Flags, Percent, Session, Stage, Taken, WithoutKey,
+    bucket,
 };
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
@@ -16,7 +17,7 @@ pub struct Rollout {
     /// Who may call.
     pub clients: Clients,
     /// The rules, in order.
-    pub flags: Vec<Flag>,
+    pub flags: Flags,
     /// What calls get that no rule matches.
     pub defaults: Defaults,
     /// How long a session keeps the decision that it began with after a flag was changed.
@@ -206,7 +207,7 @@ impl Rollout {
     #[must_use]
     pub fn decide(&self, call: &Call<'_>) -> Decision {
         let mut spared = Vec::new();
-        for (index, flag) in self.flags.iter().enumerate() {
+        for (index, flag) in self.flags.near(call.caller.name, call.route) {
             if flag.arming == Arming::Tripped || !flag.covers(call) {
                 continue;
             }

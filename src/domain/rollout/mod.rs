@@ -10,6 +10,7 @@ mod client;
 mod decide;
 mod fault;
 mod flag;
+mod flags;
 mod glob;
 mod guard;
 mod identify;
@@ -30,6 +31,7 @@ pub use client::{
 pub use decide::{Call, DecidedBy, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
+pub use flags::Flags;
 pub use glob::Glob;
 pub use guard::{
     Against, Breach, Fast, Guard, Limit, Limits, Mode, Pace, Quantile, Ratio, Ruling, Share, Trip,

@@ -12,7 +12,7 @@ mod identity;
 mod past;
 mod vectors;
 
-fn flag(name: &str, stage: Stage) -> Flag {
+pub(super) fn flag(name: &str, stage: Stage) -> Flag {
     Flag {
         name: name.into(),
         client: Glob::new("*"),
@@ -45,7 +45,7 @@ fn rollout(flags: Vec<Flag>) -> Rollout {
     ];
     Rollout {
         clients: Clients::new(clients, HeaderName::from_static("x-api-key")),
-        flags,
+        flags: flags.into(),
         defaults: Defaults {
             rest: Stage::Passthrough,
             rpc: Stage::Translate,
@@ -65,7 +65,7 @@ fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
     headers
 }
 
-fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
+pub(super) fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
     Caller {
         client: None,
         name,

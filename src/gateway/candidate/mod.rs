@@ -93,6 +93,8 @@ pub(super) fn behind_rest(
     (head, body): (&request::Parts, &Content),
     arrival: &Arrival,
 ) -> Option<Tap> {
+    // Most calls have none, and their headers are not asked.
+    stage.candidate()?;
     let conditional = CONDITIONS
         .iter()
         .any(|name| head.headers.contains_key(name));

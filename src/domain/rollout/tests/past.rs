@@ -147,15 +147,14 @@ proptest! {
     ) {
         let flags = |(percent, retired): (u32, bool)| {
             let stage = if retired { Stage::Retired } else { Stage::Translate };
-            vec![share(stage, percent), share(Stage::Shadow, 100 - percent)]
+            let mut other = share(Stage::Shadow, 100 - percent);
+            other.name = "g".into();
+            vec![share(stage, percent), other]
         };
         let mut line = Timeline::of(flags(changes[0]));
-        line.now.flags[1].name = "g".into();
         let mut decisions = Vec::new();
         for (second, change) in (1..).zip(&changes) {
-            let mut next = flags(*change);
-            next[1].name = "g".into();
-            line.become_at(next, second * SECOND);
+            line.become_at(flags(*change), second * SECOND);
             decisions.push(decide(&line.now, caller("other", Some(&key)), "r", Side::Rest));
         }
         let at = at % decisions.len();
