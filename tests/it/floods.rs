@@ -86,6 +86,7 @@ impl Scene {
         // What a connection of TLS needs for the first time is no flood's.
         let mut first = Rude::connect(&proxy, &ours);
         assert!(first.says(&frame(HEADERS, END_HEADERS | END_STREAM, 1, GET)));
+        let level = |name: &str| proxy.metrics().value(name);
         let labels = ["route", "client", "side", "stage", "outcome", "blame"];
         let calls = || {
             proxy
@@ -93,8 +94,12 @@ impl Scene {
                 .table("dualgauge_calls_total", &labels)
                 .len()
         };
+        // It is answered, or the server has none for it.
+        let is_there = || level("dualgauge_calls_in_flight") == 1.0 || calls() == 1;
+        becomes(is_there, &true);
         drop(first);
-        becomes(calls, &1);
+        becomes(|| level("dualgauge_client_connections"), &0.0);
+        drop(rest.requests());
         let before = Held::by(&proxy);
         Scene {
             ours,

@@ -59,7 +59,7 @@ fn requests_that_have_no_room_together_are_told_to_come_back() {
         proxy.metrics().value("dualgauge_buffered_bytes_limit"),
         10_240.0
     );
-    let answer = proxy.rest("POST", "/do", &json_type, &long(4000));
+    let answer = proxy.rest("POST", "/do", &json_type, long(4000));
     is_refused(answer.status(), answer.head.one("retry-after"));
     assert_eq!(answer.json()["reason"], "memory_full");
     // A message of the other face, too.
