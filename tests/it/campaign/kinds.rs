@@ -150,7 +150,9 @@ impl Town {
                     length => format!("Content-Length: {length}\r\n"),
                 };
                 let began = now();
-                write!(end, "{start} HTTP/1.1\r\nHost: a\r\n{length}\r\n{body}").unwrap();
+                // In one piece: the second of two would wait for the word that the first has come.
+                let said = format!("{start} HTTP/1.1\r\nHost: a\r\n{length}\r\n{body}");
+                end.write_all(said.as_bytes()).unwrap();
                 let read = until_text(&mut end, wanted);
                 let status = read.get(9..12).and_then(|status| status.parse().ok());
                 let ended = judged(status.unwrap_or(0), &read, wanted);
