@@ -265,6 +265,7 @@ impl Page {
             links: self.links.states(),
             sunsets: Sunset::all(plan),
             sessions: self.remote.sessions(),
+            buffered: self.remote.buffered(),
             log_lines_dropped: self.lines.count(),
             spans_dropped: self.sending.dropped(),
             own: OwnUse::read(self.began),

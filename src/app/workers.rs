@@ -14,14 +14,15 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, Share};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance, Installation};
 use crate::telemetry::log::{hand_over, keep_lines};
-use crate::telemetry::metrics::{Names, SessionCounts, Snapshot};
+use crate::telemetry::metrics::{Buffered, Names, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
+use crate::upstream::Memory;
 use crate::upstream::link::Links;
 
 /// How many commands may wait for a worker; it takes them between calls.
@@ -34,6 +35,7 @@ pub struct Workers {
     /// How many plans were given out since the start.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
+    memory: Memory,
     threads: Vec<JoinHandle<()>>,
     comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
@@ -63,11 +65,17 @@ impl Workers {
             desk: comparing.desk().clone(),
             ids: Ids::new(0),
             spans: spans.cloned(),
+            memory: Memory::of(plan.limits.memory),
+            share: Share {
+                worker: 0,
+                workers: listeners.len(),
+            },
         };
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),
             sessions: common.sessions.clone(),
+            memory: common.memory.clone(),
             threads: Vec::new(),
             comparing,
             ended,
@@ -79,6 +87,10 @@ impl Workers {
             let over = over.clone();
             let common = Common {
                 ids: Ids::new(seed()),
+                share: Share {
+                    worker: index,
+                    ..common.share
+                },
                 ..common.clone()
             };
             let entrance = Entrance {
@@ -115,6 +127,7 @@ impl Workers {
             commands: self.commands.clone(),
             installs: self.installs.clone(),
             sessions: self.sessions.clone(),
+            memory: self.memory.clone(),
         }
     }
 
@@ -159,6 +172,7 @@ pub struct Remote {
     /// How many plans were given out.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
+    memory: Memory,
 }
 
 impl Remote {
@@ -188,6 +202,15 @@ impl Remote {
     /// The metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
         self.copies(Command::Snapshot).await
+    }
+
+    /// How much of what bodies may take is held.
+    #[must_use]
+    pub fn buffered(&self) -> Buffered {
+        Buffered {
+            held: self.memory.held() as u64,
+            limit: self.memory.limit() as u64,
+        }
     }
 
     /// The memory of sessions, which the workers share.

@@ -39,6 +39,7 @@ use crate::config::raw::{
     RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
+use crate::domain::forwarding::{Believed, Told};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
@@ -60,6 +61,17 @@ const UNROUTED: &[(&str, UnroutedWord)] = &[
 ];
 const PREFACES: &[(&str, PrefaceUse)] =
     &[("off", PrefaceUse::Off), ("required", PrefaceUse::Required)];
+const TOLD: &[(&str, Told)] = &[
+    ("forwarded", Told::Forwarded),
+    ("x-forwarded-for", Told::For),
+    ("x-forwarded-proto", Told::Proto),
+    ("x-forwarded-host", Told::Host),
+    ("x-real-ip", Told::RealIp),
+];
+const BELIEVED: &[(&str, Believed)] = &[
+    ("trusted", Believed::Trusted),
+    ("everyone", Believed::Everyone),
+];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
 const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
@@ -167,6 +179,8 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let workers = table.require("workers", whole(1..=MOST_WORKERS));
     let hosts = table.list("hosts", cors::host);
     let trusted = table.list("trusted", identity::network);
+    let forwarded = table.list("forwarded", word(TOLD, &[]));
+    let forwarded_from = table.require("forwarded_from", word(BELIEVED, &[]));
     let proxy_protocol = table.get("proxy_protocol", word(PREFACES, &[]));
     let tls = table.table("tls", identity::tls);
     Some(RawListen {
@@ -174,6 +188,8 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         workers: workers?,
         hosts: hosts?,
         trusted: trusted?,
+        forwarded: forwarded?,
+        forwarded_from: forwarded_from?,
         proxy_protocol,
         tls,
     })
@@ -247,6 +263,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
     let depth = table.require("depth", whole(1..=512));
     let in_flight = table.require("in_flight", whole(1..=MOST));
     let connections = table.require("connections", whole(1..=MOST));
+    let memory = table.require("memory", size(1));
     let header_timeout = table.require("header_timeout", timeout);
     let idle_timeout = table.require("idle_timeout", timeout);
     let body_timeout = table.require("body_timeout", timeout);
@@ -263,6 +280,7 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
         depth: depth?,
         in_flight: in_flight?,
         connections: connections?,
+        memory: memory?,
         header_timeout: header_timeout?,
         idle_timeout: idle_timeout?,
         body_timeout: body_timeout?,

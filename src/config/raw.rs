@@ -27,6 +27,7 @@ use serde_json::Value;
 use crate::config::problem::{Located, Place, Places};
 use crate::domain::cors::HostName;
 use crate::domain::event::EventSource;
+use crate::domain::forwarding::{Believed, Told};
 use crate::domain::hops::Network;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
@@ -123,6 +124,10 @@ pub struct RawListen {
     pub hosts: Vec<Located<HostName>>,
     /// `trusted`: the hops whose word is taken for what came before them.
     pub trusted: Vec<Located<Network>>,
+    /// `forwarded`: by which fields servers are told of the hop before this one.
+    pub forwarded: Vec<Located<Told>>,
+    /// `forwarded_from`: whose word on the hops before it goes on.
+    pub forwarded_from: Located<Believed>,
     /// `proxy_protocol`: `off` unless said.
     pub proxy_protocol: Option<Located<PrefaceUse>>,
     /// `tls`
@@ -152,6 +157,8 @@ pub struct RawUpstream {
     pub max_age: Option<Located<Duration>>,
     /// `connections`: the most that one worker opens.
     pub connections: Located<usize>,
+    /// `queue`: of a server over HTTP.
+    pub queue: Option<Located<usize>>,
     /// `credentials`
     pub credentials: Located<CredentialsWord>,
     /// `forward`: further headers that go along with a translated call.
@@ -237,6 +244,8 @@ pub struct RawLimits {
     pub in_flight: Located<usize>,
     /// `connections`: of callers, in the whole process.
     pub connections: Located<usize>,
+    /// `memory`: of bodies that are held in the whole process.
+    pub memory: Located<usize>,
     /// `header_timeout`: not zero.
     pub header_timeout: Located<Duration>,
     /// `idle_timeout`: not zero.

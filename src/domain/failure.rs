@@ -161,6 +161,8 @@ pub enum Reason {
     UpstreamBusy,
     /// More calls in flight than the limit.
     Overloaded,
+    /// No room for one more body that is read whole.
+    MemoryFull,
     /// A fault of the proxy.
     Internal,
 }
@@ -212,7 +214,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 38] = [
+    pub const ALL: [Reason; 39] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -250,6 +252,7 @@ impl Reason {
         Reason::UpstreamResting,
         Reason::UpstreamBusy,
         Reason::Overloaded,
+        Reason::MemoryFull,
         Reason::Internal,
     ];
 
@@ -297,6 +300,7 @@ impl Reason {
             Reason::UpstreamResting => upstream(503, -32015, "upstream_resting"),
             Reason::UpstreamBusy => proxy(503, -32012, "upstream_busy"),
             Reason::Overloaded => proxy(503, -32011, "overloaded"),
+            Reason::MemoryFull => proxy(503, -32011, "memory_full"),
             Reason::Internal => proxy(500, -32603, "internal"),
         }
     }

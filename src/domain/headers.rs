@@ -4,11 +4,12 @@
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
-    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
+    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
     PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, USER_AGENT, VIA, WWW_AUTHENTICATE,
 };
 
 use super::failure::{Failure, Reason};
+use super::forwarding::tells_hops;
 use super::json::Json;
 use super::jsonrpc::Call;
 use super::plan::{Credentials, RpcFace, UpstreamPlan};
@@ -82,8 +83,12 @@ pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) 
             carry(from, &mut headers, std::slice::from_ref(name));
         }
     }
-    // A client may have sent its own hops already; this one comes behind them.
-    carry(from, &mut headers, &[VIA, FORWARDED]);
+    // A client may have sent its own hops already; this one comes behind them, or in place of them.
+    carry(from, &mut headers, &[VIA]);
+    let hops = from.keys().filter(|name| tells_hops(name));
+    for name in hops.filter(|name| !upstream.forward.contains(name)) {
+        carry(from, &mut headers, std::slice::from_ref(name));
+    }
     headers
 }
 

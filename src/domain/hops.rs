@@ -11,7 +11,7 @@ use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// How many hops are followed; a longer chain of trusted ones is taken for a loop.
 const MOST_HOPS: usize = 32;
@@ -99,13 +99,27 @@ impl Hops {
         if !self.trusts(peer) {
             return peer;
         }
-        let forwarded = self.walk(peer, values(headers, &FORWARDED), forwarded_for);
-        let listed = self.walk(peer, values(headers, &X_FORWARDED_FOR), address);
-        match (forwarded, listed) {
+        match self.told(peer, headers) {
             (Some(one), Some(other)) if one != other => peer,
             (Some(caller), _) | (None, Some(caller)) => caller,
             (None, None) => peer,
         }
+    }
+
+    /// Whether `Forwarded` and `X-Forwarded-For` of a trusted peer tell of two callers.
+    #[must_use]
+    pub fn disagree(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        match self.told(peer.to_canonical(), headers) {
+            (Some(one), Some(other)) => one != other,
+            (_, None) | (None, _) => false,
+        }
+    }
+
+    /// What `Forwarded` and `X-Forwarded-For` tell of the caller.
+    fn told(&self, peer: IpAddr, headers: &HeaderMap) -> (Option<IpAddr>, Option<IpAddr>) {
+        let forwarded = self.walk(peer, values(headers, &FORWARDED), forwarded_for);
+        let listed = self.walk(peer, values(headers, &X_FORWARDED_FOR), address);
+        (forwarded, listed)
     }
 
     /// Follows a list from its right end; `None` where there is no list.
@@ -130,8 +144,26 @@ impl Hops {
     }
 }
 
+/// The last hops that `X-Forwarded-For` names, or `Forwarded` where there is none, the nearest one last; `None` stands
+/// for what is no address.
+pub(super) fn named(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
+    let (name, read): (_, fn(&str) -> Option<IpAddr>) = match headers.contains_key(X_FORWARDED_FOR)
+    {
+        true => (X_FORWARDED_FOR, address),
+        false => (FORWARDED, forwarded_for),
+    };
+    let lines = values(headers, &name);
+    let elements = lines.flat_map(FromTheRight::of);
+    let mut nodes: Vec<_> = elements.take(MOST_HOPS).map(read).collect();
+    nodes.reverse();
+    nodes
+}
+
 /// The values of a header, the last line first. A line that is no text hides what stands before it.
-fn values<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+fn values<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'h str> + use<'h> {
     let lines = headers.get_all(name).iter().rev();
     lines.map(|value| value.to_str().unwrap_or("unknown"))
 }

@@ -15,6 +15,7 @@ pub mod envelope;
 pub mod event;
 pub mod explain;
 pub mod failure;
+pub mod forwarding;
 pub mod frame;
 pub mod headers;
 pub mod hops;

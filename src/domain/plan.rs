@@ -13,6 +13,7 @@ use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::event::Events;
+use super::forwarding::Forwarding;
 use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub tls: Option<Arc<ServerTls>>,
     /// Whether a connection begins with a word of the balancer before it.
     pub preface: PrefaceUse,
+    /// What servers are told of the hops before this one.
+    pub forwarding: Forwarding,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.
@@ -241,10 +244,12 @@ pub struct Limits {
     pub depth: u16,
     /// Bytes of an upstream's text in `error.data`.
     pub error_text: usize,
-    /// Calls in progress in one worker.
+    /// Calls in progress in the process; each worker has its [`Share`].
     pub in_flight: usize,
-    /// Connections of one worker.
+    /// Connections of callers in the process; each worker has its [`Share`].
     pub connections: usize,
+    /// Bytes of bodies that are held in the process.
+    pub memory: usize,
     /// Time for the head of a request.
     pub header_timeout: Duration,
     /// How long a kept connection may be without the next request.
@@ -257,6 +262,25 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Time for calls in progress when the program ends.
     pub drain: Duration,
+}
+
+/// One worker of all: each has its share of what bounds the process, since none asks another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Its place among them.
+    pub worker: usize,
+    /// How many there are.
+    pub workers: usize,
+}
+
+impl Share {
+    /// Its part of the whole. Law: the parts of all are the whole, but that none is zero.
+    #[must_use]
+    pub fn of(self, whole: usize) -> usize {
+        let workers = self.workers.max(1);
+        let part = whole / workers + usize::from(self.worker < whole % workers);
+        part.max(1)
+    }
 }
 
 impl Limits {
@@ -282,6 +306,17 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn the_shares_of_all_workers_are_the_whole(whole in 1usize..10_000, workers in 1usize..300) {
+            let parts = (0..workers).map(|worker| Share { worker, workers }.of(whole));
+            let parts: Vec<usize> = parts.collect();
+            proptest::prop_assert_eq!(parts.iter().sum::<usize>(), whole.max(workers));
+            let (most, least) = (parts.iter().max(), parts.iter().min());
+            proptest::prop_assert!(most.unwrap() - least.unwrap() <= 1);
+        }
+    }
 
     #[test]
     fn an_rpc_path_is_found_in_every_spelling() {

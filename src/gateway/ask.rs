@@ -8,13 +8,14 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use tokio::time::{timeout, timeout_at};
 
+use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
     Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, chain,
-    read_charged, read_whole,
+    read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -39,6 +40,7 @@ pub(super) async fn whole(
     let limit = record.left(limit);
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
+    let memory = record.worker().memory().clone();
     let attempt = upstream.attempt();
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asked = timeout(limit, async {
@@ -50,7 +52,7 @@ pub(super) async fn whole(
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
         let body = match &purse {
-            None => read_whole(body, most).await,
+            None => read_kept(body, most, &memory).await,
             Some(purse) => read_charged(body, most, purse).await,
         };
         let body = body.map_err(read)?;
@@ -81,6 +83,7 @@ pub(super) async fn forget(
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
     let most = record.installed().plan.limits.answer;
+    let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
         let attempt = upstream.attempt();
         // Dropped at the limit, the exchange closes its connection.
@@ -88,7 +91,7 @@ pub(super) async fn forget(
             let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
             let sent = sent.await;
             if let Ok(Exchange { response, lease }) = sent
-                && read_whole(response.into_body(), most).await.is_ok()
+                && read_kept(response.into_body(), most, &memory).await.is_ok()
             {
                 lease.release();
             }
@@ -251,6 +254,7 @@ fn read(fault: ReadFault) -> Failure {
             Reason::UpstreamTooLarge,
             format!("the server's answer is longer than {limit} bytes"),
         ),
+        ReadFault::NoRoom(full) => no_room(*full),
         ReadFault::Cut(_) if fault.is_malformed() => Failure::new(
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",

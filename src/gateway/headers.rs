@@ -1,18 +1,17 @@
 //! Headers: what is of one connection only stays behind, and what names the path is added. What a translated
 //! call takes along is told by the domain.
 
-use std::net::IpAddr;
-
-use bytes::Bytes;
 use http::header::{
-    CONNECTION, FORWARDED, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    CONNECTION, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, Version};
 
+use crate::domain::forwarding::LastHop;
 pub(super) use crate::domain::headers::{
     HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials, set,
     translated, withhold_credentials,
 };
+use crate::domain::plan::Plan;
 use crate::domain::wire::ADDED_TE;
 
 use super::Arrival;
@@ -81,36 +80,21 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("te"));
 }
 
-/// Adds this hop: `Via` (RFC 9110 §7.6.3) and `Forwarded` (RFC 7239), behind what is there already. `from` is
-/// what the client sent.
-pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>) {
+/// Adds this hop: `Via` (RFC 9110 §7.6.3), and what the plan tells of hops. `from` is what the client sent.
+pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
     let via = match from.version {
         Version::HTTP_10 => "1.0 dualgauge",
         Version::HTTP_2 => "2.0 dualgauge",
         _ => "1.1 dualgauge",
     };
     headers.append(VIA, HeaderValue::from_static(via));
-    let mut value = String::with_capacity(80);
-    value.push_str(&from.arrival.origin.forwarded_for);
-    let host = from.host.and_then(|host| host.to_str().ok());
-    if let Some(host) = host.filter(|host| !host.contains(['"', '\\'])) {
-        value.push_str(";host=\"");
-        value.push_str(host);
-        value.push('"');
-    }
-    value.push_str(";proto=");
-    value.push_str(from.arrival.origin.scheme);
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
-        headers.append(FORWARDED, value);
-    }
-}
-
-/// A client's address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
-pub(super) fn forwarded_for(peer: IpAddr) -> String {
-    match peer {
-        IpAddr::V4(address) => format!("for={address}"),
-        IpAddr::V6(address) => format!("for=\"[{address}]\""),
-    }
+    let last = LastHop {
+        peer: from.arrival.peer(),
+        host: from.host,
+        scheme: from.arrival.origin.scheme,
+    };
+    plan.forwarding
+        .tell(headers, last, plan.rollout.clients.hops());
 }
 
 /// The hop between the client and this proxy.

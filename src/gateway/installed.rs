@@ -13,7 +13,7 @@ use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
-use crate::telemetry::metrics::{AddressCounts, LabelId, Pool};
+use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
 use crate::upstream::link::{LinkUpstream, Links, Reach};
 use crate::upstream::{FramesUpstream, HttpUpstream, Tasks, Upstream};
 
@@ -140,7 +140,6 @@ impl Installed {
             pools[upstream.plan().side as usize].add(Pool {
                 open: upstream.open() as u64,
                 idle: upstream.idle() as u64,
-                limit: upstream.plan().connections as u64,
             });
         }
         let framed = self.upstreams.iter().filter_map(Upstream::frames);
@@ -148,10 +147,27 @@ impl Installed {
             pools[Side::Rest as usize].add(Pool {
                 open: upstream.open() as u64,
                 idle: 0,
-                limit: upstream.plan().connections as u64,
             });
         }
         pools
+    }
+
+    /// The calls of clients at upstreams, by the names of these; what is run only to compare has places of its own.
+    pub(super) fn calls(&self) -> BTreeMap<LabelId, UpstreamCalls> {
+        let servers = self.labels.upstreams.iter().zip(&self.upstreams);
+        let calls = servers.filter_map(|(label, server)| {
+            let calls = match (server.http(), server.frames()) {
+                (Some(http), _) => http.calls(),
+                (None, Some(frames)) => UpstreamCalls {
+                    sent: frames.open() as u64,
+                    waiting: 0,
+                    limit: frames.plan().connections as u64,
+                },
+                (None, None) => return None,
+            };
+            Some((*label, calls))
+        });
+        calls.collect()
     }
 
     /// How the addresses of HTTP upstreams stand, by the names of these.

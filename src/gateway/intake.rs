@@ -8,11 +8,14 @@ use tokio::time::timeout;
 
 use super::ask::broken;
 use super::coding::Coding;
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{ReadFault, Tap, read_whole, violation_of};
+use crate::upstream::{Full, Memory, ReadFault, Tap, read_kept, violation_of};
+
+/// What bounds a body: by itself, and with all others.
+pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
 
 /// The body of a request that is looked into.
 pub(super) enum Content {
@@ -44,35 +47,53 @@ impl Content {
 pub(super) async fn json(
     headers: &HeaderMap,
     body: Content,
-    limits: &Limits,
+    (limits, memory): Bounds<'_>,
 ) -> Result<Option<Json>, Failure> {
     match body {
         Content::Coming(body, tap) => {
             coding(headers)?;
-            let body = whole(headers, body, limits).await?;
+            let body = whole(headers, body, (limits, memory)).await?;
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
-            decoded(headers, body, limits)
+            decoded(headers, body, (limits, memory))
         }
-        Content::Read(body) => read_json(headers, body, limits),
+        Content::Read(body) => read_json(headers, body, (limits, memory)),
     }
+}
+
+/// All bodies that are held take as much as they may together.
+pub(super) fn no_room(full: Full) -> Failure {
+    let message = "this proxy holds as many bytes of calls and answers as it may; try again later";
+    Failure::new(Reason::MemoryFull, message)
+        .advise(Advice::RetryAfter(1))
+        .because(full)
 }
 
 /// What a body that was read is as JSON.
 pub(super) fn read_json(
     headers: &HeaderMap,
     body: Bytes,
-    limits: &Limits,
+    bounds: Bounds<'_>,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
         refusal::media_type(headers)?;
     }
-    decoded(headers, body, limits)
+    decoded(headers, body, bounds)
 }
 
-fn decoded(headers: &HeaderMap, body: Bytes, limits: &Limits) -> Result<Option<Json>, Failure> {
-    let body = coding(headers)?.decode(body, limits.body)?;
+fn decoded(
+    headers: &HeaderMap,
+    body: Bytes,
+    (limits, memory): Bounds<'_>,
+) -> Result<Option<Json>, Failure> {
+    let body = match coding(headers)? {
+        Coding::Identity => body,
+        coding @ (Coding::Gzip | Coding::Brotli) => {
+            let decoded = coding.decode(body, limits.body)?;
+            memory.keep(decoded).map_err(no_room)?
+        }
+    };
     if body.is_empty() {
         return Ok(None);
     }
@@ -84,10 +105,10 @@ fn decoded(headers: &HeaderMap, body: Bytes, limits: &Limits) -> Result<Option<J
 pub(super) async fn message(
     headers: &HeaderMap,
     body: Incoming,
-    limits: &Limits,
+    bounds: Bounds<'_>,
 ) -> Result<Bytes, Failure> {
     match coding(headers)? {
-        Coding::Identity => whole(headers, body, limits).await,
+        Coding::Identity => whole(headers, body, bounds).await,
         Coding::Gzip | Coding::Brotli => Err(refusal::coded_message()),
     }
 }
@@ -110,19 +131,20 @@ fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
 }
 
 /// Reads a body that says that it is JSON.
-async fn whole(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<Bytes, Failure> {
+async fn whole(headers: &HeaderMap, body: Incoming, bounds: Bounds<'_>) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         refusal::media_type(headers)?;
     }
-    raw(body, limits).await
+    raw(body, bounds).await
 }
 
 /// Reads a body, whatever it is.
-pub(super) async fn raw(body: Incoming, limits: &Limits) -> Result<Bytes, Failure> {
+pub(super) async fn raw(body: Incoming, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
     // Dropped at its limit, the body closes the connection behind the answer.
-    match timeout(limits.body_timeout, read_whole(body, limits.body)).await {
+    match timeout(limits.body_timeout, read_kept(body, limits.body, memory)).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(ReadFault::TooLarge(limit))) => Err(refusal::large_body(limit)),
+        Ok(Err(ReadFault::NoRoom(full))) => Err(no_room(full)),
         Ok(Err(ReadFault::Cut(error))) => Err(broken(violation_of(&error)).because(error)),
         Err(_) => {
             let message = format!("the body was not complete within {:?}", limits.body_timeout);

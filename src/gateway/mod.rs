@@ -78,8 +78,6 @@ pub struct Arrival {
 #[derive(Debug)]
 struct Origin {
     peer: IpAddr,
-    /// The peer, as `Forwarded` says it.
-    forwarded_for: String,
     /// The scheme of its requests.
     scheme: &'static str,
     /// What its verified certificate says.
@@ -96,7 +94,6 @@ impl Arrival {
     pub fn from_peer(peer: IpAddr) -> Arrival {
         Arrival::of(Origin {
             peer,
-            forwarded_for: headers::forwarded_for(peer),
             scheme: "http",
             subject: None,
             links: Rc::default(),
@@ -109,7 +106,6 @@ impl Arrival {
     pub fn secured(peer: IpAddr, subject: Option<Subject>) -> Arrival {
         Arrival::of(Origin {
             peer,
-            forwarded_for: headers::forwarded_for(peer),
             scheme: "https",
             subject,
             links: Rc::default(),

@@ -241,7 +241,7 @@ impl Record {
 
     /// Adds this hop, and the trace, to a request that goes on.
     pub(super) fn passes_on(&self, headers: &mut HeaderMap, from: Hop<'_>) {
-        add_hop(headers, from);
+        add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
             trace.tell(headers);
         }
@@ -309,7 +309,8 @@ impl Record {
 
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
     pub(super) fn admit(&self) -> Result<(), Failure> {
-        if self.worker.in_flight() <= self.installed.plan.limits.in_flight {
+        let most = self.worker.share(self.installed.plan.limits.in_flight);
+        if self.worker.in_flight() <= most {
             return Ok(());
         }
         let message = "more calls are in progress than this proxy takes at a time; try again later";

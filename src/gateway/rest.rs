@@ -80,8 +80,10 @@ async fn call(
         Claim::Route(route) => (Some(route), Content::Coming(body, None)),
         Claim::Nobody => (None, Content::Coming(body, None)),
         Claim::ByBody(group) => {
-            let body = intake::raw(body, &plan.limits).await?;
-            let json = intake::read_json(&head.headers, body.clone(), &plan.limits);
+            let worker = record.worker().clone();
+            let bounds = (&plan.limits, worker.memory());
+            let body = intake::raw(body, bounds).await?;
+            let json = intake::read_json(&head.headers, body.clone(), bounds);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
         }

@@ -14,13 +14,13 @@ use super::installed::Installed;
 use super::recalls::Recalls;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, Share};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{Names, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
-use crate::upstream::Tasks;
 use crate::upstream::link::Links;
+use crate::upstream::{Memory, Tasks};
 
 /// One worker.
 #[derive(Debug)]
@@ -55,6 +55,10 @@ pub struct Common {
     pub ids: Ids,
     /// Where spans are handed over, if anybody wants them.
     pub spans: Option<Spans>,
+    /// What all bodies take.
+    pub memory: Memory,
+    /// Which of the workers this is.
+    pub share: Share,
 }
 
 /// Whether calls in progress may come to their end.
@@ -80,6 +84,7 @@ impl Worker {
     /// A worker that serves a plan, over the links that it has.
     #[must_use]
     pub fn new((plan, links): (Arc<Plan>, Links), common: Common) -> Rc<Worker> {
+        common.memory.allow(plan.limits.memory);
         let tasks = Tasks::default();
         let bench = Rc::new(Bench::new(plan.candidates));
         let installed = Rc::new(Installed::new(
@@ -105,6 +110,7 @@ impl Worker {
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
     pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Epoch) {
+        self.common.memory.allow(plan.limits.memory);
         let before = self.installed();
         let next = Rc::new(Installed::new(
             (plan, links, epoch),
@@ -196,6 +202,23 @@ impl Worker {
         self.in_flight.get()
     }
 
+    /// What all bodies of the process take.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.common.memory
+    }
+
+    /// What this worker has of a limit of the process.
+    pub(super) fn share(&self, whole: usize) -> usize {
+        self.common.share.of(whole)
+    }
+
+    /// Whether one connection of a client more may be open.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let most = self.share(self.installed().plan.limits.connections);
+        self.connections.get() < most as u64
+    }
+
     /// Counts a connection of a client for as long as the value lives.
     #[must_use]
     pub fn connected(self: &Rc<Self>) -> Connected {
@@ -268,9 +291,10 @@ impl Worker {
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.bench.running() as u64;
-        shard.gauges.calls_limit = installed.plan.limits.in_flight as u64;
-        shard.gauges.connections_limit = installed.plan.limits.connections as u64;
+        shard.gauges.calls_limit = self.share(installed.plan.limits.in_flight) as u64;
+        shard.gauges.connections_limit = self.share(installed.plan.limits.connections) as u64;
         shard.gauges.pools = installed.pools();
+        shard.upstream_calls = installed.calls();
         shard.addresses = installed.addresses();
         shard.mismatching = self.bench.mismatching(&self.common.names);
         shard.snapshot()

@@ -3,7 +3,7 @@
 //! The framing leaves nothing to two readings, so the wire inspector does not stand before it; each request is put into
 //! the form of HTTP/1.1 and judged by the same words, and goes the same way from there. Laws: a connection has so many
 //! streams at a time and no more; one without a stream, or with a client that takes nothing, ends in its time; who resets
-//! more than is answered is cut.
+//! more than is answered, says more besides calls than may be, or makes faults again and again is cut, and counted.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -23,8 +23,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::chatter::{Alarm, Overheard};
 use super::pace::Paced;
-use crate::domain::wire::{Limits as WireLimits, settle};
+use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
 use crate::upstream::{Socket, Tasks};
@@ -59,7 +60,9 @@ struct Streams {
     idle_since: Cell<Instant>,
     /// How many calls were reset beyond those that were answered.
     resets: Cell<u32>,
-    /// Told when there are too many of them.
+    /// Why the client is to be cut, if it is.
+    cut: Cell<Option<Cut>>,
+    /// Told when it is.
     enough: Notify,
     /// That of the request that was just taken; its task is started next.
     begun: RefCell<Option<Rc<Pace>>>,
@@ -70,6 +73,19 @@ struct Streams {
 struct Pace {
     /// Since when a piece of it waits to be taken.
     given: Cell<Option<Instant>>,
+}
+
+impl Streams {
+    fn cuts(&self, why: Cut) {
+        self.cut.set(Some(why));
+        self.enough.notify_one();
+    }
+}
+
+impl Alarm for Streams {
+    fn rings(&self) {
+        self.cuts(Cut::Chatter);
+    }
 }
 
 /// Starts the tasks of streams.
@@ -143,7 +159,7 @@ impl Drop for Asked<'_> {
         let resets = self.0.resets.get() + 1;
         self.0.resets.set(resets);
         if resets > RESETS {
-            self.0.enough.notify_one();
+            self.0.cuts(Cut::Resets);
         }
     }
 }
@@ -190,6 +206,7 @@ pub(super) async fn serve(
         open: Cell::new(0),
         idle_since: Cell::new(clock::now()),
         resets: Cell::new(0),
+        cut: Cell::new(None),
         enough: Notify::new(),
         begun: RefCell::default(),
     });
@@ -203,14 +220,20 @@ pub(super) async fn serve(
         let (worker, streams) = (worker.clone(), streams.clone());
         answer((worker, streams, pace), request, (arrivals.clone(), wire))
     });
+    let socket = Overheard::new(socket, streams.clone());
     let io = TokioIo::new(Paced::new(socket, limits.write_timeout));
     let builder = builder(&streams, limits.head);
     let mut connection = pin!(builder.serve_connection(io, service));
     // The connection is polled on after it was told to end; each branch is cancel-safe.
     tokio::select! {
-        _ = connection.as_mut() => return,
+        ended = connection.as_mut() => {
+            if ended.is_err_and(|error| is_cut(&error)) {
+                tell_cut(&worker, Cut::Faults);
+            }
+            return;
+        }
         () = streams.enough.notified() => {
-            tracing::debug!("a client of HTTP/2 was cut: it resets more than it lets be answered");
+            tell_cut(&worker, streams.cut.get().unwrap_or(Cut::Resets));
             return;
         }
         () = idles(&streams, limits.header_timeout) => {
@@ -222,6 +245,18 @@ pub(super) async fn serve(
         _ = drains.changed() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+/// Whether this end has ended the connection for a fault of the client, or for too many of them (RFC 9113 §5.4.1).
+fn is_cut(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| cause.is_library() && cause.is_go_away())
+}
+
+fn tell_cut(worker: &Worker, why: Cut) {
+    worker.count(|shard| shard.cut_connection(why));
+    tracing::debug!(why = why.as_str(), "a client of HTTP/2 was cut");
 }
 
 fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {

@@ -292,8 +292,7 @@ async fn idle(
 }
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {
-    let limit = worker.installed().plan.limits.connections as u64;
-    if worker.connections() >= limit {
+    if !worker.has_room() {
         worker.count(|shard| shard.refused_connection());
         return;
     }

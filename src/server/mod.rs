@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod certificate;
+mod chatter;
 mod http2;
 pub mod listen;
 pub mod pace;

@@ -23,12 +23,16 @@ pub enum UpstreamError {
         again_in: Duration,
     },
     /// All connections that may be open are in use.
-    #[error("all {connections} connections to the upstream `{upstream}` are in use")]
+    #[error(
+        "all {connections} connections to the upstream `{upstream}` are in use, and {waiting} further calls wait for one"
+    )]
     Busy {
         /// Which upstream.
         upstream: String,
         /// How many a worker may open.
         connections: usize,
+        /// How many calls wait.
+        waiting: usize,
     },
     /// The connection broke before the head of the answer was complete.
     #[error("the connection broke before the answer")]

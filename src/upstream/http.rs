@@ -24,7 +24,7 @@ use super::{Body, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
-use crate::telemetry::metrics::AddressCounts;
+use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
 /// The right to use one connection.
 #[derive(Debug)]
@@ -54,6 +54,7 @@ pub struct HttpUpstream {
     places: Places,
     tasks: Tasks,
     permits: std::sync::Arc<Semaphore>,
+    waiting: Cell<usize>,
     open: Rc<Cell<usize>>,
     pooling: Cell<Pooling>,
 }
@@ -143,6 +144,7 @@ impl HttpUpstream {
             plan,
             tasks,
             permits,
+            waiting: Cell::new(0),
             open: Rc::default(),
             pooling: Cell::new(Pooling::On),
         }
@@ -175,6 +177,17 @@ impl HttpUpstream {
     pub fn idle(&self) -> usize {
         let own: usize = self.places.all_idle().map(|idle| idle.borrow().len()).sum();
         own + self.places.all_trunks().map(Trunks::idle).sum::<usize>()
+    }
+
+    /// The calls that are here, against what may be.
+    #[must_use]
+    pub fn calls(&self) -> UpstreamCalls {
+        let limit = self.plan.connections;
+        UpstreamCalls {
+            sent: (limit - self.permits.available_permits()) as u64,
+            waiting: self.waiting.get() as u64,
+            limit: limit as u64,
+        }
     }
 
     /// Closes connections that have been idle for too long.
@@ -263,15 +276,18 @@ impl HttpUpstream {
     /// Waits for the right to use a connection, in the order of asking.
     ///
     /// # Errors
-    /// [`UpstreamError::Busy`] where none has come free within `limit`.
+    /// [`UpstreamError::Busy`] where none has come free within `limit`, and where as many wait already as may.
     pub async fn reserve(&self, limit: Duration) -> Result<Permit, UpstreamError> {
         let busy = || UpstreamError::Busy {
             upstream: self.plan.name.clone(),
             connections: self.plan.connections,
+            waiting: self.waiting.get(),
         };
         match self.permits.clone().try_acquire_owned() {
             Ok(permit) => Ok(Permit::of(permit)),
+            Err(_) if self.waiting.get() >= self.plan.queue => Err(busy()),
             Err(_) => {
+                let _waits = Waits::count(&self.waiting);
                 let permit = timeout(limit, self.permits.clone().acquire_owned()).await;
                 permit
                     .ok()
@@ -409,6 +425,22 @@ impl HttpUpstream {
             }
         }
         None
+    }
+}
+
+/// A call that waits for its permit.
+struct Waits<'u>(&'u Cell<usize>);
+
+impl Waits<'_> {
+    fn count(waiting: &Cell<usize>) -> Waits<'_> {
+        waiting.set(waiting.get() + 1);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use super::Tap;
 use super::error::is_malformed;
+use super::{Full, Memory, Tap};
 use crate::domain::wire::Violation;
 
 /// Why a body could not be read.
@@ -16,6 +16,9 @@ pub enum ReadFault {
     /// It is longer than the limit.
     #[error("the body is longer than {0} bytes")]
     TooLarge(usize),
+    /// All bodies together take as much as they may.
+    #[error(transparent)]
+    NoRoom(#[from] Full),
     /// It broke off.
     #[error("the body broke off")]
     Cut(#[source] hyper::Error),
@@ -43,7 +46,17 @@ impl ReadFault {
 /// # Errors
 /// [`ReadFault`]; cancel-safe only in that a dropped body closes its connection.
 pub async fn read_whole(body: Incoming, limit: usize) -> Result<Bytes, ReadFault> {
-    read(body, limit, |_| true).await
+    read(body, limit, |_| Ok(())).await
+}
+
+/// Reads a body whole, which takes of the room of all bodies as it comes, and for as long as any piece of it lives.
+///
+/// # Errors
+/// As [`read_whole`], and [`ReadFault::NoRoom`].
+pub async fn read_kept(body: Incoming, limit: usize, memory: &Memory) -> Result<Bytes, ReadFault> {
+    let mut held = memory.part();
+    let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
+    Ok(held.by(whole))
 }
 
 /// Reads a body whole and charges it to a copy's budget as it comes.
@@ -51,13 +64,17 @@ pub async fn read_whole(body: Incoming, limit: usize) -> Result<Bytes, ReadFault
 /// # Errors
 /// As [`read_whole`]; a budget that is too small is a limit as well.
 pub async fn read_charged(body: Incoming, limit: usize, tap: &Tap) -> Result<Bytes, ReadFault> {
-    read(body, limit, |bytes| tap.charge(bytes)).await
+    let charge = |bytes| match tap.charge(bytes) {
+        true => Ok(()),
+        false => Err(ReadFault::TooLarge(limit)),
+    };
+    read(body, limit, charge).await
 }
 
 async fn read(
     mut body: Incoming,
     limit: usize,
-    may_keep: impl Fn(usize) -> bool,
+    mut keeps: impl FnMut(usize) -> Result<(), ReadFault>,
 ) -> Result<Bytes, ReadFault> {
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
@@ -69,9 +86,10 @@ async fn read(
         let Ok(data) = frame.map_err(ReadFault::Cut)?.into_data() else {
             continue;
         };
-        if first.len() + joined.len() + data.len() > limit || !may_keep(data.len()) {
+        if first.len() + joined.len() + data.len() > limit {
             return Err(ReadFault::TooLarge(limit));
         }
+        keeps(data.len())?;
         if first.is_empty() && joined.is_empty() {
             // The common case: one frame, which stays where it is.
             first = data;

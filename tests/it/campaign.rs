@@ -9,13 +9,16 @@
 
 mod client;
 mod ends;
+mod kinds;
 mod mortal;
+mod multiplexed;
 mod server;
 mod streams;
 
 use std::time::{Duration, Instant};
 
 use client::{Tally, client};
+use kinds::{Figures, Town};
 pub(crate) use mortal::{Leaver, listen};
 use server::Server;
 
@@ -197,25 +200,28 @@ fn every_call_ends_and_nothing_is_left_whatever_both_ends_do() {
 }
 
 /// The soak on demand: `DUALGAUGE_SOAK=600 cargo test --release --test it soak_on_demand -- --nocapture` runs ten
-/// minutes of good calls beside the campaign, and prints what came of it.
+/// minutes of good calls beside the campaign, and of calls of every kind before a proxy of their own, and prints what came
+/// of it.
 #[test]
 fn soak_on_demand() {
     let seconds = wanted("DUALGAUGE_SOAK", 0);
     if seconds == 0 {
         return;
     }
-    let scene = Scene::start();
+    let (scene, town) = (Scene::start(), Town::start());
+    let (figures, first) = (Figures::default(), Held::by(&town.proxy));
     let until = now() + Duration::from_secs(seconds);
     let (mut sums, mut held, mut seed) = (Sums::default(), Vec::new(), 0);
-    let mut times = std::thread::scope(|scope| {
+    let (mut times, of_town) = std::thread::scope(|scope| {
         let proxy = &scene.proxy;
         let good = scope.spawn(move || good_calls(proxy, until));
+        let town = scope.spawn(|| town.lives(until, &figures));
         while now() < until {
             scene.run(seed, &mut sums);
             held.push(Held::by(proxy));
             seed += 1;
         }
-        good.join().unwrap()
+        (good.join().unwrap(), town.join().unwrap())
     });
     scene.calms_down();
     sums.tally.calls += times.len();
@@ -223,20 +229,33 @@ fn soak_on_demand() {
     let faults = scene.faults(&sums);
     times.sort_unstable();
     let at = |part: usize| times[times.len() * part / 100];
-    let least = held.iter().min_by_key(|held| held.resident_kib);
-    let most = held.iter().max_by_key(|held| held.resident_kib);
     println!(
         "{seconds} s, {seed} seeds, {} calls, {} served, {} laws broken; good calls {}, p50 {:?}, p99 {:?}; \
-         least {least:?}, most {most:?}, then {:?}",
+         {}, then {:?}",
         sums.tally.calls,
         sums.tally.served,
         faults.len(),
         times.len(),
         at(50),
         at(99),
+        extremes(&held),
         Held::by(&scene.proxy),
     );
+    let (told, failed) = figures.told();
+    let last = Held::by(&town.proxy);
+    println!(
+        "{told}{first:?} at first, {}, then {last:?}",
+        extremes(&of_town)
+    );
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(failed, 0, "{told}");
+}
+
+/// The least and the most memory that was held, with what else was held then.
+fn extremes(held: &[Held]) -> String {
+    let least = held.iter().min_by_key(|held| held.resident_kib);
+    let most = held.iter().max_by_key(|held| held.resident_kib);
+    format!("least {least:?}, most {most:?}")
 }
 
 /// Calls that are answered well, one behind the other: how long each took.

@@ -2,6 +2,7 @@
 
 mod frames;
 mod secured;
+mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

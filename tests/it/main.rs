@@ -31,6 +31,8 @@ mod every_kind;
 mod expect;
 mod explained;
 mod flags_at_run_time;
+mod floods;
+mod forwarded;
 mod frames;
 mod guide;
 mod half_closed;
@@ -73,6 +75,7 @@ mod rest_to_rpc;
 mod restart;
 #[cfg(unix)]
 mod restart_kinds;
+mod room;
 mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_refused;

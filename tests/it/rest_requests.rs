@@ -1,6 +1,6 @@
 //! REST passthrough: what the upstream gets is what the client sent.
 
-use crate::support::{Track, carry, chunked, fields};
+use crate::support::{Proxy, Track, Upstream, carry, chunked, fields, rest_only};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -134,7 +134,7 @@ fn only_via_and_forwarded_are_added_and_names_keep_their_case() {
         ("ACCEPT", "text/html"),
         ("x-lower", "1"),
         ("X-MiXeD-cAsE", "2"),
-        ("X-Forwarded-For", "10.0.0.1"),
+        ("X-Forwardedness", "10.0.0.1"),
         ("Authorization", "Bearer secret"),
         ("Cookie", "a=1; b=2"),
         ("If-None-Match", "\"v1\""),
@@ -197,7 +197,11 @@ fn large_and_many_fields_go_on() {
 
 #[test]
 fn hops_that_are_there_already_stay_before_ours() {
-    let carried = carry(
+    let upstream = Upstream::start();
+    let config =
+        rest_only(&upstream).replace("[listen]\n", "[listen]\ntrusted = [\"127.0.0.1\"]\n");
+    let proxy = Proxy::start(&config);
+    let carried = Track { proxy, upstream }.carry(
         "GET /x HTTP/1.1\r\nHost: a.example\r\nVia: 1.0 one, 1.1 two\r\nVia: 1.1 three\r\n\
          Forwarded: for=10.0.0.9\r\n\r\n",
         OK,

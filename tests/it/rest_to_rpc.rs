@@ -3,7 +3,7 @@
 use serde_json::json as value;
 
 use crate::scene::{Called, answer, before_rpc, body_of, json_with, lower_sorted, problem, saying};
-use crate::support::{Proxy, Upstream, fields};
+use crate::support::{Proxy, Upstream, fields, rpc_only};
 
 pub(crate) const ROUTES: &str = r#"
 [[route]]
@@ -360,6 +360,13 @@ const SENT: [(&str, &str); 23] = [
     ("X-Tenant", "t"),
 ];
 
+/// A proxy before an RPC upstream, behind a hop that it trusts.
+fn behind_a_hop(rpc: &Upstream, more: &str) -> Proxy {
+    let listen = "[listen]\ntrusted = [\"127.0.0.1\"]\n";
+    let config = rpc_only(rpc).replace("[listen]\n", listen);
+    Proxy::start(&format!("{config}{more}"))
+}
+
 /// The headers of the translated call, sorted, without credentials.
 fn taken_along(upstream: &Upstream, length: usize) -> Vec<(String, String)> {
     let host = upstream.address().to_string();
@@ -393,7 +400,7 @@ fn taken_along(upstream: &Upstream, length: usize) -> Vec<(String, String)> {
 #[test]
 fn a_call_takes_along_just_what_the_other_side_can_use() {
     let upstream = saying(r#""result":1"#);
-    let proxy = before_rpc(&upstream, &format!("forward = [\"x-tenant\"]\n{ROUTES}"));
+    let proxy = behind_a_hop(&upstream, &format!("forward = [\"x-tenant\"]\n{ROUTES}"));
     body_of(&proxy.rest("POST", "/do", &SENT, "{}"), 200);
     let sent = upstream.request();
     let mut expected = taken_along(&upstream, sent.body.len());
@@ -410,7 +417,7 @@ fn a_call_takes_along_just_what_the_other_side_can_use() {
 fn credentials_stay_behind_where_the_upstream_is_to_get_none() {
     let upstream = saying(r#""result":1"#);
     let more = format!("forward = [\"x-tenant\"]\ncredentials = \"drop\"\n{ROUTES}");
-    let proxy = before_rpc(&upstream, &more);
+    let proxy = behind_a_hop(&upstream, &more);
     body_of(&proxy.rest("POST", "/do", &SENT, "{}"), 200);
     let sent = upstream.request();
     assert_eq!(lower_sorted(&sent), taken_along(&upstream, sent.body.len()));

@@ -38,6 +38,7 @@ use http::StatusCode;
 use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
+use crate::domain::forwarding::Forwarding;
 use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
 use crate::domain::preface::PrefaceUse;
@@ -79,6 +80,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let plan = Plan {
         tls,
         preface: preface(raw, &mut problems),
+        forwarding: forwarding(raw),
         trace,
         comparing: compare::compile((raw, &redaction), &mut problems),
         ready: ready::compile((raw, &upstreams), &mut problems),
@@ -95,9 +97,18 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         upstreams,
         face,
         unrouted: raw.unrouted.value.into(),
-        limits: limits(&raw.limits, workers),
+        limits: limits(&raw.limits),
     };
     Problems::unless(problems, plan)
+}
+
+/// What servers are told of hops.
+fn forwarding(raw: &RawConfig) -> Forwarding {
+    let tells = raw.listen.forwarded.iter().map(|told| told.value);
+    Forwarding {
+        believed: raw.listen.forwarded_from.value,
+        tells: tells.collect(),
+    }
 }
 
 /// What is hidden by its name or its place.
@@ -203,9 +214,7 @@ fn sockets(raw: &RawRpc, upstreams: &Upstreams, tongue: Tongue) -> Option<Socket
     })
 }
 
-/// The file bounds the process, the plan each worker: its share, rounded up so that it is never zero.
-fn limits(raw: &RawLimits, workers: usize) -> Limits {
-    let share = |whole: usize| whole.div_ceil(workers.max(1));
+fn limits(raw: &RawLimits) -> Limits {
     Limits {
         body: raw.body.value,
         answer: raw.answer.value,
@@ -214,8 +223,9 @@ fn limits(raw: &RawLimits, workers: usize) -> Limits {
         batch: raw.batch.value,
         depth: u16::try_from(raw.depth.value).unwrap_or(u16::MAX),
         error_text: raw.error_text.value,
-        in_flight: share(raw.in_flight.value),
-        connections: share(raw.connections.value),
+        in_flight: raw.in_flight.value,
+        connections: raw.connections.value,
+        memory: raw.memory.value,
         header_timeout: raw.header_timeout.value,
         idle_timeout: raw.idle_timeout.value,
         body_timeout: raw.body_timeout.value,

@@ -134,7 +134,7 @@ fn a_whole_configuration_becomes_a_plan() {
 
     assert_eq!(plan.face.notification_status, 202);
     assert_eq!(plan.unrouted, Unrouted::Reject);
-    assert_eq!((plan.limits.in_flight, plan.limits.connections), (4, 1));
+    assert_eq!((plan.limits.in_flight, plan.limits.connections), (10, 2));
     assert_eq!(plan.limits.depth, 128);
 
     let defaults = plan.rollout.defaults;

@@ -426,6 +426,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         keep_alive: raw.keep_alive.value,
         idle_timeout: raw.idle_timeout.value,
         connections: raw.connections.value,
+        queue: raw.queue.as_ref().map_or(0, |queue| queue.value),
         credentials: raw.credentials.value.into(),
         forward: raw
             .forward

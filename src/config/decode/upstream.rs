@@ -27,6 +27,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Open connections to one upstream, per worker.
 const CONNECTIONS: usize = 256;
 
+/// Calls that wait for a connection to one upstream, per worker.
+const QUEUE: usize = 1024;
+
 /// What only a server at an address has.
 const OF_URL: &[&str] = &[
     "protocol",
@@ -79,6 +82,11 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let max_age = table.get("max_age", timeout);
     let http2 = table.get("http2", http2);
     let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
+    let queue = match &server {
+        Some(RawServer::Url(_)) => table.get_or("queue", whole(0..=MOST), QUEUE),
+        // A link has read its own.
+        Some(RawServer::Mcp(_) | RawServer::Socket(_) | RawServer::Command(_)) | None => None,
+    };
     let credentials = table.get_or(
         "credentials",
         word(CREDENTIALS, &[]),
@@ -105,6 +113,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         http2,
         max_age,
         connections: connections?,
+        queue,
         credentials: credentials?,
         forward: forward?,
         envelope,
@@ -181,7 +190,12 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<
         (false, false) => {
             foreign(table, websocket::OWN, "a `ws://` url");
             foreign(table, HEADERS, HEADERS_OF);
-            foreign(table, LINK, "`command`, or with a `ws://` url");
+            let links: Vec<_> = LINK
+                .iter()
+                .filter(|key| **key != "queue")
+                .copied()
+                .collect();
+            foreign(table, &links, "`command`, or with a `ws://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             Some((RawServer::Url(url), more))
         }

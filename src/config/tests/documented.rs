@@ -182,7 +182,11 @@ fn list(key: &str) -> String {
             "list, each a {}",
             kind.split("; write").next().unwrap_or(kind)
         ),
-        None => "list".to_owned(),
+        // Each is one of some words.
+        None => match number.split_once("is not allowed here; write ") {
+            Some((_, words)) => format!("list of: {words}"),
+            None => "list".to_owned(),
+        },
     }
 }
 

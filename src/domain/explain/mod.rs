@@ -27,6 +27,7 @@ use super::calendar::Moment;
 use super::candidates;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
+use super::forwarding::tells_hops;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
@@ -268,7 +269,15 @@ impl<'a> Case<'a> {
 
     /// What a translated call is sent with.
     fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
-        let shown = headers.iter().map(|(name, value)| {
+        let clients = &self.plan.rollout.clients;
+        let forgets = self.asked.peer.is_some_and(|peer| {
+            let forwarding = &self.plan.forwarding;
+            !forwarding.believes(peer, clients.hops())
+        });
+        let headers = headers
+            .iter()
+            .filter(|(name, _)| !(forgets && tells_hops(name)));
+        let shown = headers.map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let value = if self.is_secret(name) {
                 secrets::HIDDEN.to_owned()

@@ -50,6 +50,8 @@ pub struct UpstreamPlan {
     pub max_age: Option<Duration>,
     /// The most calls of one worker at a time, each of which has a connection of its own over HTTP/1.1.
     pub connections: usize,
+    /// The most calls of one worker that wait for a place among these; a link has a queue of its own.
+    pub queue: usize,
     /// Whether the caller's credentials go there.
     pub credentials: Credentials,
     /// Headers that a translated call takes along beside the usual ones.

@@ -9,6 +9,7 @@
 //! request inside the grammar and the limits is never refused.
 
 mod body;
+mod chatter;
 mod chunk;
 mod class;
 mod follower;
@@ -21,6 +22,7 @@ mod violation;
 #[cfg(test)]
 mod tests;
 
+pub use chatter::{Chatter, Cut};
 pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
 pub use http2::settle;

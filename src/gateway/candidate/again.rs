@@ -158,7 +158,7 @@ async fn keep(record: &mut Record, answer: Answer) -> Result<Told, Skip> {
             record.passed(&body);
             Ok(told(status, stream.head.headers, body))
         }
-        Err(ReadFault::TooLarge(_)) => Err(Skip::Large),
+        Err(ReadFault::TooLarge(_) | ReadFault::NoRoom(_)) => Err(Skip::Large),
         Err(fault @ ReadFault::Cut(_)) => {
             record.cut(fault);
             Ok(Told::broken())

@@ -161,7 +161,7 @@ async fn read(
 ) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
     reading.admit()?;
     let limits = &reading.installed().plan.limits;
-    let body = intake::message(headers, body, limits).await?;
+    let body = intake::message(headers, body, (limits, reading.worker().memory())).await?;
     let incoming = jsonrpc::parse(&body, limits.message()).map_err(refusal::no_message)?;
     if let jsonrpc::Incoming::Batch(_) = &incoming {
         claim::batch(&reading.installed().plan, headers)?;

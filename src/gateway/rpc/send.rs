@@ -25,7 +25,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Repeat, Upstream, read_whole};
+use crate::upstream::{Body, HttpUpstream, Repeat, Upstream, read_kept};
 
 impl Letter {
     pub(super) async fn translate(
@@ -253,8 +253,11 @@ impl Letter {
         if let Answer::Stream(stream) = answer {
             record.answered(stream.head.status.as_u16());
             let limit = self.installed.plan.limits.answer;
-            if let Ok(Ok(_)) =
-                timeout(upstream.plan().timeout, read_whole(stream.body, limit)).await
+            if let Ok(Ok(_)) = timeout(
+                upstream.plan().timeout,
+                read_kept(stream.body, limit, self.worker.memory()),
+            )
+            .await
             {
                 stream.lease.release();
             }

@@ -38,6 +38,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::Candidate;
 use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
+use crate::gateway::intake::no_room;
 use crate::gateway::recalls::Scope;
 use crate::gateway::record::Record;
 use crate::gateway::render;
@@ -366,12 +367,17 @@ impl Conversation {
         *asked.uri_mut() = self.head.uri.clone();
         let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, &asked);
         let identity = identify(&mut reading, &self.head.headers, &self.arrival).into_owned();
-        let read = reading.admit().and_then(|()| {
-            let limits = installed.plan.limits.message();
-            jsonrpc::parse(&body, limits).map_err(refusal::no_message)
+        let kept = reading.admit().and_then(|()| {
+            let kept = self.worker.memory().keep(body);
+            kept.map_err(no_room)
         });
-        let incoming = match read {
-            Ok(incoming) => incoming,
+        let read = kept.and_then(|body| {
+            let limits = installed.plan.limits.message();
+            let incoming = jsonrpc::parse(&body, limits).map_err(refusal::no_message)?;
+            Ok((body, incoming))
+        });
+        let (body, incoming) = match read {
+            Ok(read) => read,
             Err(failure) => {
                 let whole = render::rpc_failure(&failure, &RequestId::null());
                 reading.failed(whole.status.as_u16(), &failure);

@@ -1,6 +1,12 @@
 //! Every metric's name, kind, labels and help: the one place that knows them.
 
+mod process;
+
 use prometheus::proto::MetricType;
+
+pub(super) use process::{
+    PROCESS_CPU, PROCESS_FDS, PROCESS_FDS_LIMIT, PROCESS_RESIDENT, PROCESS_START,
+};
 
 /// One metric.
 #[derive(Debug)]
@@ -133,6 +139,14 @@ pub(super) const REFUSED_CONNECTIONS: Family = Family {
     kind: MetricType::COUNTER,
     labels: &[],
     help: "Connections of clients that were closed at once because as many as allowed were open.",
+};
+
+pub(super) const CUT_CONNECTIONS: Family = Family {
+    name: "dualgauge_cut_connections_total",
+    kind: MetricType::COUNTER,
+    labels: &["reason"],
+    help: "Connections of HTTP/2 clients that were cut: resets (more calls were reset than answered), chatter (frames that \
+           bring no call further) or faults (of the protocol: one of the connection, or too many of its streams).",
 };
 
 pub(super) const FAILED_HANDSHAKES: Family = Family {
@@ -295,12 +309,34 @@ pub(super) const UPSTREAM_IDLE: Family = Family {
     help: "Open connections to the upstream of a side that wait in the pool for their next call.",
 };
 
-pub(super) const UPSTREAM_LIMIT: Family = Family {
-    name: "dualgauge_upstream_connections_limit",
+pub(super) const UPSTREAM_CALLS: Family = Family {
+    name: "dualgauge_upstream_calls_in_flight",
     kind: MetricType::GAUGE,
-    labels: &["side"],
-    help: "How many connections all workers together may open to the upstreams of a side, those for candidates among \
-           them.",
+    labels: &["upstream", "state"],
+    help: "Calls of clients at an upstream over HTTP: sent (they have a place there) or waiting (for one); of an upstream \
+           that speaks in frames the sockets of clients, as sent.",
+};
+
+pub(super) const UPSTREAM_CALLS_LIMIT: Family = Family {
+    name: "dualgauge_upstream_calls_in_flight_limit",
+    kind: MetricType::GAUGE,
+    labels: &["upstream"],
+    help: "How many calls of clients may be at an upstream at once in all workers together, however many of them share a \
+           connection.",
+};
+
+pub(super) const BUFFERED: Family = Family {
+    name: "dualgauge_buffered_bytes",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Bytes of requests, answers and messages that were read whole and are held.",
+};
+
+pub(super) const BUFFERED_LIMIT: Family = Family {
+    name: "dualgauge_buffered_bytes_limit",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "How many bytes of requests, answers and messages may be held; beyond it calls are answered with 503.",
 };
 
 pub(super) const CALLS_LIMIT: Family = Family {
@@ -390,43 +426,9 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-pub(super) const PROCESS_CPU: Family = Family {
-    name: "process_cpu_seconds_total",
-    kind: MetricType::COUNTER,
-    labels: &[],
-    help: "Time of CPUs that the process has spent, in user and in system mode.",
-};
-
-pub(super) const PROCESS_RESIDENT: Family = Family {
-    name: "process_resident_memory_bytes",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Memory that the process has in RAM.",
-};
-
-pub(super) const PROCESS_FDS: Family = Family {
-    name: "process_open_fds",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Open file descriptors of the process: connections, files, pipes.",
-};
-
-pub(super) const PROCESS_FDS_LIMIT: Family = Family {
-    name: "process_max_fds",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "How many file descriptors the process may have open; there is no series where there is no limit.",
-};
-
-pub(super) const PROCESS_START: Family = Family {
-    name: "process_start_time_seconds",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "When the process began, in seconds since 1970.",
-};
-
 /// Every metric.
-pub(super) const ALL: [&Family; 56] = [
+/// Every metric.
+pub(super) const ALL: [&Family; 60] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -447,6 +449,7 @@ pub(super) const ALL: [&Family; 56] = [
     &CLIENT_CONNECTIONS,
     &REFUSED_CONNECTIONS,
     &FAILED_HANDSHAKES,
+    &CUT_CONNECTIONS,
     &UNVERIFIED_TOKENS,
     &SOCKET_STRAYS,
     &CALLS_IN_FLIGHT,
@@ -454,7 +457,10 @@ pub(super) const ALL: [&Family; 56] = [
     &CONNECTIONS_LIMIT,
     &UPSTREAM_CONNECTIONS,
     &UPSTREAM_IDLE,
-    &UPSTREAM_LIMIT,
+    &UPSTREAM_CALLS,
+    &UPSTREAM_CALLS_LIMIT,
+    &BUFFERED,
+    &BUFFERED_LIMIT,
     &UPSTREAM_EJECTIONS,
     &BREAKER_OPENINGS,
     &UPSTREAM_REPEATS,

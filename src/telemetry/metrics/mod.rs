@@ -9,6 +9,7 @@
 //! render      shards summed → the page
 //! own         what the process itself uses
 //! addresses   how the addresses of upstreams stand
+//! pools       the calls at upstreams against what may be there
 //! usage       shards summed → who has called what, by name
 //! ```
 //!
@@ -22,6 +23,7 @@ mod family;
 mod histogram;
 mod labels;
 mod own;
+mod pools;
 mod process;
 mod render;
 mod shard;
@@ -32,8 +34,9 @@ mod usage;
 pub use addresses::{AddressCounts, standings};
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use own::OwnUse;
+pub use pools::UpstreamCalls;
 pub use process::{
-    FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
+    Buffered, FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
 };
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;

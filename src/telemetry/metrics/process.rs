@@ -34,6 +34,8 @@ pub struct Process {
     pub sunsets: Vec<Sunset>,
     /// The memory of sessions.
     pub sessions: SessionCounts,
+    /// Bodies that were read whole.
+    pub buffered: Buffered,
     /// Log lines that found the queue full.
     pub log_lines_dropped: u64,
     /// Spans that no collector has got.
@@ -68,6 +70,15 @@ impl Sunset {
         });
         announced.collect()
     }
+}
+
+/// Bodies that were read whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffered {
+    /// How many bytes of them are held.
+    pub held: u64,
+    /// How many may be.
+    pub limit: u64,
 }
 
 /// The memory of sessions.

@@ -12,13 +12,15 @@ use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
 use super::own;
-use super::process::{FlagState, LinkState, Process, SessionCounts, StoreState};
+use super::pools;
+use super::process::{Buffered, FlagState, LinkState, Process, SessionCounts, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::frame::Stray;
 use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
+use crate::domain::wire::Cut;
 
 /// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
 #[must_use]
@@ -85,6 +87,7 @@ impl Collector for Described {
         families.extend(proxy_families(&sum.counts));
         families.extend(gauge_families(&sum.gauges));
         families.extend(addresses::families(texts, &sum.addresses));
+        families.extend(pools::families(texts, &sum.upstream_calls));
         families.extend(link_families(&process.links));
         families.extend(process_families(process));
         families.extend(own::families(&process.own));
@@ -265,6 +268,10 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         counts.refused_connections,
     );
     let handshakes = counter(&family::FAILED_HANDSHAKES, &[], counts.failed_handshakes);
+    let cut = Cut::ALL.map(|why| {
+        let count = counts.cut_connections[why as usize];
+        counter(&family::CUT_CONNECTIONS, &[why.as_str()], count)
+    });
     let tokens = TokenFault::ALL.iter().map(|fault| {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
@@ -278,6 +285,7 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         of(&family::FAILURES, failures),
         of(&family::REFUSED_CONNECTIONS, vec![refused]),
         of(&family::FAILED_HANDSHAKES, vec![handshakes]),
+        of(&family::CUT_CONNECTIONS, cut.into()),
         of(&family::UNVERIFIED_TOKENS, tokens.collect()),
         of(&family::SOCKET_STRAYS, strays.into()),
     ]
@@ -300,7 +308,6 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
         alone(&family::CONNECTIONS_LIMIT, gauges.connections_limit),
         pools(&family::UPSTREAM_CONNECTIONS, |pool| pool.open),
         pools(&family::UPSTREAM_IDLE, |pool| pool.idle),
-        pools(&family::UPSTREAM_LIMIT, |pool| pool.limit),
     ]
 }
 
@@ -371,7 +378,12 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
     let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
     let rulings = process.rulings.iter();
     let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
+    let Buffered { held, limit } = process.buffered;
+    let held = gauge(&family::BUFFERED, &[], held as f64);
+    let limit = gauge(&family::BUFFERED_LIMIT, &[], limit as f64);
     vec![
+        of(&family::BUFFERED, vec![held]),
+        of(&family::BUFFERED_LIMIT, vec![limit]),
         of(&family::PLAN_RELOADS, reloads.into()),
         of(
             &family::PLAN_LOADED,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
+use super::pools::UpstreamCalls;
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
@@ -18,6 +19,7 @@ use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
 use crate::domain::stream;
 use crate::domain::token::TokenFault;
+use crate::domain::wire::Cut;
 
 /// How long a call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +56,6 @@ pub struct Pool {
     pub open: u64,
     /// Those of them that no call uses.
     pub idle: u64,
-    /// How many may be open.
-    pub limit: u64,
 }
 
 impl Gauges {
@@ -76,7 +76,6 @@ impl Pool {
     pub const fn add(&mut self, other: Pool) {
         self.open += other.open;
         self.idle += other.idle;
-        self.limit += other.limit;
     }
 }
 
@@ -92,6 +91,8 @@ pub struct Shard {
     pub mismatching: Fields,
     /// What has happened with the addresses of upstreams, by their names.
     pub addresses: BTreeMap<LabelId, AddressCounts>,
+    /// The calls at upstreams, by their names.
+    pub upstream_calls: BTreeMap<LabelId, UpstreamCalls>,
     counts: Counts,
 }
 
@@ -181,6 +182,11 @@ impl Shard {
         self.counts.refused_connections += 1;
     }
 
+    /// Counts a client of HTTP/2 that was cut.
+    pub fn cut_connection(&mut self, why: Cut) {
+        self.counts.cut_connections[why as usize] += 1;
+    }
+
     /// Counts a connection whose TLS handshake failed.
     pub fn failed_handshake(&mut self) {
         self.counts.failed_handshakes += 1;
@@ -203,6 +209,7 @@ impl Shard {
             gauges: self.gauges,
             mismatching: self.mismatching.clone(),
             addresses: self.addresses.clone(),
+            upstream_calls: self.upstream_calls.clone(),
             counts: self.counts.clone(),
         }
     }
@@ -214,6 +221,7 @@ pub struct Snapshot {
     pub(super) gauges: Gauges,
     pub(super) mismatching: Fields,
     pub(super) addresses: BTreeMap<LabelId, AddressCounts>,
+    pub(super) upstream_calls: BTreeMap<LabelId, UpstreamCalls>,
     pub(super) counts: Counts,
 }
 
@@ -228,6 +236,9 @@ impl Snapshot {
             }
             for (upstream, counts) in &snapshot.addresses {
                 sum.addresses.entry(*upstream).or_default().add(*counts);
+            }
+            for (upstream, calls) in &snapshot.upstream_calls {
+                sum.upstream_calls.entry(*upstream).or_default().add(*calls);
             }
             sum.counts.add(&snapshot.counts);
         }
@@ -275,6 +286,7 @@ pub(super) struct Counts {
     pub(super) unrouted: HashMap<LabelId, Count, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
+    pub(super) cut_connections: [u64; Cut::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) strays: [u64; Stray::ALL.len()],
@@ -299,6 +311,7 @@ impl Default for Counts {
             unrouted: HashMap::default(),
             refused_connections: 0,
             failed_handshakes: 0,
+            cut_connections: [0; Cut::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             strays: [0; Stray::ALL.len()],
         }
@@ -351,6 +364,10 @@ impl Counts {
         }
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;
+        let own = self.cut_connections.iter_mut();
+        for (own, other) in own.zip(other.cut_connections) {
+            *own += other;
+        }
         let own = self.unverified_tokens.iter_mut();
         for (own, other) in own.zip(other.unverified_tokens) {
             *own += other;

@@ -14,6 +14,7 @@ use crate::domain::rollout::{
 use crate::domain::side::Side;
 use crate::domain::stream::Kind;
 use crate::domain::token::TokenFault;
+use crate::domain::wire::Cut;
 
 fn process() -> Process {
     let flag = |name: &str, side, thousandths| {
@@ -58,6 +59,10 @@ fn process() -> Process {
         sessions: SessionCounts {
             begun: 9,
             remembered: 4,
+        },
+        buffered: Buffered {
+            held: 512,
+            limit: 1_024,
         },
         log_lines_dropped: 7,
         spans_dropped: 8,
@@ -112,19 +117,21 @@ fn addresses(names: &Names, both: [&mut Shard; 2]) {
     (counts.ejections, counts.openings) = (1, 2);
     (counts.repeats, counts.exhausted) = (3, 4);
     (counts.left_out, counts.open) = (1, 1);
+    let calls = UpstreamCalls {
+        sent: 2,
+        waiting: 1,
+        limit: 256,
+    };
     for shard in both {
         shard.addresses.insert(names.intern("api"), counts);
+        shard.upstream_calls.insert(names.intern("api"), calls);
     }
 }
 
 fn gauges([first, second]: [&mut Shard; 2]) {
     first.gauges.candidates_in_flight = 2;
     first.gauges.client_connections = 4;
-    first.gauges.pools[Side::Rest as usize] = Pool {
-        open: 1,
-        idle: 1,
-        limit: 256,
-    };
+    first.gauges.pools[Side::Rest as usize] = Pool { open: 1, idle: 1 };
     second.gauges.client_connections = 2;
     second.gauges.calls_in_flight = 1;
     second.gauges.pools[Side::Rpc as usize].open = 3;
@@ -402,6 +409,7 @@ proptest! {
                     &reasons[..],
                     &Skip::ALL.map(Skip::as_str),
                     &TokenFault::ALL.map(TokenFault::as_str),
+                    &Cut::ALL.map(Cut::as_str),
                 ]
                 .concat(),
             ),

@@ -86,6 +86,7 @@ fn plan() -> UpstreamPlan {
         keep_alive: SECOND,
         idle_timeout: SECOND,
         connections: 1,
+        queue: 0,
         http2: Multiplexing::Off,
         max_age: None,
         credentials: Credentials::Drop,

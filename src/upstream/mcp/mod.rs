@@ -80,6 +80,7 @@ impl Mcp {
         let calls = plan.link.settings.order.in_flight();
         let http = UpstreamPlan {
             connections: calls + OWN_CONNECTIONS,
+            queue: calls,
             ..upstream.clone()
         };
         let door = Door::new(HttpUpstream::new(http, tasks.clone()), tasks, &plan);

@@ -147,6 +147,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         http2: None,
         max_age: None,
         connections: located(1, "upstream.u.connections"),
+        queue: None,
         credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
         forward: Vec::new(),
         envelope: None,

@@ -4,6 +4,7 @@ use rcgen::{KeyPair, generate_simple_self_signed};
 
 use super::{OLD, problems_of, read};
 use crate::config::tests::Fixture;
+use crate::domain::forwarding::{Believed, Forwarding, Told};
 use crate::domain::rollout::{KeySource, Matcher, Proof, Source, SubjectPart};
 use crate::domain::token::ClaimPath;
 
@@ -165,4 +166,28 @@ match = { subject = "*" }
         missing.starts_with("2: rollout.bearer.keys[0].file: `gone.json` cannot be read: "),
         "{missing}"
     );
+}
+
+#[test]
+fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
+    let told = |listen: &str| {
+        let configuration = read(&fixture(&format!("[listen]\n{listen}\n")));
+        let configuration = configuration.unwrap_or_else(|problems| panic!("{problems}"));
+        configuration.plan.forwarding.clone()
+    };
+    let usual = Forwarding {
+        believed: Believed::Trusted,
+        tells: vec![Told::Forwarded],
+    };
+    assert_eq!(told(""), usual);
+    let chosen = "forwarded = [\"x-forwarded-for\", \"x-real-ip\"]\nforwarded_from = \"everyone\"";
+    let expected = Forwarding {
+        believed: Believed::Everyone,
+        tells: vec![Told::For, Told::RealIp],
+    };
+    assert_eq!(told(chosen), expected);
+    assert_eq!(told("forwarded = []").tells, []);
+    let wrong = "[listen]\nforwarded = [\"x-forwarded-port\", \"forwarded\"]\nforwarded_from = \"all\"\nforwarded_for = 1\n";
+    let found = problems_of(&fixture(wrong));
+    insta::assert_snapshot!(found.replace("dualgauge.toml:", ""));
 }

@@ -1,0 +1,201 @@
+//! What a server is told of the hops before this one: `Forwarded` (RFC 7239), `X-Forwarded-*` and `X-Real-IP`.
+//!
+//! Anybody can write these fields, and a server that reads them believes them. So what a peer says of others goes on
+//! only where that peer is a trusted hop, and this hop is written behind it. Laws: an untrusted peer writes none of
+//! the values that a server gets; a server that trusts this proxy and the same hops finds the caller that was found here.
+
+use core::fmt::Write as _;
+use core::net::IpAddr;
+
+use bytes::Bytes;
+use http::header::FORWARDED;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::hops::{Hops, X_FORWARDED_FOR, named};
+
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// A field that this hop can write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// `Forwarded`: the peer, and the host and the scheme that it asked for.
+    Forwarded,
+    /// `X-Forwarded-For`: the peer.
+    For,
+    /// `X-Forwarded-Proto`: the scheme.
+    Proto,
+    /// `X-Forwarded-Host`: the host.
+    Host,
+    /// `X-Real-IP`: the caller.
+    RealIp,
+}
+
+/// Whose word on the hops before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Believed {
+    /// That of trusted hops.
+    #[default]
+    Trusted,
+    /// That of everyone: servers look after themselves.
+    Everyone,
+}
+
+/// What servers are told of hops.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Forwarding {
+    /// Whose word goes on.
+    pub believed: Believed,
+    /// What is written where no hop before has.
+    pub tells: Vec<Told>,
+}
+
+/// The hop between the caller's side and this proxy.
+#[derive(Debug, Clone, Copy)]
+pub struct LastHop<'a> {
+    /// The other end of the connection.
+    pub peer: IpAddr,
+    /// The host that it asked for.
+    pub host: Option<&'a HeaderValue>,
+    /// The scheme of its request.
+    pub scheme: &'static str,
+}
+
+impl Forwarding {
+    /// Whether what a peer says of the hops before it goes on.
+    #[must_use]
+    pub fn believes(&self, peer: IpAddr, hops: &Hops) -> bool {
+        match self.believed {
+            Believed::Trusted => hops.trusts(peer),
+            Believed::Everyone => true,
+        }
+    }
+
+    /// Removes what is not believed from the headers of a request, and adds the last hop.
+    pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &Hops) {
+        if !self.believes(last.peer, hops) {
+            forget(headers, tells_hops);
+        } else if self.believed == Believed::Trusted && hops.disagree(last.peer, headers) {
+            // One of the two is not the hop's, and nobody knows which.
+            forget(headers, tells_addresses);
+        }
+        let caller = match self.tells.contains(&Told::RealIp) && !headers.contains_key(X_REAL_IP) {
+            true => Some(hops.caller(last.peer, headers)),
+            false => None,
+        };
+        let has = |name: &HeaderName| headers.contains_key(name);
+        let (forwarded, list) = (has(&FORWARDED), has(&X_FORWARDED_FOR));
+        // A server that knows one of the two only must not take this hop for the first (RFC 7239 §7.4).
+        let before = match forwarded == list {
+            true => Vec::new(),
+            false => named(headers),
+        };
+        if forwarded || self.tells.contains(&Told::Forwarded) {
+            let before = if forwarded { &[] } else { &before[..] };
+            append(headers, FORWARDED, elements(before, last));
+        }
+        if list || self.tells.contains(&Told::For) {
+            let before = if list { &[] } else { &before[..] };
+            add_to_list(headers, before, last.peer);
+        }
+        if self.tells.contains(&Told::Proto) && !headers.contains_key(X_FORWARDED_PROTO) {
+            let scheme = HeaderValue::from_static(last.scheme);
+            headers.insert(X_FORWARDED_PROTO, scheme);
+        }
+        if let Some(host) = last.host
+            && self.tells.contains(&Told::Host)
+            && !headers.contains_key(X_FORWARDED_HOST)
+        {
+            headers.insert(X_FORWARDED_HOST, host.clone());
+        }
+        if let Some(caller) = caller {
+            append(headers, X_REAL_IP, caller.to_string());
+        }
+    }
+}
+
+/// Whether a field says something of the hops before. Many servers read `_` and `-` as the same.
+#[must_use]
+pub fn tells_hops(name: &HeaderName) -> bool {
+    let name = name.as_str().as_bytes();
+    let is = |known: &[u8]| name.len() == known.len() && begins(name, known);
+    is(b"forwarded") || is(b"x-real-ip") || is(b"x-forwarded") || begins(name, b"x-forwarded-")
+}
+
+/// Whether a field names addresses of hops.
+fn tells_addresses(name: &HeaderName) -> bool {
+    [FORWARDED, X_FORWARDED_FOR, X_REAL_IP].contains(name)
+}
+
+fn begins(name: &[u8], known: &[u8]) -> bool {
+    let same = |(byte, wanted): (&u8, &u8)| byte == wanted || (*byte == b'_' && *wanted == b'-');
+    name.len() >= known.len() && name.iter().zip(known).all(same)
+}
+
+fn forget(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {
+    while let Some(name) = headers.keys().find(|name| which(name)).cloned() {
+        headers.remove(name);
+    }
+}
+
+/// The elements of `Forwarded` of the last hop, and of those before it that only the list names.
+fn elements(before: &[Option<IpAddr>], last: LastHop<'_>) -> String {
+    let mut elements = String::with_capacity(96);
+    for node in before {
+        match node {
+            Some(address) => add_node(&mut elements, *address),
+            None => elements.push_str("for=unknown"),
+        }
+        elements.push_str(", ");
+    }
+    add_node(&mut elements, last.peer);
+    let host = last.host.and_then(|host| host.to_str().ok());
+    if let Some(host) = host.filter(|host| !host.contains(['"', '\\'])) {
+        elements.push_str(";host=\"");
+        elements.push_str(host);
+        elements.push('"');
+    }
+    elements.push_str(";proto=");
+    elements.push_str(last.scheme);
+    elements
+}
+
+/// An address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
+fn add_node(elements: &mut String, address: IpAddr) {
+    let written = match address.to_canonical() {
+        IpAddr::V4(address) => write!(elements, "for={address}"),
+        IpAddr::V6(address) => write!(elements, "for=\"[{address}]\""),
+    };
+    // A text takes whatever is written to it.
+    let _: Result<(), core::fmt::Error> = written;
+}
+
+/// Many servers read one line only, so the list stays one.
+fn add_to_list(headers: &mut HeaderMap, before: &[Option<IpAddr>], peer: IpAddr) {
+    let mut list = Vec::with_capacity(64);
+    for line in headers.get_all(X_FORWARDED_FOR) {
+        list.extend_from_slice(line.as_bytes());
+        list.extend_from_slice(b", ");
+    }
+    for node in before {
+        match node {
+            Some(address) => list.extend_from_slice(address.to_string().as_bytes()),
+            None => list.extend_from_slice(b"unknown"),
+        }
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(peer.to_canonical().to_string().as_bytes());
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(list)) {
+        headers.insert(X_FORWARDED_FOR, value);
+    }
+}
+
+fn append(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
+        headers.append(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

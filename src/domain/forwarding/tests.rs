@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::hops::Network;
+
+const ALL: [Told; 5] = [
+    Told::Forwarded,
+    Told::For,
+    Told::Proto,
+    Told::Host,
+    Told::RealIp,
+];
+
+fn hops(networks: &[&str]) -> Hops {
+    let networks = networks.iter().map(|text| Network::parse(text).unwrap());
+    Hops::new(networks.collect())
+}
+
+fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in rows {
+        headers.append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    headers
+}
+
+/// What a server gets of these headers.
+fn told(
+    (believed, tells): (Believed, &[Told]),
+    peer: &str,
+    rows: &[(&'static str, &str)],
+) -> Vec<(String, String)> {
+    let mut headers = headers(rows);
+    let forwarding = Forwarding {
+        believed,
+        tells: tells.to_vec(),
+    };
+    let host = HeaderValue::from_static("a.example");
+    let last = LastHop {
+        peer: peer.parse().unwrap(),
+        host: Some(&host),
+        scheme: "https",
+    };
+    forwarding.tell(&mut headers, last, &hops(&["10.0.0.0/8"]));
+    let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
+    let told = headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), text(value)));
+    told.collect()
+}
+
+fn pairs(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+    let rows = rows.iter();
+    rows.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+const USUAL: (Believed, &[Told]) = (Believed::Trusted, &[Told::Forwarded]);
+
+#[test]
+fn what_a_stranger_says_of_others_is_removed() {
+    let sent = [
+        ("accept", "a/b"),
+        ("forwarded", "for=6.6.6.6"),
+        ("x-forwarded-for", "6.6.6.6"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "evil.example"),
+        ("x-forwarded-port", "443"),
+        ("x-forwarded-user", "root"),
+        ("x-forwarded", "for=6.6.6.6"),
+        ("x_forwarded_for", "6.6.6.6"),
+        ("x-real_ip", "6.6.6.6"),
+        ("x-real-ip", "6.6.6.6"),
+        ("x-forwardedfor", "kept: it is another name"),
+        ("x-other", "1"),
+    ];
+    let expected = [
+        ("accept", "a/b"),
+        ("forwarded", "for=192.0.2.1;host=\"a.example\";proto=https"),
+        ("x-forwardedfor", "kept: it is another name"),
+        ("x-other", "1"),
+    ];
+    let mut got = told(USUAL, "192.0.2.1", &sent);
+    got.sort();
+    assert_eq!(got, pairs(&expected));
+}
+
+#[test]
+fn what_a_trusted_hop_says_is_kept_and_this_hop_comes_behind() {
+    let sent = [
+        ("x-forwarded-for", "192.0.2.7"),
+        ("x-forwarded-for", "10.0.0.9"),
+        ("x-forwarded-proto", "http"),
+        ("forwarded", "for=192.0.2.7;proto=http, for=10.0.0.9"),
+        ("x-real-ip", "192.0.2.7"),
+    ];
+    let expected = [
+        ("x-forwarded-for", "192.0.2.7, 10.0.0.9, 10.0.0.1"),
+        ("x-forwarded-proto", "http"),
+        ("forwarded", "for=192.0.2.7;proto=http, for=10.0.0.9"),
+        ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
+        ("x-real-ip", "192.0.2.7"),
+    ];
+    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+}
+
+#[test]
+fn a_list_that_came_alone_is_told_as_forwarded_too() {
+    let sent = [("x-forwarded-for", "2001:db8::7, somebody, 10.0.0.9:4711")];
+    let forwarded = "for=\"[2001:db8::7]\", for=unknown, for=10.0.0.9, for=10.0.0.1;host=\"a.example\";proto=https";
+    let expected = [
+        (
+            "x-forwarded-for",
+            "2001:db8::7, somebody, 10.0.0.9:4711, 10.0.0.1",
+        ),
+        ("forwarded", forwarded),
+    ];
+    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+}
+
+#[test]
+fn forwarded_that_came_alone_is_told_as_a_list_too() {
+    let sent = [("forwarded", "for=192.0.2.7, for=_hidden;by=x")];
+    let both = (Believed::Trusted, &[Told::Forwarded, Told::For][..]);
+    let got = told(both, "10.0.0.1", &sent);
+    let list = ("x-forwarded-for", "192.0.2.7, unknown, 10.0.0.1");
+    assert_eq!(got[2..], pairs(&[list]));
+}
+
+#[test]
+fn a_trusted_hop_whose_fields_disagree_is_not_passed_on() {
+    let sent = [
+        ("forwarded", "for=6.6.6.6"),
+        ("x-forwarded-for", "192.0.2.7"),
+        ("x-forwarded-proto", "http"),
+    ];
+    let expected = [
+        ("x-forwarded-proto", "http"),
+        ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
+    ];
+    let mut got = told(USUAL, "10.0.0.1", &sent);
+    got.sort_by_key(|(name, _)| name == "forwarded");
+    assert_eq!(got, pairs(&expected));
+}
+
+#[test]
+fn what_is_written_is_chosen() {
+    let all = (Believed::Trusted, &ALL[..]);
+    let expected = [
+        ("forwarded", "for=192.0.2.1;host=\"a.example\";proto=https"),
+        ("x-forwarded-for", "192.0.2.1"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "a.example"),
+        ("x-real-ip", "192.0.2.1"),
+    ];
+    let lies = [("x-forwarded-for", "6.6.6.6"), ("x-real-ip", "6.6.6.6")];
+    let mut got = told(all, "192.0.2.1", &lies);
+    got.sort();
+    let mut expected = pairs(&expected);
+    expected.sort();
+    assert_eq!(got, expected);
+    assert_eq!(told((Believed::Trusted, &[]), "192.0.2.1", &lies), []);
+    // Behind a trusted hop the caller is the one that it names.
+    let real = (Believed::Trusted, &[Told::RealIp][..]);
+    let got = told(real, "10.0.0.1", &[("x-forwarded-for", "192.0.2.7")]);
+    assert!(got.contains(&("x-real-ip".to_owned(), "192.0.2.7".to_owned())));
+}
+
+#[test]
+fn whoever_believes_everyone_keeps_what_everyone_says() {
+    let sent = [
+        ("x-forwarded-for", "6.6.6.6"),
+        ("x-real-ip", "6.6.6.6"),
+        ("x-forwarded-user", "root"),
+    ];
+    let expected = [
+        ("x-forwarded-for", "6.6.6.6, 192.0.2.1"),
+        ("x-real-ip", "6.6.6.6"),
+        ("x-forwarded-user", "root"),
+        (
+            "forwarded",
+            "for=6.6.6.6, for=192.0.2.1;host=\"a.example\";proto=https",
+        ),
+    ];
+    let everyone = (Believed::Everyone, &[Told::Forwarded][..]);
+    assert_eq!(told(everyone, "192.0.2.1", &sent), pairs(&expected));
+}
+
+/// What clients, hops and liars send.
+fn any_rows() -> impl Strategy<Value = Vec<(usize, String)>> {
+    let node = prop_oneof![
+        Just("192.0.2.7".to_owned()),
+        Just("10.0.0.9".to_owned()),
+        Just("10.0.0.9:80".to_owned()),
+        Just("2001:db8::7".to_owned()),
+        Just("unknown".to_owned()),
+        "[ -~]{0,12}",
+    ];
+    let node = node.boxed();
+    let forwarded = node.clone().prop_map(|node| {
+        let node = match node.contains(':') {
+            true => format!("\"[{node}]\""),
+            false => node,
+        };
+        (0, format!("for={node};proto=http"))
+    });
+    let list = prop::collection::vec(node, 1..4).prop_map(|nodes| (1, nodes.join(", ")));
+    let other = "[ -~]{0,12}".prop_map(|text| (2, text));
+    prop::collection::vec(prop_oneof![forwarded, list, other], 0..4)
+}
+
+const NAMES: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
+fn any_headers(rows: &[(usize, String)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in rows {
+        headers.append(NAMES[*name], HeaderValue::from_str(value.trim()).unwrap());
+    }
+    headers
+}
+
+fn any_tells() -> impl Strategy<Value = Vec<Told>> {
+    prop::sample::subsequence(ALL.to_vec(), 0..=ALL.len())
+}
+
+proptest! {
+    #[test]
+    fn a_stranger_changes_nothing_that_a_server_is_told(rows in any_rows(), tells in any_tells()) {
+        let forwarding = Forwarding { believed: Believed::Trusted, tells };
+        let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http" };
+        let (mut lying, mut silent) = (any_headers(&rows), HeaderMap::new());
+        forwarding.tell(&mut lying, last, &hops(&["10.0.0.0/8"]));
+        forwarding.tell(&mut silent, last, &hops(&["10.0.0.0/8"]));
+        prop_assert_eq!(lying, silent);
+    }
+
+    #[test]
+    fn the_server_finds_the_caller_that_was_found_here(
+        rows in any_rows(),
+        peer in prop::sample::select(vec!["10.0.0.1", "192.0.2.1", "2001:db8::1"]),
+        list in any::<bool>(),
+    ) {
+        let trusted = hops(&["10.0.0.0/8"]);
+        let last = LastHop { peer: peer.parse().unwrap(), host: None, scheme: "http" };
+        let mut headers = any_headers(&rows);
+        let caller = trusted.caller(last.peer, &headers);
+        let tells = match list {
+            true => vec![Told::Forwarded, Told::For, Told::RealIp],
+            false => vec![Told::Forwarded],
+        };
+        Forwarding { believed: Believed::Trusted, tells }.tell(&mut headers, last, &trusted);
+        let behind = hops(&["10.0.0.0/8", "198.51.100.1"]);
+        prop_assert_eq!(behind.caller("198.51.100.1".parse().unwrap(), &headers), caller, "{:?}", headers);
+    }
+}

@@ -1,0 +1,185 @@
+//! What all bodies that are kept whole take together, in the whole process.
+//!
+//! The bytes themselves carry what they take: wherever they go, it is given back with the last piece of them. No thread
+//! ever waits here; where there is no more room, whoever asks is told so. Law: what is taken is given back exactly once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+/// The room of the process; its clones are the same room.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<Room>);
+
+#[derive(Debug, Default)]
+struct Room {
+    limit: AtomicUsize,
+    held: AtomicUsize,
+}
+
+/// There is no more room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("as many bytes of bodies are held as may be")]
+pub struct Full;
+
+/// A part of the room, which is given back when this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    memory: Memory,
+    bytes: usize,
+}
+
+/// Bytes, and the room that they take.
+struct Kept {
+    bytes: Bytes,
+    _held: Held,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Memory {
+    /// Room for so many bytes.
+    #[must_use]
+    pub fn of(limit: usize) -> Memory {
+        let memory = Memory::default();
+        memory.allow(limit);
+        memory
+    }
+
+    /// Has room for so many bytes from now on; what is held beyond them is held to its end.
+    pub fn allow(&self, limit: usize) {
+        self.0.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// How many bytes are held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// For how many there is room.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.limit.load(Ordering::Relaxed)
+    }
+
+    /// A part of the room that is to grow.
+    #[must_use]
+    pub fn part(&self) -> Held {
+        Held {
+            memory: self.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// The same bytes, which take their room from here on.
+    ///
+    /// # Errors
+    /// [`Full`]
+    pub fn keep(&self, bytes: Bytes) -> Result<Bytes, Full> {
+        let mut held = self.part();
+        held.grow(bytes.len())?;
+        Ok(held.by(bytes))
+    }
+}
+
+impl Held {
+    /// Takes room for so many bytes more.
+    ///
+    /// # Errors
+    /// [`Full`]; what was taken before stays so.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Full> {
+        let room = &self.memory.0;
+        let before = room.held.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > room.limit.load(Ordering::Relaxed) {
+            room.held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Full);
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// The bytes that the room was taken for, which keep it from here on.
+    #[must_use]
+    pub fn by(self, bytes: Bytes) -> Bytes {
+        if bytes.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(Kept { bytes, _held: self })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bytes_take_their_room_until_their_last_piece_is_gone() {
+        let memory = Memory::of(10);
+        let whole = memory.keep(Bytes::from_static(b"0123456")).unwrap();
+        let piece = whole.slice(2..4);
+        drop(whole);
+        assert_eq!((memory.held(), &piece[..]), (7, &b"23"[..]));
+        assert_eq!(memory.keep(Bytes::from_static(b"four")), Err(Full));
+        assert_eq!(memory.held(), 7);
+        drop(piece);
+        assert_eq!(memory.held(), 0);
+        let three = memory.keep(Bytes::from_static(b"0123456789"));
+        assert!(three.is_ok());
+    }
+
+    #[test]
+    fn what_was_taken_for_a_body_that_broke_off_is_given_back() {
+        let memory = Memory::of(10);
+        let mut held = memory.part();
+        held.grow(6).unwrap();
+        assert_eq!(held.grow(5), Err(Full));
+        assert_eq!(memory.held(), 6);
+        drop(held);
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn a_smaller_room_takes_nothing_away() {
+        let memory = Memory::of(10);
+        let kept = memory.keep(Bytes::from_static(b"0123456789"));
+        memory.allow(4);
+        assert_eq!(memory.keep(Bytes::from_static(b"1")), Err(Full));
+        drop(kept);
+        assert!(memory.keep(Bytes::from_static(b"1234")).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_held_is_the_sum_of_what_lives_and_never_beyond_the_limit(
+            limit in 0usize..100,
+            steps in prop::collection::vec((any::<bool>(), 0usize..40), 0..40),
+        ) {
+            let memory = Memory::of(limit);
+            let mut kept: Vec<Bytes> = Vec::new();
+            for (takes, size) in steps {
+                if takes {
+                    kept.extend(memory.keep(Bytes::from(vec![0; size])));
+                } else if !kept.is_empty() {
+                    kept.swap_remove(size % kept.len());
+                }
+                let sum: usize = kept.iter().map(Bytes::len).sum();
+                prop_assert_eq!(memory.held(), sum);
+                prop_assert!(sum <= limit);
+            }
+        }
+    }
+}
