@@ -33,7 +33,7 @@ pub use addresses::{AddressCounts, standings};
 pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
 pub use own::OwnUse;
 pub use process::{
-    FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
+    FlagState, GuardTrips, LinkState, Need, Notices, Process, SessionCounts, StoreState, Sunset,
 };
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
