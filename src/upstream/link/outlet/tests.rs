@@ -1,5 +1,5 @@
-use super::super::ear::{Through, Tidings, hearing};
 use super::*;
+use crate::upstream::link::{Through, Tidings, hearing};
 
 fn text(number: usize) -> Bytes {
     // Sixteen of them fill the room.
