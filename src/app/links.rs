@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
-use crate::telemetry::metrics::LinkState;
+use crate::telemetry::metrics::{LinkState, Need};
 use crate::upstream::link::{
     Apart, Bounds, Inbox, Links, Reach, Standing, WeakReach, open, opener, own, succeed,
 };
@@ -110,7 +110,17 @@ impl LinkThread {
     /// How the links of the plan in force stand.
     pub(super) fn states(&self) -> Vec<LinkState> {
         let known = self.known.borrow();
-        let state = |name: &String| known.standings.get(name).map(|own| own.state(name));
+        let state = |name: &String| {
+            let standing = known.standings.get(name)?;
+            let need = match known.apart.contains(name) && !standing.has_links() {
+                true => Need::None,
+                false => Need::Open,
+            };
+            Some(LinkState {
+                need,
+                ..standing.state(name)
+            })
+        };
         known.names.iter().filter_map(state).collect()
     }
 

@@ -8,9 +8,7 @@ mod settled;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
@@ -25,7 +23,7 @@ use crate::domain::side::Side;
 use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
-use crate::upstream::link::OwnLinks;
+use crate::upstream::link::{Ear, OwnLinks};
 use crate::upstream::{Tap, Upstream};
 
 /// What is known of a call so far.
@@ -64,7 +62,7 @@ pub(super) struct Record {
     /// The links that the caller's connection has for itself.
     links: Option<Rc<OwnLinks>>,
     /// Where what servers tell goes while this call is open, if to this call alone.
-    ear: Option<mpsc::Sender<Bytes>>,
+    ear: Option<Ear>,
     /// The trace that the call belongs to.
     trace: Option<Trace>,
 }
@@ -253,13 +251,21 @@ impl Record {
     }
 
     /// What servers tell while this call is open goes here.
-    pub(super) fn hears(&mut self, ear: mpsc::Sender<Bytes>) {
+    pub(super) fn hears(&mut self, ear: Ear) {
         self.ear = Some(ear);
     }
 
-    /// Where what servers tell goes, if to this call alone.
-    pub(super) fn ear(&self) -> Option<mpsc::Sender<Bytes>> {
-        self.ear.clone()
+    /// Where what servers tell while this call is open goes, and what its answer has its place among. Nobody hears how
+    /// far a second run is.
+    pub(super) fn ear(&self) -> Option<Ear> {
+        match &self.role {
+            Role::Call | Role::Reading => {
+                let links = self.links.as_ref();
+                let own = || links.and_then(|links| links.ear());
+                self.ear.clone().or_else(own)
+            }
+            Role::Candidate(_) | Role::Noise(_) | Role::Waiting => None,
+        }
     }
 
     /// The place of the route.

@@ -21,6 +21,8 @@ use super::link::{Event, Link};
 
 /// How long the end of a connection may take.
 const END: Duration = Duration::from_secs(2);
+/// The bytes that a frame of control has beside its code (RFC 6455 §5.5).
+const REASON: usize = 123;
 /// What is read, and written, at a time.
 const BUFFER: usize = 16 * 1024;
 
@@ -34,8 +36,19 @@ pub struct Frames<S> {
     wire: Wire,
     /// What the other end is told at the end.
     code: CloseCode,
+    /// In what words.
+    reason: Utf8Bytes,
     /// Why nothing more will come, where that is known and not told yet.
     last: Option<String>,
+}
+
+/// Why a connection is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closing {
+    /// A code of RFC 6455 §7.4.
+    pub code: u16,
+    /// In words, of which so many are told as there is room for.
+    pub reason: String,
 }
 
 /// Whether a message of the other end is wanted.
@@ -87,6 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
             ping: Ping::No,
             wire: Wire::Clean,
             code: CloseCode::Away,
+            reason: Utf8Bytes::default(),
             last: None,
         }
     }
@@ -199,12 +213,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         self.ping = Ping::Wanted;
     }
 
+    /// The other end is told this at the end, if anything but that this one leaves.
+    pub fn closes(&mut self, closing: Option<Closing>) {
+        let Some(Closing { code, mut reason }) = closing else {
+            return;
+        };
+        reason.truncate(reason.floor_char_boundary(REASON));
+        self.code = CloseCode::from(code);
+        self.reason = reason.into();
+    }
+
     /// Ends the connection in good order, within a time of its own. What was said before is written first.
     pub async fn end(mut self) {
         let ends = async {
             let frame = CloseFrame {
                 code: self.code,
-                reason: Utf8Bytes::default(),
+                reason: std::mem::take(&mut self.reason),
             };
             if self.stream.close(Some(frame)).await.is_err() {
                 // The other end has closed first, and is answered.
@@ -226,6 +250,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Link for Frames<S> {
     async fn event(&mut self) -> Event {
         self.next(Intake::Open).await
+    }
+
+    async fn event_unheard(&mut self) -> Event {
+        self.next(Intake::Shut).await
     }
 
     fn write(&mut self, message: Bytes) {

@@ -36,7 +36,7 @@ pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
 pub use error::UpstreamError;
 pub use framed::{FramesPlace, FramesUpstream};
-pub use frames::{Frames, Intake, accept_key};
+pub use frames::{Closing, Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit};
 pub use mcp::{Mcp, Session};
 pub use memory::{Full, Held, Memory};

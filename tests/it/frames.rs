@@ -77,7 +77,7 @@ fn of_rpc(server: &Upstream) -> String {
     )
 }
 
-fn start(upstreams: &str) -> Proxy {
+pub(crate) fn start(upstreams: &str) -> Proxy {
     Proxy::start(&format!("[listen]\nworkers = 1\n{upstreams}{TABLE}"))
 }
 
@@ -88,7 +88,7 @@ fn start_with_flags(upstreams: &str, flags: &str) -> Proxy {
 }
 
 /// Asks for a file in frames.
-fn get_file(client: &mut End, id: &str, path: &str) {
+pub(crate) fn get_file(client: &mut End, id: &str, path: &str) {
     client.say(
         json!({"command": "get_file", "request_id": id, "payload": {"path": path}}).to_string(),
     );

@@ -1,7 +1,11 @@
 //! What holds for links of every kind: servers that come up late, and what `explain` says of them.
 
+mod bursts;
 mod drains;
+mod lost;
+mod order;
 mod recalls;
+mod storms;
 mod telling;
 
 use std::process::Command;

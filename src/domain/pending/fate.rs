@@ -48,6 +48,17 @@ impl Pending {
         }
     }
 
+    /// Nobody is asked any more: who waits is told whether the server has seen the question.
+    pub(super) fn over(&mut self) {
+        while let Some(waiting) = self.queue.take_first() {
+            let why = match waiting.past {
+                Past::Unsent => Unanswered::Unreachable,
+                Past::Sent => Unanswered::Cut,
+            };
+            self.fail(waiting.ask.ticket, why);
+        }
+    }
+
     /// What was being written reaches nobody.
     pub(super) fn unwritten(&mut self, now: Duration, why: Unanswered) {
         if let Wire::Notice(ticket, _) = self.wire {

@@ -108,6 +108,7 @@ impl Pending {
             Input::Unwritten(why) => self.unwritten(now, why),
             Input::Sign => self.heard(now),
             Input::Lost { luck } => self.lost(now, luck),
+            Input::Over => self.over(),
             Input::Tick => {}
         }
         self.tick(now);

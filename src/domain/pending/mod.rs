@@ -106,6 +106,8 @@ pub enum Input {
         /// Random: where in its range the next wait lies.
         luck: u16,
     },
+    /// No other link follows the one that is gone.
+    Over,
     /// Time has passed.
     Tick,
 }

@@ -1,29 +1,32 @@
 //! What servers say unasked to a client on a WebSocket, and what of it stands before an answer.
 
-use std::future::pending;
-
-use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::NOTICES;
 use super::underway::{Reply, Underway};
 use crate::gateway::Arrival;
 use crate::gateway::framed::News;
+use crate::upstream::Closing;
+use crate::upstream::link::{Hearing, Loss, Through, Tidings, hearing};
+
+/// Codes of RFC 6455 §7.4.1.
+const GOING_AWAY: u16 = 1001;
+const POLICY: u16 = 1008;
 
 /// Where what servers say for the client comes in.
 pub(super) struct Ears {
     /// From links.
-    notices: mpsc::Receiver<Bytes>,
+    links: Hearing,
     /// From sockets of frames.
     news: mpsc::Receiver<News>,
-    /// How many of these were taken.
+    /// How many of the latter were taken.
     heard: u64,
 }
 
 /// What a server says for the client.
 pub(super) enum Spoken {
     /// Over a link.
-    Notice(Bytes),
+    Link(Tidings),
     /// In frames.
     News(News),
 }
@@ -45,12 +48,12 @@ pub(super) enum Attention {
 
 impl Ears {
     pub(super) fn of(arrival: &Arrival) -> Ears {
-        let (tell, notices) = mpsc::channel(NOTICES);
+        let (tell, links) = hearing();
         arrival.links().tell(tell);
         let (tell, news) = mpsc::channel(NOTICES);
         arrival.sockets().tell(tell);
         Ears {
-            notices,
+            links,
             news,
             heard: 0,
         }
@@ -69,21 +72,20 @@ impl Ears {
     /// What is said next; cancel-safe, since what is not taken stays where it is.
     async fn unasked(&mut self) -> Spoken {
         tokio::select! {
-            Some(text) = self.notices.recv() => Spoken::Notice(text),
+            tidings = self.links.next() => Spoken::Link(tidings),
+            // The connection keeps the other end for as long as it lasts.
             Some(news) = self.news.recv() => {
                 self.heard += 1;
                 Spoken::News(news)
             }
-            // The connection keeps the other ends for as long as it lasts.
-            else => pending().await,
         }
     }
 
-    /// What stands before an answer: of what sockets of frames say what came before it, and all that links have said.
+    /// What stands before an answer that is served by now: what came before it.
     pub(super) fn before(&mut self, behind: u64) -> Vec<Spoken> {
         let mut before = Vec::new();
-        while let Ok(text) = self.notices.try_recv() {
-            before.push(Spoken::Notice(text));
+        while let Some(tidings) = self.links.before() {
+            before.push(Spoken::Link(tidings));
         }
         while self.heard < behind
             && let Ok(news) = self.news.try_recv()
@@ -92,5 +94,20 @@ impl Ears {
             before.push(Spoken::News(news));
         }
         before
+    }
+}
+
+/// How a client is told that a link of its own is gone.
+pub(super) fn closing(loss: &Loss) -> Closing {
+    let upstream = &loss.upstream;
+    match loss.through {
+        Through::Server => Closing {
+            code: GOING_AWAY,
+            reason: format!("the connection to the upstream `{upstream}` is lost"),
+        },
+        Through::Client => Closing {
+            code: POLICY,
+            reason: format!("too slow for what the upstream `{upstream}` tells"),
+        },
     }
 }

@@ -15,7 +15,6 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, request};
 use hyper::body::Incoming;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::domain::claim;
@@ -39,11 +38,12 @@ use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, local, sessions};
 use crate::upstream::Upstream;
+use crate::upstream::link::Ear;
 
 pub(in crate::gateway) use repeated::Repeated;
 pub(in crate::gateway) use telling::Telling;
 
-/// How many notifications of a server may wait for a client; of those of links more are dropped.
+/// How many of the news of sockets of frames may wait for a client; no more are read then.
 const NOTICES: usize = 64;
 
 /// What the messages of one HTTP request have in common.
@@ -62,7 +62,7 @@ struct Letter {
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// Where what servers tell meanwhile goes, if to this request alone.
-    ear: Option<mpsc::Sender<Bytes>>,
+    ear: Option<Ear>,
 }
 
 /// What a message is answered with.

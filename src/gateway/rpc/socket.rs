@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::ears::{self, Attention, Ears, Spoken};
+use super::ears::{self, Attention, Ears, Spoken, closing};
 use super::underway::{Bounds, Ended, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
@@ -35,7 +35,6 @@ use crate::domain::plan::{Sockets, Tongue};
 use crate::domain::side::Side;
 use crate::domain::{refusal, websocket};
 use crate::gateway::caller::identify;
-use crate::gateway::candidate::Candidate;
 use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::intake::no_room;
@@ -44,8 +43,8 @@ use crate::gateway::record::Record;
 use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
-use crate::upstream::link::Event;
-use crate::upstream::{Frames, Intake, Upstream, accept_key};
+use crate::upstream::link::{Event, Tidings};
+use crate::upstream::{Closing, Frames, Intake, Upstream, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
 const BEAT: Heartbeat = Heartbeat {
@@ -86,6 +85,7 @@ pub(super) fn accept(
         sockets,
         worker: worker.clone(),
         form: Cell::new(None),
+        closing: Cell::new(None),
     };
     let connected = worker.connected();
     worker.tasks().start(async move {
@@ -162,6 +162,8 @@ struct Conversation {
     worker: Rc<Worker>,
     /// That of the first message that was recognised.
     form: Cell<Option<Form>>,
+    /// Why the connection closes, if not because one of both leaves.
+    closing: Cell<Option<Closing>>,
 }
 
 /// Whether messages are still taken.
@@ -194,13 +196,12 @@ impl Conversation {
                     Event::Message(message) => {
                         silence.used();
                         if let Some(id) = underway.hear(message) {
-                            let own = Scope::Socket(self.number);
-                            self.worker.recalls().recall(own, &id);
+                            self.worker.recalls().recall(Scope::Socket(self.number), &id);
                         }
                     }
                     Event::Written => {
                         silence.used();
-                        underway.followed_by.drain(..).for_each(Candidate::start);
+                        underway.written();
                     }
                     Event::Sign => silence.heard(),
                     // The end follows.
@@ -234,6 +235,7 @@ impl Conversation {
         }
         // Nobody waits for what is still under way.
         drop(underway);
+        frames.closes(self.closing.take());
         frames.end().await;
     }
 
@@ -251,6 +253,7 @@ impl Conversation {
             && let Some(reply) = underway.replies.pop_front()
         {
             underway.followed_by = reply.followed_by;
+            underway.room = reply.room;
             frames.say(reply.text);
         }
     }
@@ -307,8 +310,17 @@ impl Conversation {
 
     /// Tells the client what a server says, and whether more messages of the client are taken then.
     fn heed(&self, spoken: Spoken, underway: &mut Underway, door: Door) -> Door {
+        let mut room = None;
         let text = match spoken {
-            Spoken::Notice(text) => self.event(Side::Rpc, text),
+            Spoken::Link(Tidings::Told(text, own)) => {
+                room = Some(own);
+                self.event(Side::Rpc, text)
+            }
+            Spoken::Link(Tidings::Gone(loss)) => {
+                // Nothing else tells the client that its server has forgotten it.
+                self.closing.set(Some(closing(&loss)));
+                return Door::Closed;
+            }
             Spoken::News(News::Answer(text)) => Some(text),
             Spoken::News(News::Event(text)) => self.event(Side::Rest, text),
             Spoken::News(News::Gone) => {
@@ -320,7 +332,11 @@ impl Conversation {
                 };
             }
         };
-        underway.replies.extend(text.map(Reply::alone));
+        let reply = text.map(|text| Reply {
+            room,
+            ..Reply::alone(text)
+        });
+        underway.replies.extend(reply);
         door
     }
 
@@ -410,6 +426,7 @@ impl Conversation {
         Some(Reply {
             text: whole.body.into_bytes(),
             followed_by,
+            room: None,
         })
     }
 }

@@ -2,24 +2,23 @@
 //! Messages to the Server").
 //!
 //! The stream begins with the first thing that the server tells; where it tells nothing before it answers, the answer is
-//! what it would be anyhow. Laws: what was told before the answer stands before it; nothing waits for a client that does
-//! not keep up, and it misses what it has no room for; a client that goes away cancels its call.
+//! what it would be anyhow. Laws: what was told before the answer stands before it; of what is told to a client that does
+//! not keep up so much waits as its ear has room for, and it misses the rest; a client that goes away cancels its call.
 
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Response, header};
-use tokio::sync::mpsc;
-
-use super::{Company, Letter, NOTICES, Said};
+use super::{Company, Letter, Said};
 use crate::domain::jsonrpc::Item;
 use crate::domain::sse;
 use crate::gateway::AnswerBody;
 use crate::gateway::candidate::Candidate;
 use crate::gateway::marks::Marks;
+use crate::upstream::link::{Hearing, Tidings, hearing};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response, header};
 
 /// A call that is served, up to what it is answered with.
 type Serving = Pin<Box<dyn Future<Output = (Said, Marks)>>>;
@@ -45,7 +44,7 @@ pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
 
 /// Serves such a call.
 pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
-    let (tell, mut told) = mpsc::channel(NOTICES);
+    let (tell, mut told) = hearing();
     let own = letter.clone();
     let letter = Letter {
         ear: Some(tell),
@@ -55,12 +54,12 @@ pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
     // Both are cancel-safe: what is not taken stays where it is.
     let (said, marks) = tokio::select! {
         biased;
-        Some(first) = told.recv() => return stream(Telling::begun(first, told, serving)),
         ended = &mut serving => ended,
+        first = told.next() => return stream(Telling::begun(first, told, serving)),
     };
-    match told.try_recv() {
-        Err(_) => own.alone(said, marks),
-        Ok(first) => {
+    match told.before() {
+        None => own.alone(said, marks),
+        Some(first) => {
             let ended = std::future::ready((said, marks));
             stream(Telling::begun(first, told, Box::pin(ended)))
         }
@@ -81,8 +80,8 @@ fn stream(telling: Telling) -> Response<AnswerBody> {
 /// What is told of a call, and its answer at the end.
 pub(in crate::gateway) struct Telling {
     /// What was told first.
-    first: Option<Bytes>,
-    told: mpsc::Receiver<Bytes>,
+    first: Option<Tidings>,
+    told: Hearing,
     part: Part,
 }
 
@@ -101,7 +100,7 @@ impl fmt::Debug for Telling {
 }
 
 impl Telling {
-    fn begun(first: Bytes, told: mpsc::Receiver<Bytes>, serving: Serving) -> Telling {
+    fn begun(first: Tidings, told: Hearing, serving: Serving) -> Telling {
         Telling {
             first: Some(first),
             told,
@@ -118,15 +117,13 @@ impl Telling {
     pub(in crate::gateway) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(first) = self.first.take() {
-                return Poll::Ready(Some(sse::message(&first)));
+                return Poll::Ready(event(first));
             }
             match &mut self.part {
                 Part::Serving(serving) => {
-                    if let Poll::Ready(Some(text)) = self.told.poll_recv(cx) {
-                        return Poll::Ready(Some(sse::message(&text)));
-                    }
+                    // The answer first: what was told before it is found by it, and what was told behind it waits.
                     let Poll::Ready((said, _)) = serving.as_mut().poll(cx) else {
-                        return Poll::Pending;
+                        return self.told.poll_next(cx).map(event);
                     };
                     self.part = match said {
                         Said::Message(whole, candidate) => {
@@ -138,8 +135,8 @@ impl Telling {
                     };
                 }
                 Part::Answer(answer, candidates) => {
-                    if let Ok(text) = self.told.try_recv() {
-                        return Poll::Ready(Some(sse::message(&text)));
+                    if let Some(told) = self.told.before() {
+                        return Poll::Ready(event(told));
                     }
                     let answer = answer.take();
                     candidates.drain(..).for_each(Candidate::start);
@@ -149,5 +146,13 @@ impl Telling {
                 Part::Over => return Poll::Ready(None),
             }
         }
+    }
+}
+
+/// What is told, as an event. Of a link of its own who posts hears no end: its call is answered.
+fn event(told: Tidings) -> Option<Bytes> {
+    match told {
+        Tidings::Told(text, _) => Some(sse::message(&text)),
+        Tidings::Gone(_) => None,
     }
 }

@@ -14,11 +14,14 @@ use futures_util::stream::FuturesUnordered;
 use crate::domain::jsonrpc::{Heard, recalled};
 use crate::domain::plan::CANCELLED;
 use crate::gateway::candidate::Candidate;
+use crate::upstream::link::Room;
 
 /// An answer, and what follows when the client has it.
 pub(super) struct Reply {
     pub(super) text: Bytes,
     pub(super) followed_by: Vec<Candidate>,
+    /// The room that it takes among what waits for the client, if it answers nothing.
+    pub(super) room: Option<Room>,
 }
 
 impl Reply {
@@ -27,6 +30,7 @@ impl Reply {
         Reply {
             text,
             followed_by: Vec::new(),
+            room: None,
         }
     }
 }
@@ -87,6 +91,8 @@ pub(super) struct Underway {
     pub(super) replies: VecDeque<Reply>,
     /// What follows the one that is being written.
     pub(super) followed_by: Vec<Candidate>,
+    /// The room of the one that is being written.
+    pub(super) room: Option<Room>,
 }
 
 impl Underway {
@@ -101,6 +107,7 @@ impl Underway {
             waiting_bytes: 0,
             replies: VecDeque::new(),
             followed_by: Vec::new(),
+            room: None,
         }
     }
 
@@ -183,6 +190,12 @@ impl Underway {
                 None
             }
         }
+    }
+
+    /// The client has what was being written.
+    pub(super) fn written(&mut self) {
+        self.followed_by.drain(..).for_each(Candidate::start);
+        self.room = None;
     }
 
     /// How many messages are served, or have answers that wait.

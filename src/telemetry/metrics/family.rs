@@ -182,7 +182,7 @@ pub(super) const LINK_UP: Family = Family {
     name: "dualgauge_link_up",
     kind: MetricType::GAUGE,
     labels: &["upstream"],
-    help: "1 while an upstream that is spoken to over one link, such as a child, takes calls, else 0.",
+    help: "1 while an upstream that is spoken to over links, such as a child, takes calls, else 0. Absent where clients have links for themselves, and there are none.",
 };
 
 pub(super) const LINK_CALLS: Family = Family {

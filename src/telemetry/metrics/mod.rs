@@ -36,7 +36,8 @@ pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLab
 pub use own::OwnUse;
 pub use pools::UpstreamCalls;
 pub use process::{
-    Buffered, FlagState, GuardTrips, LinkState, Notices, Process, SessionCounts, StoreState, Sunset,
+    Buffered, FlagState, GuardTrips, LinkState, Need, Notices, Process, SessionCounts, StoreState,
+    Sunset,
 };
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;

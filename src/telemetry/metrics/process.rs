@@ -90,11 +90,23 @@ pub struct SessionCounts {
     pub remembered: u64,
 }
 
+/// Whether a link is needed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Need {
+    /// Calls would go over it now.
+    #[default]
+    Open,
+    /// Each client has one for itself, and there is no client.
+    None,
+}
+
 /// How the links to an upstream stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkState {
     /// The upstream.
     pub upstream: String,
+    /// Whether it needs one.
+    pub need: Need,
     /// How many of its links take calls; more than one only while a plan gives way to another.
     pub ready: u64,
     /// Calls that are written and not answered.

@@ -13,7 +13,7 @@ use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
 use super::own;
 use super::pools;
-use super::process::{Buffered, FlagState, LinkState, Process, SessionCounts, StoreState};
+use super::process::{Buffered, FlagState, LinkState, Need, Process, SessionCounts, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::frame::Stray;
@@ -317,7 +317,9 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.ready > 0));
-        up.push(gauge(&family::LINK_UP, &[upstream], is_up));
+        if link.need == Need::Open {
+            up.push(gauge(&family::LINK_UP, &[upstream], is_up));
+        }
         for (state, count) in [("written", link.in_flight), ("waiting", link.queued)] {
             calls.push(gauge(&family::LINK_CALLS, &[upstream, state], count as f64));
         }

@@ -450,6 +450,7 @@ proptest! {
 fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
+        need: Need::Open,
         ready: 1,
         in_flight: 1,
         queued: 2,

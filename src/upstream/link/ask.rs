@@ -11,6 +11,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::ear::{self, Answered, Ear, Reply};
 use super::own_links::{Listens, OwnLinks, Reach};
 use super::recall::Recall;
 use crate::domain::json::Json;
@@ -32,9 +33,11 @@ pub struct Asked {
     pub(super) deadline: Instant,
     pub(super) repeat: Repeat,
     pub(super) rank: Rank,
-    pub(super) reply: oneshot::Sender<Result<Said, Unanswered>>,
+    pub(super) reply: Reply,
+    /// The ear of the client that waits for the answer.
+    pub(super) ear: Option<Ear>,
     /// Who hears from now on what the server tells to all.
-    pub(super) listener: Option<mpsc::Sender<Bytes>>,
+    pub(super) listener: Option<Ear>,
     /// Who hears how far the server is with this question.
     pub(super) progress: Option<Progress>,
     /// Whether its client has recalled it.
@@ -48,8 +51,8 @@ pub struct Asker<'a> {
     pub own: Option<&'a OwnLinks>,
     /// Where the client says that it does not want the answer any more.
     pub recall: Option<Arc<Recall>>,
-    /// Where what the server tells goes while this is asked, if not where that of the connection goes.
-    pub ear: Option<mpsc::Sender<Bytes>>,
+    /// Where what the server tells of this goes, and what the answer has its place among.
+    pub ear: Option<Ear>,
 }
 
 /// Where what the server tells of the progress of a question goes.
@@ -59,7 +62,7 @@ pub(super) struct Progress {
     pub(super) token: String,
     /// The token that its caller has given it.
     pub(super) said: Json,
-    pub(super) to: mpsc::Sender<Bytes>,
+    pub(super) to: Ear,
 }
 
 /// What a caller is told.
@@ -135,7 +138,7 @@ pub struct Inbox {
     /// Rung when a caller goes away.
     pub(super) gone: Arc<Notify>,
     /// Where what the server tells goes, if anywhere.
-    pub(super) notices: Option<mpsc::Sender<Bytes>>,
+    pub(super) notices: Option<Ear>,
     /// How long the link may be unused.
     pub(super) idle: Option<Duration>,
     /// How old it grows before it takes no more questions.
@@ -143,16 +146,24 @@ pub struct Inbox {
     /// Rung each time that the link is ready.
     pub(super) ready: Option<Arc<Notify>>,
     /// Who hears what the server tells to all, from the beginning.
-    pub(super) listeners: Vec<mpsc::Sender<Bytes>>,
+    pub(super) listeners: Vec<Ear>,
 }
 
 impl Inbox {
     /// The same for a link that one client has for itself.
-    pub(super) fn for_one(self, notices: Option<mpsc::Sender<Bytes>>, idle: Duration) -> Inbox {
+    pub(super) fn for_one(self, notices: Option<Ear>, idle: Duration) -> Inbox {
         Inbox {
             notices,
             idle: Some(idle),
             ..self
+        }
+    }
+
+    /// Nothing of what was not taken is written.
+    pub(super) fn refuse(&mut self) {
+        self.asks.close();
+        while let Ok(Asked { reply, ear, .. }) = self.asks.try_recv() {
+            ear::answer(reply, ear.as_ref(), Err(Unanswered::Unreachable));
         }
     }
 
@@ -259,9 +270,14 @@ impl LinkUpstream {
             (Reach::Apart(_), None) => return Err(Unanswered::Unreachable),
         };
         let listens = shared.and_then(|own| own.listens(&handle));
-        let listener = listens.as_ref().map(Listens::listener).or(ear.clone());
-        let ear = ear.or(shared.and_then(OwnLinks::ear));
-        let (say, progress) = self.in_progress(say, ear);
+        // A client on a socket listens for as long as it is there, and hears all that a link of its own tells.
+        let on_socket = own.is_some_and(OwnLinks::is_heard);
+        let listener = match on_socket {
+            true => listens.as_ref().map(Listens::listener),
+            false => ear.clone(),
+        };
+        let told = ear.clone().filter(|_| !on_socket || shared.is_some());
+        let (say, progress) = self.in_progress(say, told);
         let now = clock::now();
         let deadline = now + limit;
         let (reply, answer) = oneshot::channel();
@@ -272,6 +288,7 @@ impl LinkUpstream {
             repeat,
             rank: self.rank,
             reply,
+            ear: ear.clone(),
             listener,
             progress,
             recall,
@@ -283,22 +300,19 @@ impl LinkUpstream {
         if let Some(listens) = listens {
             listens.begun();
         }
-        let mut door = Door {
+        let door = Door {
             answer,
+            held: None,
             gone: &handle.gone,
+            ear,
         };
-        match timeout_at(deadline + GRACE, &mut door.answer).await {
-            Ok(Ok(told)) => told,
-            // The owner has ended, or has no time.
-            Ok(Err(_)) => Err(Unanswered::Cut),
-            Err(_) => Err(Unanswered::Late),
-        }
+        door.answer(deadline).await
     }
 }
 
 impl LinkUpstream {
     /// A call of a client who hears of its progress, with a token that no other call has.
-    fn in_progress(&self, say: Say, ear: Option<mpsc::Sender<Bytes>>) -> (Say, Option<Progress>) {
+    fn in_progress(&self, say: Say, ear: Option<Ear>) -> (Say, Option<Progress>) {
         let (Say::Call(call), Some(to)) = (&say, ear) else {
             return (say, None);
         };
@@ -325,15 +339,47 @@ fn token() -> String {
 
 /// Where an answer comes in. Closed, it tells the owner.
 struct Door<'a> {
-    answer: oneshot::Receiver<Result<Said, Unanswered>>,
+    answer: oneshot::Receiver<Answered>,
+    /// The answer, while others that went before it are not taken.
+    held: Option<Answered>,
     gone: &'a Notify,
+    ear: Option<Ear>,
+}
+
+impl Door<'_> {
+    /// The answer within its time, in its turn among those that its client gets.
+    async fn answer(mut self, deadline: Instant) -> Result<Said, Unanswered> {
+        match timeout_at(deadline + GRACE, &mut self.answer).await {
+            Ok(Ok(answered)) => self.held = Some(answered),
+            // The owner has ended, or has no time.
+            Ok(Err(_)) => return Err(Unanswered::Cut),
+            Err(_) => return Err(Unanswered::Late),
+        }
+        if let (Some(ear), Some(answered)) = (&self.ear, &self.held) {
+            ear.turn_of(answered).await;
+        }
+        self.take().unwrap_or(Err(Unanswered::Cut))
+    }
+
+    fn take(&mut self) -> Option<Result<Said, Unanswered>> {
+        let answered = self.held.take()?;
+        if let Some(ear) = &self.ear {
+            ear.took(&answered);
+        }
+        Some(answered.said)
+    }
 }
 
 impl Drop for Door<'_> {
     fn drop(&mut self) {
         if !self.answer.is_terminated() {
             self.answer.close();
-            self.gone.notify_one();
+            match self.answer.try_recv() {
+                Ok(unwanted) => self.held = Some(unwanted),
+                Err(_) => self.gone.notify_one(),
+            }
         }
+        // What comes behind an answer that nobody wants does not wait for it.
+        drop(self.take());
     }
 }

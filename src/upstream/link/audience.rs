@@ -2,16 +2,18 @@
 //!
 //! Over a link of one client everything is that client's. Over one that all share, the progress of a call is its
 //! caller's; what says nothing of any one client is everybody's who has asked something there and can be told; all else
-//! could be anybody's, and is nobody's. Laws: nobody is waited for, and whatever is not passed on is counted.
+//! could be anybody's, and is nobody's. Laws: the one client of a link is waited for, and loses nothing; of those who share
+//! one nobody is waited for; whatever is not passed on is counted.
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 
-use super::Standing;
 use super::ask::Progress;
+use super::ear::{self, Ear, Loss, Reply};
+use super::outlet::Outlet;
 use super::standing::Fate;
+use super::{Said, Standing};
 use crate::domain::jsonrpc::{PROGRESS, retold, told_token};
+use crate::domain::pending::Unanswered;
 
 /// How many may listen to a link that all share.
 const LISTENERS: usize = 16 * 1024;
@@ -19,23 +21,28 @@ const LISTENERS: usize = 16 * 1024;
 /// Those who hear.
 #[derive(Debug)]
 pub(super) struct Audience<'a> {
-    /// The one client whose link it is, if it is one's.
-    only: Option<mpsc::Sender<Bytes>>,
-    all: Vec<mpsc::Sender<Bytes>>,
+    /// The way to the one client whose link it is, if it is one's.
+    pub(super) only: Option<Outlet<'a>>,
+    all: Vec<Ear>,
+    upstream: &'a str,
     standing: &'a Standing,
 }
 
 impl<'a> Audience<'a> {
-    pub(super) fn new(only: Option<mpsc::Sender<Bytes>>, standing: &'a Standing) -> Audience<'a> {
+    pub(super) fn new(
+        only: Option<Ear>,
+        (upstream, standing): (&'a str, &'a Standing),
+    ) -> Audience<'a> {
         Audience {
-            only,
+            only: only.map(|ear| Outlet::new(ear, standing)),
             all: Vec::new(),
+            upstream,
             standing,
         }
     }
 
     /// One more hears what is everybody's.
-    pub(super) fn join(&mut self, listener: mpsc::Sender<Bytes>) {
+    pub(super) fn join(&mut self, listener: Ear) {
         self.all.retain(|known| !known.is_closed());
         if self.all.len() < LISTENERS {
             self.all.push(listener);
@@ -49,15 +56,15 @@ impl<'a> Audience<'a> {
         message: Bytes,
         (mut open, depth): (impl Iterator<Item = &'p Progress>, u16),
     ) {
-        if let Some(only) = &self.only {
-            return self.count([tell(only, message)]);
+        if let Some(only) = &mut self.only {
+            return only.tell(message);
         }
         if method == PROGRESS {
             let token = told_token(&message, depth);
             let of_call = open.find(|progress| Some(&progress.token) == token.as_ref());
             let told = of_call.and_then(|progress| {
                 let message = retold(&message, &progress.said, depth)?;
-                Some(tell(&progress.to, message))
+                Some(self.tell(&progress.to, message))
             });
             return self.count(told);
         }
@@ -68,7 +75,7 @@ impl<'a> Audience<'a> {
         let fates: Vec<Fate> = self
             .all
             .iter()
-            .map(|listener| tell(listener, message.clone()))
+            .map(|listener| self.tell(listener, message.clone()))
             .collect();
         self.count(fates);
     }
@@ -79,11 +86,42 @@ impl<'a> Audience<'a> {
     }
 
     /// Passes on what is no message of JSON-RPC, to the one client whose link it is: it may know what that means.
-    pub(super) fn hear_unread(&self, message: Bytes) {
-        if let Some(only) = &self.only {
-            // As of all that a server tells, one that does not keep up misses some.
-            tell(only, message);
+    pub(super) fn hear_unread(&mut self, message: Bytes) {
+        if let Some(only) = &mut self.only {
+            only.tell(message);
         }
+    }
+
+    /// Answers a caller, behind what its client was told before.
+    pub(super) fn answer(
+        &mut self,
+        (reply, ear): (Reply, Option<Ear>),
+        said: Result<Said, Unanswered>,
+    ) {
+        match &mut self.only {
+            Some(only) => only.answer((reply, ear), said),
+            None => ear::answer(reply, ear.as_ref(), said),
+        }
+    }
+
+    /// Nothing more is told; the one client whose link it is hears of its loss.
+    pub(super) async fn end(self, loss: Option<Loss>) {
+        if let Some(only) = self.only {
+            only.end(loss).await;
+        }
+    }
+
+    /// A link that others share is not held up by one that does not keep up: it misses some.
+    fn tell(&self, listener: &Ear, message: Bytes) -> Fate {
+        let fate = listener.tell(message);
+        if fate == Fate::Crowded && listener.begins_to_miss() {
+            let upstream = self.upstream;
+            tracing::warn!(
+                upstream,
+                "a client is too slow for what the server tells, and misses some"
+            );
+        }
+        fate
     }
 
     fn count(&self, fates: impl IntoIterator<Item = Fate>) {
@@ -100,13 +138,4 @@ fn is_everybodys(method: &str) -> bool {
     let of_lists = method.strip_prefix("notifications/");
     method == "notifications/message"
         || of_lists.is_some_and(|method| method.ends_with("/list_changed"))
-}
-
-/// One that does not keep up misses some; a link is not held up by what nobody has asked for.
-fn tell(listener: &mpsc::Sender<Bytes>, message: Bytes) -> Fate {
-    match listener.try_send(message) {
-        Ok(()) => Fate::Told,
-        Err(TrySendError::Full(_)) => Fate::Crowded,
-        Err(TrySendError::Closed(_)) => Fate::Nobody,
-    }
 }

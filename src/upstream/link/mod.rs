@@ -7,6 +7,8 @@
 
 mod ask;
 mod audience;
+mod ear;
+mod outlet;
 mod own_links;
 mod owner;
 mod recall;
@@ -14,6 +16,7 @@ mod standing;
 mod succession;
 
 pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
+pub use ear::{Ear, Hearing, Loss, Room, Through, Tidings, hearing};
 pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
 pub use owner::own;
 pub use recall::Recall;
@@ -37,6 +40,11 @@ pub trait Transport: Clone + 'static {
 pub trait Link {
     /// The next thing that happens; cancel-safe.
     fn event(&mut self) -> impl Future<Output = Event>;
+
+    /// The same while the server is not listened to, where the link can tell; cancel-safe.
+    fn event_unheard(&mut self) -> impl Future<Output = Event> {
+        self.event()
+    }
 
     /// Begins to write a message; [`Event::Written`] follows. Only one is written at a time.
     fn write(&mut self, message: Bytes);

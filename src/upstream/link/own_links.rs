@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 
 use super::ask::{Inbox, LinkHandle, WeakLink, open};
+use super::ear::Ear;
 use crate::domain::pending::Unanswered;
 use crate::domain::side::Side;
 
@@ -131,7 +131,7 @@ pub fn opener(bounds: Bounds) -> (Opener, mpsc::Receiver<Apart>) {
 }
 
 impl Opener {
-    fn open(&self, notices: Option<mpsc::Sender<Bytes>>) -> Result<LinkHandle, Unanswered> {
+    fn open(&self, notices: Option<Ear>) -> Result<LinkHandle, Unanswered> {
         let most = self.bounds.most;
         let take = |open: usize| (open < most).then_some(open + 1);
         let taken = self
@@ -154,7 +154,7 @@ impl Opener {
 pub struct OwnLinks {
     links: RefCell<Vec<(Arc<AtomicUsize>, LinkHandle)>>,
     /// Where what servers tell goes.
-    notices: RefCell<Option<mpsc::Sender<Bytes>>>,
+    notices: RefCell<Option<Ear>>,
     /// Whose events the client hears, where servers of both sides have some for it.
     speaker: Cell<Option<Side>>,
     /// The links, shared with others, whose owners know that.
@@ -165,11 +165,11 @@ pub struct OwnLinks {
 pub(super) struct Listens<'a> {
     own: &'a OwnLinks,
     link: Weak<Notify>,
-    listener: mpsc::Sender<Bytes>,
+    listener: Ear,
 }
 
 impl Listens<'_> {
-    pub(super) fn listener(&self) -> mpsc::Sender<Bytes> {
+    pub(super) fn listener(&self) -> Ear {
         self.listener.clone()
     }
 
@@ -182,7 +182,9 @@ impl Listens<'_> {
 impl OwnLinks {
     /// What servers tell goes here: over links that are opened from now on, and, as far as it is for all or for this
     /// client, over links that it shares, once it has asked something there.
-    pub fn tell(&self, notices: mpsc::Sender<Bytes>) {
+    pub fn tell(&self, notices: Ear) {
+        // One that was opened before would tell nobody.
+        self.links.borrow_mut().clear();
         *self.notices.borrow_mut() = Some(notices);
     }
 
@@ -207,8 +209,14 @@ impl OwnLinks {
     }
 
     /// Where what is told to this client goes.
-    pub(super) fn ear(&self) -> Option<mpsc::Sender<Bytes>> {
+    #[must_use]
+    pub fn ear(&self) -> Option<Ear> {
         self.notices.borrow().clone()
+    }
+
+    /// Whether there is a client that hears what servers tell for as long as its connection lasts.
+    pub(super) fn is_heard(&self) -> bool {
+        self.notices.borrow().is_some()
     }
 
     /// What the owner of a shared link is to know, unless it knows it.
@@ -228,8 +236,12 @@ impl OwnLinks {
     /// The link that an opener has opened for this connection, or opens now.
     ///
     /// # Errors
-    /// [`Unanswered::Busy`] where as many as allowed are open.
+    /// [`Unanswered::Busy`] where as many as allowed are open; [`Unanswered::Unreachable`] where one was lost that this
+    /// client is to hear of.
     pub(super) fn of(&self, opener: &Opener) -> Result<LinkHandle, Unanswered> {
+        if self.notices.borrow().as_ref().is_some_and(Ear::has_lost) {
+            return Err(Unanswered::Unreachable);
+        }
         self.asks(Side::Rpc);
         let mut links = self.links.borrow_mut();
         links.retain(|(_, link)| !link.has_ended());

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::Progress;
 use super::audience::Audience;
+use super::ear::{Ear, Loss, Reply, Through};
+use super::outlet::Outlet;
 use super::recall::Recall;
 use super::standing::Share;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
@@ -22,12 +24,10 @@ use crate::telemetry::clock;
 /// How long the last words of a link may take, once nobody asks any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What becomes of a question.
-type Reply = oneshot::Sender<Result<Said, Unanswered>>;
-
 /// Who has asked.
 struct Caller {
     reply: Reply,
+    ear: Option<Ear>,
     progress: Option<Progress>,
     recall: Option<Arc<Recall>>,
 }
@@ -48,16 +48,25 @@ pub async fn own<T: Transport>(
         callers: BTreeMap::new(),
         next: 0,
         began: clock::now(),
-        audience: Audience::new(inbox.notices.clone(), standing),
+        audience: Audience::new(inbox.notices.clone(), (name, standing)),
         used: clock::now(),
         ready: inbox.ready.clone(),
         since: None,
+        door: Door::Open,
+        loss: None,
     };
     for listener in &inbox.listeners {
         owner.audience.join(listener.clone());
     }
     owner.run(inbox, Share::new(standing)).await;
-    owner.line.end().await;
+    let Owner {
+        mut line,
+        audience,
+        loss,
+        ..
+    } = owner;
+    // The client may take its time, which is none of the server's.
+    tokio::join!(line.end(), audience.end(loss));
     tracing::info!(upstream = name, "the link has ended");
 }
 
@@ -80,6 +89,10 @@ struct Owner<'a, T: Transport> {
     ready: Option<Arc<Notify>>,
     /// Since when it is.
     since: Option<Instant>,
+    /// Whether more can be asked.
+    door: Door,
+    /// Why there is no other link for the one client that this was of.
+    loss: Option<Loss>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +106,14 @@ enum Wanted {
 enum Door {
     Open,
     Closed,
+}
+
+/// Whether the server is listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attention {
+    Listens,
+    /// The one client of the link has enough to take.
+    Busy,
 }
 
 /// The link as it is.
@@ -112,11 +133,14 @@ enum Told<L> {
 
 impl<L: Link + 'static> Line<L> {
     /// The next thing that happens; cancel-safe, since each future stays where it is.
-    async fn next(&mut self) -> Told<L> {
+    async fn next(&mut self, attention: Attention) -> Told<L> {
         match self {
             Line::Down => pending().await,
             Line::Opening(opening) => Told::Opened(opening.await),
-            Line::Open(link) => Told::Event(link.event().await),
+            Line::Open(link) => Told::Event(match attention {
+                Attention::Listens => link.event().await,
+                Attention::Busy => link.event_unheard().await,
+            }),
             Line::Leaving(leaving) => {
                 leaving.await;
                 Told::Gone
@@ -144,12 +168,14 @@ impl<L: Link + 'static> Line<L> {
 
 impl<T: Transport> Owner<'_, T> {
     async fn run(&mut self, mut inbox: Inbox, mut share: Share<'_>) {
-        let mut door = Door::Open;
         let mut farewell = None;
         self.take(Input::Tick);
         loop {
             share.tell(&self.pending);
-            if door == Door::Closed && self.pending.is_idle() {
+            if self.loss.is_some() {
+                return inbox.refuse();
+            }
+            if self.door == Door::Closed && self.pending.is_idle() {
                 // The server is told of calls that were given up at last.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_said_all() || until <= clock::now() {
@@ -161,20 +187,61 @@ impl<T: Transport> Owner<'_, T> {
             let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
             let alarm = self.pending.alarm().map(|at| self.began + at);
+            let attention = self.attention();
+            let patience = self.audience.only.as_ref().and_then(Outlet::patience);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
-                asked = inbox.asks.recv(), if door == Door::Open => match asked {
+                asked = inbox.asks.recv(), if self.door == Door::Open => match asked {
                     Some(asked) => self.asked(asked),
-                    None => door = Door::Closed,
+                    None => self.door = Door::Closed,
                 },
                 () = inbox.gone.notified() => self.forget_gone(),
-                told = self.line.next() => self.told(told),
-                () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.take(Input::Tick),
+                told = self.line.next(attention) => self.told(told),
+                () = goes_on(&mut self.audience) => {}
+                () = sleep_until(patience.unwrap_or(self.began)), if patience.is_some() => self.loses_patience(),
+                () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
                 () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
+        }
+    }
+
+    /// The server is not listened to while its one client has more to take than may wait.
+    fn attention(&self) -> Attention {
+        let waits = self.audience.only.as_ref();
+        match waits.is_some_and(Outlet::is_full) {
+            true => Attention::Busy,
+            false => Attention::Listens,
+        }
+    }
+
+    fn tick(&mut self) {
+        self.take(match self.attention() {
+            Attention::Listens => Input::Tick,
+            // Its signs of life are not read.
+            Attention::Busy => Input::Sign,
+        });
+    }
+
+    fn loses_patience(&mut self) {
+        if let Some(only) = &mut self.audience.only {
+            only.give_up();
+        }
+        self.line.leave();
+        self.loses(Through::Client);
+        self.lost("its client does not take what the server tells");
+    }
+
+    /// The one client of the link gets no other: what the server has kept for it is gone.
+    fn loses(&mut self, through: Through) {
+        if let (Some(only), None) = (&self.audience.only, &self.loss) {
+            only.loses();
+            self.loss = Some(Loss {
+                upstream: self.name.to_owned(),
+                through,
+            });
         }
     }
 
@@ -194,6 +261,7 @@ impl<T: Transport> Owner<'_, T> {
         }
         let caller = Caller {
             reply: asked.reply,
+            ear: asked.ear,
             progress: asked.progress,
             recall: asked.recall,
         };
@@ -267,7 +335,14 @@ impl<T: Transport> Owner<'_, T> {
     fn lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
+        // One that takes no more questions has another one beside it, or nobody.
+        if self.since.is_some() && self.door == Door::Open {
+            self.loses(Through::Server);
+        }
         self.take(Input::Lost { luck: luck() });
+        if self.loss.is_some() {
+            self.take(Input::Over);
+        }
     }
 
     fn open(&mut self) {
@@ -334,9 +409,16 @@ impl<T: Transport> Owner<'_, T> {
 
     fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {
         if let Some(caller) = self.callers.remove(&ticket) {
-            // One that no longer waits needs no answer.
-            drop(caller.reply.send(told));
+            self.audience.answer((caller.reply, caller.ear), told);
         }
+    }
+}
+
+/// Cancel-safe, as what it waits for is.
+async fn goes_on(audience: &mut Audience<'_>) {
+    match &mut audience.only {
+        Some(only) => only.go_on().await,
+        None => pending().await,
     }
 }
 

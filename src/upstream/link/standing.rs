@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::domain::pending::{Counts, Pending};
-use crate::telemetry::metrics::{LinkState, Notices};
+use crate::telemetry::metrics::{LinkState, Need, Notices};
 
 /// The sum of all links that an upstream has and had; each owner adds its own.
 #[derive(Debug, Default)]
 pub struct Standing {
+    links: AtomicI64,
     ready: AtomicI64,
     in_flight: AtomicI64,
     queued: AtomicI64,
@@ -33,6 +34,12 @@ impl Standing {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether there is any link, open or not.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.links.load(Ordering::Relaxed) > 0
+    }
+
     /// How it stands now.
     #[must_use]
     pub fn state(&self, upstream: &str) -> LinkState {
@@ -40,6 +47,7 @@ impl Standing {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         LinkState {
             upstream: upstream.to_owned(),
+            need: Need::Open,
             ready: level(&self.ready),
             in_flight: level(&self.in_flight),
             queued: level(&self.queued),
@@ -81,6 +89,7 @@ pub(super) struct Share<'a> {
 
 impl<'a> Share<'a> {
     pub(super) fn new(standing: &'a Standing) -> Share<'a> {
+        standing.links.fetch_add(1, Ordering::Relaxed);
         Share {
             standing,
             levels: [0; 3],
@@ -132,6 +141,7 @@ impl<'a> Share<'a> {
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
+        self.standing.links.fetch_sub(1, Ordering::Relaxed);
         self.levels([0; 3]);
     }
 }

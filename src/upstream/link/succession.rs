@@ -6,11 +6,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::{Asked, Inbox, LinkHandle, open};
+use super::ear::Ear;
 use crate::telemetry::clock;
 
 /// How many are told again to a new link that they listen.
@@ -29,7 +29,7 @@ pub async fn succeed(
     (queue, max_age): (usize, Duration),
     mut begin: impl FnMut(Inbox),
 ) {
-    let mut listeners: Vec<mpsc::Sender<Bytes>> = Vec::new();
+    let mut listeners: Vec<Ear> = Vec::new();
     let mut elders: Vec<Weak<Notify>> = Vec::new();
     let mut current = launch(queue, &listeners, &mut begin);
     let mut heir: Option<Current> = None;
@@ -63,11 +63,7 @@ pub async fn succeed(
     }
 }
 
-fn launch(
-    queue: usize,
-    listeners: &[mpsc::Sender<Bytes>],
-    begin: &mut impl FnMut(Inbox),
-) -> Current {
+fn launch(queue: usize, listeners: &[Ear], begin: &mut impl FnMut(Inbox)) -> Current {
     let (link, inbox) = open(queue);
     let ready = Arc::<Notify>::default();
     begin(Inbox {
@@ -90,7 +86,7 @@ async fn is_ready(heir: Option<&Current>) {
 }
 
 /// Somebody who hears from now on what the server tells to all hears it on each link that follows.
-fn listens(listeners: &mut Vec<mpsc::Sender<Bytes>>, asked: &Asked) {
+fn listens(listeners: &mut Vec<Ear>, asked: &Asked) {
     if let Some(listener) = &asked.listener {
         listeners.retain(|known| !known.is_closed());
         if listeners.len() < LISTENERS {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use crate::mcp::scripted::{asked, begun, last, result, with_sessions};
-use crate::scene::call;
+use crate::scene::{call, rpc_failure};
 use crate::support::{Proxy, Track, Upstream, Wire, becomes, rest_only};
 use crate::websocket::ends::{accept, connect};
 
@@ -77,6 +77,75 @@ fn a_call_over_a_websocket_is_cancelled_at_the_end_of_the_drain() {
     posted.expect_gone();
     assert_eq!(socket.end(), None);
     is_cut_by_the_drain(proxy);
+}
+
+#[test]
+fn a_call_over_a_socket_of_its_client_is_answered_within_the_drain() {
+    let upstream = Upstream::start();
+    let proxy = crate::websocket::before(&upstream, "sharing = \"client\"\n");
+    let mut posted = post(&proxy, &call("do", "[]"));
+    let mut first = accept(&upstream);
+    let asked = first.hear();
+    let mut client = connect(&proxy);
+    client.say(call("do", "[]"));
+    let mut second = accept(&upstream);
+    let heard = second.hear();
+    drain(&proxy);
+    // What the server tells before the answer is still heard.
+    second.say(r#"{"jsonrpc":"2.0","method":"event/x","params":[]}"#);
+    second.echo(&heard);
+    assert_eq!(client.hear()["method"], "event/x");
+    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(client.end(), Some(1001));
+    assert_eq!(second.end(), Some(1001));
+    first.echo(&asked);
+    assert_eq!(posted.read_answer().json()["id"], 1);
+    assert_eq!(first.end(), Some(1001));
+    assert!(proxy.wait().status.success());
+}
+
+#[test]
+fn a_call_over_a_socket_of_its_client_is_cancelled_at_the_end_of_the_drain() {
+    let upstream = Upstream::start();
+    let keys = format!("sharing = \"client\"\nhandshake = \"mcp\"\n{LIMIT}");
+    let proxy = crate::websocket::before(&upstream, &keys);
+    let mut posted = post(&proxy, &call("do", "[]"));
+    let mut servers = Vec::new();
+    let asked = |servers: &mut Vec<_>| {
+        let mut server = accept(&upstream);
+        server.greet();
+        let id = server.hear()["id"].clone();
+        servers.push((server, id));
+    };
+    asked(&mut servers);
+    let mut socket = connect(&proxy);
+    socket.say(call("do", "[]"));
+    asked(&mut servers);
+    drain(&proxy);
+    for (mut server, id) in servers {
+        let heard = server.hear();
+        assert_eq!(heard["method"], "notifications/cancelled");
+        assert_eq!(heard["params"]["requestId"], id);
+        assert_eq!(server.end(), Some(1001));
+    }
+    posted.expect_gone();
+    assert_eq!(socket.end(), None);
+    is_cut_by_the_drain(proxy);
+}
+
+#[test]
+fn a_socket_of_its_client_that_is_lost_in_the_drain_fails_its_call_and_closes_the_client() {
+    let upstream = Upstream::start();
+    let proxy = crate::websocket::before(&upstream, "sharing = \"client\"\n");
+    let mut client = connect(&proxy);
+    client.say(call("do", "[]"));
+    let mut server = accept(&upstream);
+    server.hear();
+    drain(&proxy);
+    drop(server);
+    assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+    assert_eq!(client.end(), Some(1001));
+    assert!(proxy.wait().status.success());
 }
 
 #[test]

@@ -8,12 +8,12 @@ use crate::stdio;
 use crate::support::{Proxy, Upstream, Wire, becomes};
 use crate::websocket::ends::{End, accept};
 
-const BOTH: &str = "application/json, text/event-stream";
-const TOKEN: &str = r#"{"_meta":{"progressToken":7}}"#;
+pub(super) const BOTH: &str = "application/json, text/event-stream";
+pub(super) const TOKEN: &str = r#"{"_meta":{"progressToken":7}}"#;
 const OPEN: &str = "dualgauge_calls_in_flight";
 
 /// Posts a call of a client that reads these types, and does not wait for its answer.
-fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
+pub(super) fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
     let length = body.len();
     let mut wire = proxy.connect();
     wire.send(format!(
@@ -23,18 +23,18 @@ fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
     wire
 }
 
-fn token(call: &Value) -> Value {
+pub(super) fn token(call: &Value) -> Value {
     call["params"]["_meta"]["progressToken"].clone()
 }
 
-fn progress(token: &Value, done: &str) -> String {
+pub(super) fn progress(token: &Value, done: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{done}}}}}"#
     )
 }
 
 /// The head of a stream of events.
-fn begins(client: &mut Wire) {
+pub(super) fn begins(client: &mut Wire) {
     let head = client.read_head();
     assert_eq!(head.status(), 200, "{head}");
     assert_eq!(head.one("content-type"), Some("text/event-stream"));
@@ -43,7 +43,7 @@ fn begins(client: &mut Wire) {
 }
 
 /// The next event, as the text of its message.
-fn event(client: &mut Wire) -> String {
+pub(super) fn event(client: &mut Wire) -> String {
     let mut came = String::new();
     while !came.ends_with("\n\n") {
         came += &String::from_utf8(client.read_chunk().unwrap()).unwrap();
@@ -52,7 +52,7 @@ fn event(client: &mut Wire) -> String {
     data.trim_end().to_owned()
 }
 
-fn json_of(client: &mut Wire) -> Value {
+pub(super) fn json_of(client: &mut Wire) -> Value {
     serde_json::from_str(&event(client)).unwrap()
 }
 

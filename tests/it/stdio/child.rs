@@ -153,6 +153,16 @@ impl Child {
                 say(&answer);
                 say(&answer);
             }
+            "around" => {
+                for told in ["1", "2", "", "3"] {
+                    say(&match told {
+                        "" => answer.clone(),
+                        _ => format!(
+                            r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"line":{told}}}}}"#
+                        ),
+                    });
+                }
+            }
             "large" => say(&result(id, &json!("x".repeat(5000)))),
             _ => {}
         }

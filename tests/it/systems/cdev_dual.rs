@@ -298,6 +298,10 @@ fn requests_of_one_socket_are_answered_one_after_another() {
     let (events, answers): (Vec<&Value>, Vec<&Value>) =
         heard.iter().partition(|said| said.get("id").is_none());
     assert_eq!(events.len(), 20);
+    // Each event came before one answer, and behind the one before.
+    let ids: Vec<Option<u64>> = heard.iter().map(|said| said["id"].as_u64()).collect();
+    let wanted: Vec<Option<u64>> = (0..20).flat_map(|id| [None, Some(id)]).collect();
+    assert_eq!(ids, wanted);
     for answer in answers {
         let is_there = answer["id"].as_u64().unwrap() % 2 == 0;
         assert_eq!(answer.get("result").is_some(), is_there, "{answer}");

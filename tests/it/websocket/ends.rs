@@ -168,13 +168,20 @@ impl End {
     }
 
     /// Reads to the end: the code that the other end gave for it.
-    pub(crate) fn end(mut self) -> Option<u16> {
-        let mut code = None;
+    pub(crate) fn end(self) -> Option<u16> {
+        self.ended().map(|(code, _)| code)
+    }
+
+    /// The same with the reason.
+    pub(crate) fn ended(mut self) -> Option<(u16, String)> {
+        let mut told = None;
         loop {
             match self.0.read() {
-                Ok(Message::Close(frame)) => code = frame.map(|frame| frame.code.into()),
+                Ok(Message::Close(frame)) => {
+                    told = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
+                }
                 Ok(_) => {}
-                Err(_) => return code,
+                Err(_) => return told,
             }
         }
     }

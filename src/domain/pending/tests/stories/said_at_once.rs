@@ -37,3 +37,21 @@ fn several_messages_in_one_array_are_heard_one_by_one() {
     let counts = link.pending.counts();
     assert_eq!((counts.notified, counts.skipped), (1, 1));
 }
+
+#[test]
+fn where_no_link_follows_all_who_wait_are_told_whether_they_were_heard() {
+    let mut link = Driven::ready(Order::Serial);
+    let repeatable = Ask {
+        repeat: Repeat::Once,
+        ..ask(1, call(1))
+    };
+    link.take(Input::Ask(repeatable));
+    link.take(Input::Ask(ask(2, call(2))));
+    assert_eq!(link.take(Input::Lost { luck: 0 }), []);
+    let over = [
+        Output::Failed(Ticket(1), Unanswered::Cut),
+        Output::Failed(Ticket(2), Unanswered::Unreachable),
+    ];
+    assert_eq!(link.take(Input::Over), over);
+    assert!(link.pending.is_idle());
+}

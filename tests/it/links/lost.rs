@@ -1,0 +1,150 @@
+//! A link that a client has for itself and that is lost: the client hears of it, since its server has forgotten it.
+
+use serde_json::json;
+
+use crate::scene::{call, rpc_failure};
+use crate::support::{Proxy, Upstream, becomes};
+use crate::websocket::before;
+use crate::websocket::ends::{End, accept, connect};
+
+const OWN: &str = "sharing = \"client\"\n";
+const STARTS: &str = r#"dualgauge_link_starts_total{upstream="socket"}"#;
+const UP: &str = r#"dualgauge_link_up{upstream="socket"}"#;
+
+fn ask(client: &mut End, id: u64) {
+    client.say(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"do","params":[{id}]}}"#
+    ));
+}
+
+/// A client that has a socket of its own, which has served a call.
+fn served(upstream: &Upstream, proxy: &Proxy) -> (End, End) {
+    let mut client = connect(proxy);
+    ask(&mut client, 0);
+    let mut server = accept(upstream);
+    let heard = server.hear();
+    server.echo(&heard);
+    assert_eq!(client.hear()["id"], 0);
+    (client, server)
+}
+
+fn is_told(client: End) {
+    let (code, reason) = client.ended().unwrap();
+    assert_eq!(code, 1001);
+    assert!(reason.contains("`socket`"), "{reason}");
+}
+
+#[test]
+fn a_client_that_only_listens_is_closed_when_its_own_socket_is_lost() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, OWN);
+    let (client, server) = served(&upstream, &proxy);
+    drop(server);
+    is_told(client);
+    // There is no other one in its place.
+    becomes(|| proxy.metrics().series().contains(&UP), &false);
+    assert_eq!(proxy.metrics().value(STARTS), 1.0);
+    proxy.log_line(&["the link is lost", "socket"]);
+}
+
+#[test]
+fn open_calls_fail_and_what_was_told_is_heard_before_the_client_is_closed() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "sharing = \"client\"\nin_flight = 2\n");
+    let (mut client, mut server) = served(&upstream, &proxy);
+    for id in 1..=3 {
+        ask(&mut client, id);
+    }
+    server.hear();
+    server.hear();
+    let told = r#"{"jsonrpc":"2.0","method":"event/x","params":[1]}"#;
+    server.say(told);
+    drop(server);
+    assert_eq!(client.hear_text(), told);
+    let mut failed: Vec<_> = (1..=3).map(|_| client.hear()).collect();
+    failed.sort_by_key(|failed| failed["id"].as_u64());
+    let reasons: Vec<_> = failed.iter().map(rpc_failure).collect();
+    // The last was never written.
+    let cut = (-32003, "upstream_cut");
+    assert_eq!(reasons, [cut, cut, (-32001, "upstream_unreachable")]);
+    is_told(client);
+}
+
+#[test]
+fn other_clients_stay_when_one_loses_its_socket() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, OWN);
+    let (one, first) = served(&upstream, &proxy);
+    let (mut other, mut second) = served(&upstream, &proxy);
+    drop(first);
+    is_told(one);
+    ask(&mut other, 7);
+    let heard = second.hear();
+    second.echo(&heard);
+    assert_eq!(other.hear()["result"]["got"], json!([7]));
+}
+
+#[test]
+fn a_client_whose_socket_was_never_there_stays() {
+    let upstream = Upstream::nowhere();
+    let proxy = before(
+        &upstream,
+        "sharing = \"client\"\nconnect_timeout = \"50ms\"\n",
+    );
+    let mut client = connect(&proxy);
+    for id in 0..2 {
+        ask(&mut client, id);
+        assert_eq!(rpc_failure(&client.hear()).1, "upstream_unreachable");
+    }
+    let upstream = upstream.appears();
+    let mut server = accept(&upstream);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let heard = server.hear();
+            server.echo(&heard);
+        });
+        let answer = crate::support::eventually("the server", || {
+            ask(&mut client, 3);
+            let answer = client.hear();
+            answer["result"].is_object().then_some(answer)
+        });
+        assert_eq!(answer["id"], 3);
+    });
+}
+
+#[test]
+fn who_posts_gets_another_socket_with_the_next_call() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, OWN);
+    let mut wire = proxy.connect();
+    let body = call("do", "[]");
+    let post = format!(
+        "POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    wire.send(post.clone());
+    let mut server = accept(&upstream);
+    server.hear();
+    drop(server);
+    let failed = wire.read_answer().json();
+    assert_eq!(rpc_failure(&failed), (-32003, "upstream_cut"));
+    wire.send(post);
+    let mut server = accept(&upstream);
+    let heard = server.hear();
+    server.echo(&heard);
+    assert!(wire.read_answer().json()["result"].is_object());
+}
+
+#[test]
+fn an_upstream_whose_clients_have_sockets_of_their_own_is_not_down_without_clients() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, OWN);
+    assert!(!proxy.metrics().series().contains(&UP));
+    let (client, _server) = served(&upstream, &proxy);
+    assert_eq!(proxy.metrics().value(UP), 1.0);
+    drop(client);
+    becomes(|| proxy.metrics().series().contains(&UP), &false);
+    // One that all share is down as long as it is not there.
+    let nowhere = before(&Upstream::nowhere(), "");
+    assert_eq!(nowhere.metrics().value(UP), 0.0);
+}
