@@ -32,7 +32,7 @@ impl Settings {
             Some(store) => Settings::Shared(SharedSettings {
                 server: store.url.value.server().clone(),
                 // What is wrong with it was told when it was compiled.
-                tls: tls::store(store, &mut Vec::new()),
+                tls: tls::store(store, &mut Vec::new()).map(Box::new),
                 prefix: store.prefix.value.clone(),
                 timeout: store.timeout.value,
             }),

@@ -43,7 +43,7 @@ pub struct SharedSettings {
     /// The server, with credentials and the number of the database.
     pub server: ConnectionInfo,
     /// How connections are secured, where they are.
-    pub tls: Option<ClientTls>,
+    pub tls: Option<Box<ClientTls>>,
     /// What the keys begin with.
     pub prefix: String,
     /// How long a call may take, connecting included.
