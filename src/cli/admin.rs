@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::cli::connection::{ConnectionFault, address, exchange, within};
 use crate::config::compile::tls::Spoken;
 use crate::config::load::environment;
+use crate::config::problem::Place;
 use crate::upstream::Connector;
 
 /// An answer, at most.
@@ -243,9 +244,9 @@ fn words(problem: &Value) -> String {
     let mut words = text(problem, "detail").unwrap_or_default();
     let faults = problem.get("problems").and_then(Value::as_array);
     for fault in faults.into_iter().flatten() {
-        let place = text(fault, "key").or_else(|| text(fault, "place"));
-        let message = text(fault, "message").unwrap_or_default();
-        words.push_str(&format!("\n  {}: {message}", place.unwrap_or_default()));
+        let of = [place(fault), text(fault, "key"), text(fault, "message")];
+        let of = of.into_iter().flatten().filter(|part| !part.is_empty());
+        words.push_str(&format!("\n  {}", of.collect::<Vec<_>>().join(": ")));
         if let Some(hint) = text(fault, "hint") {
             words.push_str(&format!(" ({hint})"));
         }
@@ -254,6 +255,13 @@ fn words(problem: &Value) -> String {
         words.push_str(&format!("\n  hint: {hint}"));
     }
     words
+}
+
+/// Where a fault was said, unless nobody said it, or he who asks has just now.
+fn place(fault: &Value) -> Option<String> {
+    let place = fault.get("place").and_then(Value::as_str)?;
+    let is_asked = place == Place::Default.to_string() || place.starts_with("flip of ");
+    (!is_asked).then(|| place.to_owned())
 }
 
 fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {

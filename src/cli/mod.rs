@@ -20,6 +20,7 @@ mod run;
 #[cfg(feature = "demo")]
 mod sample;
 mod usage;
+mod words;
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::CommandError;
 use crate::cli::admin::{Admin, AdminArguments, AdminFault, Ask};
+use crate::cli::words::count;
 
 #[derive(Debug, Args)]
 pub(super) struct ReloadArguments {
@@ -29,15 +30,17 @@ pub(super) fn reload(arguments: &ReloadArguments) -> Result<ExitCode, CommandErr
         tag: None,
     })?;
     let text = |name: &str| told.get(name).and_then(Value::as_str);
-    let count = |name: &str| told.get(name).and_then(Value::as_u64);
+    let number = |name: &str| told.get(name).and_then(Value::as_u64);
     let (Some(result), Some(routes), Some(flags)) =
-        (text("result"), count("routes"), count("flags"))
+        (text("result"), number("routes"), number("flags"))
     else {
         return Err(AdminFault::NoJson.into());
     };
     writeln!(
         io::stdout().lock(),
-        "{result}: {routes} routes, {flags} flags"
+        "{result}: {}, {}",
+        count(routes, "route"),
+        count(flags, "flag")
     )?;
     Ok(ExitCode::SUCCESS)
 }

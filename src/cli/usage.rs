@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::admin::{Admin, AdminArguments, AdminFault};
+use crate::cli::words::count;
 use crate::cli::{CommandError, Format};
 use crate::domain::lifecycle::{CountReport, Report, RouteReport, parse_idle, span};
 use crate::domain::percent::{Keep, encode};
@@ -69,11 +70,11 @@ fn human(report: &Report) -> String {
         paragraph(&mut text, route);
     }
     let idle = span(report.idle_seconds);
-    let count = report.routes.len();
     line(
         &mut text,
         &format!(
-            "{count} routes, at {}; nobody may have called for {idle}",
+            "{}, at {}; nobody may have called for {idle}",
+            count(report.routes.len(), "route"),
             report.at
         ),
     );

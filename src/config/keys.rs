@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::problem::Problem;
-use crate::config::raw::{RawConfig, RawFile, RawHeaderValue, RawServer, RawUpstream};
+use crate::config::raw::{
+    RawClientTls, RawConfig, RawFile, RawHeaderValue, RawServer, RawUpstream,
+};
 
 /// Far beyond any set of keys.
 const LONGEST: u64 = 1024 * 1024;
@@ -19,14 +21,21 @@ pub(super) fn of(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
         own.into_iter().chain(&mut tls.client_ca)
     });
     let upstreams = config.upstreams.iter_mut().flat_map(of_upstream);
-    tokens.map(|key| &mut key.file).chain(tls).chain(upstreams)
+    let store = config.rollout.store.iter_mut();
+    let store = store.flat_map(|store| of_client(&mut store.tls));
+    let tokens = tokens.map(|key| &mut key.file);
+    tokens.chain(tls).chain(upstreams).chain(store)
+}
+
+fn of_client(tls: &mut Option<RawClientTls>) -> impl Iterator<Item = &mut RawFile> {
+    tls.iter_mut().flat_map(|tls| {
+        let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
+        files.into_iter().flatten()
+    })
 }
 
 fn of_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile> {
-    let tls = upstream.tls.iter_mut().flat_map(|tls| {
-        let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
-        files.into_iter().flatten()
-    });
+    let tls = of_client(&mut upstream.tls);
     let headers = match &mut upstream.server {
         RawServer::Socket(socket) => Some(&mut socket.headers),
         RawServer::Mcp(server) => Some(&mut server.headers),

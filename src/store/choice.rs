@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::config::compile::tls;
 use crate::config::raw::RawRollout;
 use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
@@ -30,6 +31,8 @@ impl Settings {
             },
             Some(store) => Settings::Shared(SharedSettings {
                 server: store.url.value.server().clone(),
+                // What is wrong with it was told when it was compiled.
+                tls: tls::store(store, &mut Vec::new()).map(Box::new),
                 prefix: store.prefix.value.clone(),
                 timeout: store.timeout.value,
             }),

@@ -1,22 +1,25 @@
 //! The store of many replicas: Redis or Valkey.
 //!
 //! ```text
-//! line     one connection, a time for every call, pauses while the server is away
-//! script   what the server runs in one step each
+//! line      one connection, a time for every call, pauses while the server is away
+//! door      how a connection is opened, in the clear or behind TLS
+//! script    what the server runs in one step each
 //! ```
 //!
 //! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read tells; a commit that was confirmed is on the server; one whose answer was lost is
 //! never made twice, and the same call again tells whether it was made.
 
+mod door;
 mod line;
 mod script;
 
 use std::fmt;
 use std::time::Duration;
 
-use redis::{Client, Cmd, ConnectionInfo, FromRedisValue};
+use redis::{Cmd, ConnectionInfo, FromRedisValue};
 use sha2::{Digest, Sha256};
 
+use crate::domain::tls::ClientTls;
 use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
@@ -24,6 +27,7 @@ use crate::store::state::{
     check, unforeseen,
 };
 use crate::telemetry::clock::wall;
+use door::Door;
 use line::Line;
 use script::Script;
 
@@ -38,6 +42,8 @@ const MARKS: usize = 128;
 pub struct SharedSettings {
     /// The server, with credentials and the number of the database.
     pub server: ConnectionInfo,
+    /// How connections are secured, where they are.
+    pub tls: Option<Box<ClientTls>>,
     /// What the keys begin with.
     pub prefix: String,
     /// How long a call may take, connecting included.
@@ -122,14 +128,12 @@ impl SharedSettings {
 impl SharedStore {
     /// Nothing is connected yet.
     pub fn open(settings: &SharedSettings) -> Result<SharedStore, StoreError> {
-        let server = settings.server.clone();
-        let address = server.addr().to_string();
-        let client = Client::open(server).map_err(|error| StoreError::Away {
-            address,
+        let door = Door::of(settings).map_err(|error| StoreError::Away {
+            address: settings.server.addr().to_string(),
             source: error.into(),
         })?;
         Ok(SharedStore {
-            line: Line::new(client, settings.timeout, unforeseen()),
+            line: Line::new(door, settings.timeout, unforeseen()),
             keys: Keys::new(&settings.prefix),
             writer: boot(),
             seen: None,

@@ -4,6 +4,7 @@
 mod expressions;
 mod prometheus;
 mod town;
+mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -22,10 +22,7 @@ fn a_good_change_is_told_and_so_is_none() {
     std::fs::write(proxy.folder().join("dualgauge.toml"), main).unwrap();
     let swapped = reload(&admin);
     assert_eq!(swapped.code, Some(0), "{swapped:?}");
-    assert!(
-        swapped.output.ends_with(": 1 routes, 1 flags"),
-        "{swapped:?}"
-    );
+    assert!(swapped.output.ends_with(": 1 route, 1 flag"), "{swapped:?}");
 }
 
 #[test]
@@ -34,15 +31,16 @@ fn a_plan_with_problems_is_refused_with_each_of_them_and_exit_code_1() {
     let main = rest_only(&upstream);
     let proxy = Proxy::start(&main);
     let file = proxy.folder().join("dualgauge.toml");
-    std::fs::write(file, format!("{main}[limits]\nbach = 7\ndepth = 'deep'\n")).unwrap();
+    std::fs::write(&file, format!("{main}[limits]\nbach = 7\ndepth = 'deep'\n")).unwrap();
+    let line = main.lines().count() + 2;
     let refused = reload(&format!("http://{}", proxy.admin()));
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert_eq!(refused.output, "");
     for wanted in [
         "422",
-        "limits.bach",
+        &format!("{}:{line}: limits.bach: ", file.display()),
         "did you mean `batch`?",
-        "limits.depth",
+        &format!("{}:{}: limits.depth: ", file.display(), line + 1),
     ] {
         assert!(refused.errors.contains(wanted), "{wanted}: {refused:?}");
     }

@@ -10,6 +10,7 @@
     reason = "a server that does not do as the test says fails the test"
 )]
 
+mod behind_tls;
 mod server;
 
 use std::cell::Cell;

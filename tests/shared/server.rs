@@ -1,7 +1,9 @@
 //! A `redis-server` of a test's own, in a folder of its own.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -46,21 +48,45 @@ impl Server {
 
     /// On a port that was free a moment ago, with a password; tells the port.
     pub(crate) fn start_on_a_port(password: &str) -> (Self, u16) {
+        Server::start_with(Memory::Lost, |_, port| {
+            let more = ["--port", port, "--requirepass", password];
+            more.map(str::to_owned).to_vec()
+        })
+    }
+
+    /// Behind TLS with a certificate and its key, on a port that was free a moment ago, asking every client for a
+    /// certificate of the authority; tells the port.
+    pub(crate) fn start_behind_tls(authority: &str, certificate: &str, key: &str) -> (Self, u16) {
+        Server::start_with(Memory::Kept, |folder, port| {
+            let mut more = [
+                "--port",
+                "0",
+                "--tls-port",
+                port,
+                "--tls-auth-clients",
+                "yes",
+            ]
+            .map(str::to_owned)
+            .to_vec();
+            for (name, text) in [("ca-cert", authority), ("cert", certificate), ("key", key)] {
+                let path = folder.join(name);
+                fs::write(&path, text).unwrap();
+                more.extend([format!("--tls-{name}-file"), path.display().to_string()]);
+            }
+            more
+        })
+    }
+
+    fn start_with(memory: Memory, arguments: impl Fn(&Path, &str) -> Vec<String>) -> (Self, u16) {
         for _ in 0..20 {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = free.local_addr().unwrap().port();
             drop(free);
-            let number = port.to_string();
-            let more = [
-                "--bind",
-                "127.0.0.1",
-                "--port",
-                &number,
-                "--requirepass",
-                password,
-            ];
-            let mut server = Server::new(Memory::Lost);
-            server.more = more.map(str::to_owned).to_vec();
+            let mut server = Server::new(memory);
+            server.more = arguments(server.folder.path(), &port.to_string());
+            server
+                .more
+                .extend(["--bind", "127.0.0.1"].map(str::to_owned));
             if server.run_again() {
                 return (server, port);
             }
@@ -164,6 +190,7 @@ impl Drop for Server {
 pub(crate) async fn open(url: &str, timeout: Duration) -> Store {
     let settings = SharedSettings {
         server: StoreUrl::parse(url).unwrap().server().clone(),
+        tls: None,
         prefix: "test".to_owned(),
         timeout,
     };

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use super::verdict::Checked;
+use crate::cli::words::count;
 use crate::config::problem::Problems;
 use crate::domain::check::{Direction, EventReport, Finding, Kind, Never, RouteReport, Verdict};
 use crate::domain::event::Event;
@@ -44,11 +45,6 @@ fn summary(checked: &Checked<'_>) -> String {
         count(configuration.flags.len(), "flag"),
         count(configuration.raw.clients.len(), "client")
     )
-}
-
-fn count(number: usize, of: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {of}{plural}")
 }
 
 fn columns(route: &Route) -> [String; 3] {

@@ -55,6 +55,9 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     check_addresses(raw, &mut problems);
     let tls = raw.listen.tls.as_ref();
     let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
+    let store = raw.rollout.store.as_ref();
+    // Whoever opens it makes this again.
+    let _ = store.map(|store| tls::store(store, &mut problems));
     let mut upstreams = upstreams::compile(raw, &mut problems);
     let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);

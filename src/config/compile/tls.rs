@@ -13,7 +13,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::config::problem::{Located, Problem};
-use crate::config::raw::{RawClientTls, RawFile, RawTls};
+use crate::config::raw::{RawClientTls, RawFile, RawStore, RawTls};
 use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, Shown};
 
 const HTTP_1: &[u8] = b"http/1.1";
@@ -47,6 +47,8 @@ pub enum Part {
 /// What is spoken over a connection, as its handshake offers it (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spoken {
+    /// The protocol of Redis; without an offer, since there is no name for it.
+    Redis,
     /// HTTP/1.1.
     Http,
     /// HTTP/2, or HTTP/1.1 where the server does not know it.
@@ -126,7 +128,7 @@ pub fn client(
         Spoken::Http => vec![HTTP_1.to_vec()],
         Spoken::Http2First => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
         Spoken::Http2 => vec![HTTP_2.to_vec()],
-        Spoken::WebSocket => Vec::new(),
+        Spoken::WebSocket | Spoken::Redis => Vec::new(),
     };
     Ok((Arc::new(config), name))
 }
@@ -154,9 +156,9 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
 
 /// `[upstream.NAME.tls]`, or none, of a server that is asked by `host` unless it is said by which name; each part that
 /// cannot be used is told.
-pub(super) fn upstream(
+pub(super) fn upstream<T>(
     raw: Option<&RawClientTls>,
-    (host, url): (&str, &Located<http::Uri>),
+    (host, url): (&str, &Located<T>),
     problems: &mut Vec<Problem>,
 ) -> ClientTls {
     let said = raw.and_then(|raw| raw.server_name.as_ref());
@@ -190,6 +192,13 @@ pub(super) fn upstream(
         }));
     }
     tls
+}
+
+/// `[rollout.store.tls]`, or none, where the store is spoken to over TLS; each part that cannot be used is told.
+pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
+    let is_secured = raw.url.value.is_secured();
+    let host = raw.url.value.host();
+    is_secured.then(|| upstream(raw.tls.as_ref(), (host, &raw.url), problems))
 }
 
 const NO_NAME: &str = "is no host name and no address that a certificate can bear";

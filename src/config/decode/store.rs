@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::file;
+use super::identity::client_tls;
 use crate::config::kind::{Found, Wrong, cut, name, string, timeout};
 use crate::config::raw::{RawStore, StoreUrl, StoreUrlError};
 use crate::config::reader::{Shape, Table};
@@ -27,12 +28,21 @@ pub(super) fn within(rollout: &mut Table<'_>) -> Option<RawStore> {
 fn store(table: &mut Table<'_>) -> Option<RawStore> {
     let url = table.require("url", url);
     let password_file = table.get("password_file", file);
+    let tls = table.table("tls", client_tls);
+    if let Some((url, _)) = url.as_ref().zip(tls.as_ref())
+        && !url.value.is_secured()
+    {
+        let wrong =
+            "TLS is spoken where the address begins with `rediss://`, and this one does not";
+        table.report("tls", Wrong::new(wrong));
+    }
     let prefix = table.get_or("prefix", prefix, PREFIX.to_owned());
     let timeout = table.get_or("timeout", short_timeout, TIMEOUT);
     let replica = table.get_or("replica", name, host_name());
     Some(RawStore {
         url: url?,
         password_file,
+        tls,
         prefix: prefix?,
         timeout: timeout?,
         replica: replica?,
@@ -41,10 +51,8 @@ fn store(table: &mut Table<'_>) -> Option<RawStore> {
 
 fn url(found: Found<'_>) -> Result<StoreUrl, Wrong> {
     StoreUrl::parse(&string(found)?).map_err(|error| match error {
-        StoreUrlError::Tls => Wrong::new(
-            "TLS to the store is not supported in this version; write `redis://`, and lead it through a tunnel where \
-             the network is not to be trusted",
-        ),
+        StoreUrlError::Unverified => Wrong::new("certificates of servers are always verified")
+            .hint("name the authority that has signed this one as `ca` of `[rollout.store.tls]`, and nothing behind `#`"),
         StoreUrlError::Shape => Wrong::new(
             "this is no address of a store; write one such as `redis://127.0.0.1:6379/0` or \
              `redis+unix:///run/redis/redis.sock?db=0`",

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use redis::{ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use crate::config::problem::Located;
+use crate::config::raw::RawClientTls;
 
 /// `[rollout.store]`: the server that many replicas share.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub struct RawStore {
     pub url: Located<StoreUrl>,
     /// `password_file`, resolved against the folder of the main file.
     pub password_file: Option<Located<PathBuf>>,
+    /// `tls`: only where `url` asks for TLS.
+    pub tls: Option<RawClientTls>,
     /// `prefix`: what the keys begin with.
     pub prefix: Located<String>,
     /// `timeout`: not zero.
@@ -33,23 +36,29 @@ pub struct StoreUrl {
 /// Why a text is no address of a shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreUrlError {
-    /// It asks for TLS.
-    Tls,
+    /// It asks for TLS to whoever answers.
+    Unverified,
     /// It is no address of Redis or Valkey.
     Shape,
 }
 
 impl StoreUrl {
-    /// Reads `redis://`, `valkey://` and `redis+unix://` addresses.
+    /// Reads `redis://`, `valkey://` and `redis+unix://` addresses, and `rediss://` and `valkeys://` of TLS.
     ///
     /// # Errors
     /// [`StoreUrlError`], which says nothing of the text, since that may hold a password.
     pub fn parse(text: &str) -> Result<StoreUrl, StoreUrlError> {
-        let scheme = text.split(':').next().unwrap_or_default();
-        if scheme == "rediss" || scheme == "valkeys" {
-            return Err(StoreUrlError::Tls);
-        }
-        let server = text
+        // TLS is this program's own, so what reads the rest of the address is shown the same one without it.
+        let plain = match text.split_once(':') {
+            Some((scheme, rest)) if is_secured(scheme) => {
+                if rest.contains('#') {
+                    return Err(StoreUrlError::Unverified);
+                }
+                format!("redis:{rest}")
+            }
+            Some(_) | None => text.to_owned(),
+        };
+        let server = plain
             .into_connection_info()
             .map_err(|_| StoreUrlError::Shape)?;
         if server.redis_settings().db() < 0 {
@@ -65,6 +74,23 @@ impl StoreUrl {
     #[must_use]
     pub fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    /// Whether connections to it are of TLS.
+    #[must_use]
+    pub fn is_secured(&self) -> bool {
+        self.text
+            .split_once(':')
+            .is_some_and(|(scheme, _)| is_secured(scheme))
+    }
+
+    /// The host whose certificate is asked for; empty for a socket in the file system.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let ConnectionAddr::Tcp(host, _) = self.server.addr() else {
+            return "";
+        };
+        host
     }
 
     /// The password, if there is one.
@@ -84,6 +110,10 @@ impl StoreUrl {
                 .set_redis_settings(settings.set_password(password)),
         }
     }
+}
+
+fn is_secured(scheme: &str) -> bool {
+    scheme == "rediss" || scheme == "valkeys"
 }
 
 impl PartialEq for StoreUrl {

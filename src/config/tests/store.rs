@@ -91,12 +91,12 @@ fn a_file_of_a_password_that_is_not_there_or_not_needed_is_a_problem() {
 #[test]
 fn every_problem_of_a_shared_store_names_what_is_allowed() {
     let fixture = Fixture::new(
-        "[rollout.store]\nurl = 'rediss://:hunter2@h'\nprefix = 'a b{c}'\ntimeout = '3s'\nreplica = ''\npassword = 'hunter2'\n",
+        "[rollout.store]\nurl = 'rediss://:hunter2@h#insecure'\nprefix = 'a b{c}'\ntimeout = '3s'\nreplica = ''\npassword = 'hunter2'\n",
     );
     assert_eq!(
         fixture.problems(),
-        "dualgauge.toml:2: rollout.store.url: TLS to the store is not supported in this version; write `redis://`, and \
-         lead it through a tunnel where the network is not to be trusted\n\
+        "dualgauge.toml:2: rollout.store.url: certificates of servers are always verified\n  \
+         hint: name the authority that has signed this one as `ca` of `[rollout.store.tls]`, and nothing behind `#`\n\
          dualgauge.toml:3: rollout.store.prefix: `a b{c}` is no prefix; write 1 to 64 letters, digits, `.`, `_`, `-`, `:` or `/`\n\
          dualgauge.toml:4: rollout.store.timeout: somebody who flips a flag does not wait as long for the store; write at most `2s`\n\
          dualgauge.toml:5: rollout.store.replica: `` is no name; write 1 to 100 bytes without blanks\n\
@@ -129,5 +129,36 @@ fn no_address_is_ever_shown() {
     assert!(
         shown.contains("anna") && !shown.contains("hunter2"),
         "{shown}"
+    );
+}
+
+#[test]
+fn an_address_may_ask_for_tls() {
+    let fixture = Fixture::new("[rollout.store]\nurl = 'rediss://anna:hunter2@redis.internal/3'\n");
+    let store = fixture.config().rollout.store.unwrap();
+    let url = &store.url.value;
+    assert!(url.is_secured() && store.tls.is_none());
+    assert_eq!(url.host(), "redis.internal");
+    assert_eq!(url.server().addr().to_string(), "redis.internal:6379");
+    assert_eq!(url.server().redis_settings().db(), 3);
+    assert_eq!(url.password(), Some("hunter2"));
+    let fixture = Fixture::new(
+        "[rollout.store]\nurl = 'valkeys://h:7000'\n[rollout.store.tls]\nca = 'ca.pem'\nserver_name = 'redis'\n",
+    )
+    .file("ca.pem", "an authority");
+    let store = fixture.config().rollout.store.unwrap();
+    let ca = store.tls.unwrap().ca.unwrap();
+    assert_eq!(ca.path.value, fixture.path("ca.pem"));
+    assert_eq!(ca.content.0, b"an authority");
+}
+
+#[test]
+fn what_is_said_of_tls_without_an_address_that_asks_for_it_is_a_problem() {
+    let fixture =
+        Fixture::new("[rollout.store]\nurl = 'redis://h'\n[rollout.store.tls]\nca = 'ca.pem'\n")
+            .file("ca.pem", "");
+    assert_eq!(
+        fixture.problems(),
+        "dualgauge.toml:3: rollout.store.tls: TLS is spoken where the address begins with `rediss://`, and this one does not"
     );
 }

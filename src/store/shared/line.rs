@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError};
+use redis::{Cmd, FromRedisValue, RedisError};
 use tokio::time::{Instant, timeout_at};
 
 use crate::store::error::{Unreachable, chain};
+use crate::store::shared::door::{Connection, Door};
 use crate::telemetry::clock::now;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -19,10 +19,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The line to the server.
 pub(super) struct Line {
-    client: Client,
+    door: Door,
     timeout: Duration,
-    /// It ends its own task when it is dropped.
-    connection: Option<MultiplexedConnection>,
+    connection: Option<Connection>,
     pause: Option<Pause>,
     /// So that replicas that lost the same server do not come back in step.
     seed: u64,
@@ -36,9 +35,9 @@ struct Pause {
 }
 
 impl Line {
-    pub(super) fn new(client: Client, timeout: Duration, seed: u64) -> Self {
+    pub(super) fn new(door: Door, timeout: Duration, seed: u64) -> Self {
         Line {
-            client,
+            door,
             timeout,
             connection: None,
             pause: None,
@@ -48,7 +47,7 @@ impl Line {
 
     /// Where the server should be; nothing of it is secret.
     pub(super) fn address(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
+        self.door.address()
     }
 
     /// Sends a command and reads its answer. The command must do no harm when it is run twice: a kept connection may
@@ -75,20 +74,13 @@ impl Line {
     /// The connection is taken out meanwhile, so that one whose answer was not awaited is dropped.
     async fn send<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
         if let Some(mut kept) = self.connection.take()
-            && let Ok(answer) = command.query_async(&mut kept).await
+            && let Ok(answer) = kept.ask(command).await
         {
             self.connection = Some(kept);
             return Ok(answer);
         }
-        // Without times of its own: the whole call has one.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None);
-        let connecting = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
-        let mut fresh = connecting.await?;
-        let answer = command.query_async(&mut fresh).await?;
+        let mut fresh = self.door.open().await?;
+        let answer = fresh.ask(command).await?;
         self.connection = Some(fresh);
         Ok(answer)
     }

@@ -90,6 +90,9 @@ pub(super) struct Rule {
     pub(super) record: Option<String>,
     pub(super) alert: Option<String>,
     pub(super) expr: String,
+    /// How long it holds before the alert fires.
+    #[serde(default, rename = "for")]
+    pub(super) lasting: Option<String>,
     #[serde(default)]
     pub(super) labels: BTreeMap<String, String>,
     #[serde(default)]
@@ -114,8 +117,10 @@ pub(super) fn rules() -> Vec<Rule> {
     groups.flat_map(|group| group.rules).collect()
 }
 
-/// Everything that is to have data, with its place: the variables filled in, thresholds of alerts taken off, and what
-/// stands in for nothing left out.
+/// What stands in where there is nothing to count: it is data whatever happens.
+pub(super) const NOTHING: &str = "vector(0)";
+
+/// Everything that is to have data, with its place: the variables filled in, thresholds of alerts taken off.
 pub(super) fn with_data() -> Vec<(String, String)> {
     let panels = boards().into_iter().flat_map(|board| board.expressions());
     let panels = panels.map(|(place, expression)| (place, filled_in(&expression)));
@@ -138,7 +143,6 @@ fn filled_in(expression: &str) -> String {
         ("$client", ".*"),
         ("$route", ".*"),
         ("$instance", ".*"),
-        (" or vector(0)", ""),
     ];
     let mut filled = expression.to_owned();
     for (variable, value) in values {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::expressions::{boards, with_data};
+use super::expressions::{NOTHING, boards, with_data};
 use super::town::Town;
 use super::{read, root};
 use crate::support::{Wire, becomes, eventually};
@@ -105,14 +105,23 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// Whether an expression has a value that is a number. One that Prometheus does not understand fails the test.
+    /// Whether an expression has a value that is a number; where it has one even of nothing, another one than zero. One
+    /// that Prometheus does not understand fails the test.
     fn has_data(&self, place: &str, expression: &str) -> bool {
         let form = format!("query={}", encoded(expression));
         let answer = ask(self.address, "POST", "/api/v1/query", &form);
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(answer["status"], "success", "{place}: {answer}");
         let samples = answer["data"]["result"].as_array().unwrap();
-        samples.iter().any(|sample| sample["value"][1] != "NaN")
+        let of_nothing = if expression.contains(NOTHING) {
+            "0"
+        } else {
+            "NaN"
+        };
+        let values = samples.iter().map(|sample| &sample["value"][1]);
+        values
+            .filter(|value| *value != "NaN")
+            .any(|value| value != of_nothing)
     }
 
     /// The state of each alert that is not quiet.
@@ -191,7 +200,7 @@ fn the_rules_are_sound_and_do_what_their_unit_tests_say() {
         ],
         "",
     );
-    promtool(&["test", "rules", "rules.test.yml"], "");
+    promtool(&["test", "rules", "rules.test.yml", "alerts.test.yml"], "");
 }
 
 #[test]

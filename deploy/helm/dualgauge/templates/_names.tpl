@@ -45,10 +45,44 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* Replicas that do not share their flags would each give a caller another answer. */}}
 {{- define "dualgauge.validate" -}}
 {{- $many := or (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled }}
-{{- if and $many (not .Values.store.url) }}
-{{- fail "more than one replica needs a store that they share: set store.url, or replicaCount=1 without autoscaling" }}
+{{- $store := include "dualgauge.store" . }}
+{{- if and $many (not $store) }}
+{{- fail "more than one replica needs a store that they share: set store.url or store.existingSecret, or replicaCount=1 without autoscaling" }}
 {{- end }}
-{{- if and .Values.state.existingClaim .Values.store.url }}
-{{- fail "state.existingClaim is for one replica without a store: unset one of state.existingClaim and store.url" }}
+{{- if and .Values.state.existingClaim $store }}
+{{- fail "state.existingClaim is for one replica without a store: unset it, or store.url and store.existingSecret" }}
+{{- end }}
+{{- if and .Values.store.url .Values.store.existingSecret }}
+{{- fail "the address of the store is said twice: unset one of store.url and store.existingSecret" }}
+{{- end }}
+{{- if and .Values.store.tls.secret .Values.store.url (not (regexMatch "^(rediss|valkeys)://" .Values.store.url)) }}
+{{- fail "store.tls.secret is for a store behind TLS: let store.url begin with rediss://" }}
+{{- end }}
+{{- if and .Values.config.existingItems (not .Values.config.existing) }}
+{{- fail "config.existingItems says where the keys of config.existing lie: name the ConfigMap in config.existing" }}
+{{- end }}
+{{- if .Values.config.existingItems }}
+{{- $paths := list }}
+{{- range .Values.config.existingItems }}
+{{- $paths = append $paths .path }}
+{{- end }}
+{{- if not (has "dualgauge.toml" $paths) }}
+{{- fail "config.existingItems leaves out the main file: only what is named is mounted, so let one item have the path dualgauge.toml" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether the replicas share a store; empty where they do not. */}}
+{{- define "dualgauge.store" -}}
+{{- if or .Values.store.url .Values.store.existingSecret }}true{{ end }}
+{{- end }}
+
+{{/* The port of the store: that of its address, or what is said where the address is in a Secret or names none. */}}
+{{- define "dualgauge.storePort" -}}
+{{- $said := regexFind ":[0-9]+(/|$)" (regexReplaceAll "^[a-z]+://([^@/]*@)?" .Values.store.url "") }}
+{{- if $said }}
+{{- trimAll ":/" $said }}
+{{- else }}
+{{- .Values.store.port }}
 {{- end }}
 {{- end }}
