@@ -34,6 +34,7 @@ pub struct Frames<S> {
     wire: Wire,
     /// What the other end is told at the end.
     code: CloseCode,
+    reason: &'static str,
     /// Why nothing more will come, where that is known and not told yet.
     last: Option<String>,
 }
@@ -87,6 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
             ping: Ping::No,
             wire: Wire::Clean,
             code: CloseCode::Away,
+            reason: "",
             last: None,
         }
     }
@@ -199,12 +201,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         self.ping = Ping::Wanted;
     }
 
+    /// The other end is told this reason at the end, unless something else has gone wrong.
+    pub fn gives(&mut self, reason: &'static str) {
+        self.reason = reason;
+    }
+
     /// Ends the connection in good order, within a time of its own. What was said before is written first.
     pub async fn end(mut self) {
         let ends = async {
             let frame = CloseFrame {
                 code: self.code,
-                reason: Utf8Bytes::default(),
+                reason: Utf8Bytes::from_static(self.reason),
             };
             if self.stream.close(Some(frame)).await.is_err() {
                 // The other end has closed first, and is answered.

@@ -2,6 +2,7 @@
 
 mod drains;
 mod recalls;
+mod renumbered;
 mod telling;
 
 use std::process::Command;

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::ears::{self, Attention, Ears, Spoken};
-use super::underway::{Bounds, Ended, Reply, Underway};
+use super::underway::{Bounds, Ended, Message, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
@@ -167,8 +167,13 @@ struct Conversation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
     Open,
-    Closed,
+    /// The client is told why.
+    Closed(&'static str),
 }
+
+/// Why the door of a client closes: what it was connected for is over, or everything is.
+const GONE: &str = "the server is gone";
+const OVER: &str = "the program ends";
 
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: Frames<S>) {
@@ -181,7 +186,8 @@ impl Conversation {
         loop {
             self.go_on(&mut underway, &mut frames);
             let work = Work::of(underway.count() + usize::from(frames.is_writing()));
-            if (door, work) == (Door::Closed, Work::Done) {
+            if let (Door::Closed(why), Work::Done) = (door, work) {
+                frames.gives(why);
                 break;
             }
             let intake = intake(door, &underway);
@@ -192,10 +198,9 @@ impl Conversation {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        if let Some(id) = underway.hear(message) {
-                            let own = Scope::Socket(self.number);
-                            self.worker.recalls().recall(own, &id);
-                        }
+                        let own = Scope::Socket(self.number);
+                        let recall = |id: &Bytes| self.worker.recalls().recall(own, id);
+                        underway.hear(message, recall);
                     }
                     Event::Written => {
                         silence.used();
@@ -223,7 +228,7 @@ impl Conversation {
                         door = self.heed(spoken, &mut underway, door);
                     }
                 },
-                () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
+                () = left(&mut leaving), if door == Door::Open => door = Door::Closed(OVER),
                 () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
@@ -312,11 +317,8 @@ impl Conversation {
             Spoken::News(News::Event(text)) => self.event(Side::Rest, text),
             Spoken::News(News::Gone) => {
                 self.arrival.links().falls_silent(Side::Rest);
-                return match self.form() {
-                    // Nothing else tells such a client that its server has forgotten it.
-                    Form::Frame => Door::Closed,
-                    Form::Rpc | Form::Sse => door,
-                };
+                // Nothing else tells a client that its server has forgotten it.
+                return Door::Closed(GONE);
             }
         };
         underway.replies.extend(text.map(Reply::alone));
@@ -324,7 +326,8 @@ impl Conversation {
     }
 
     /// One message, from its bytes to its answer, if it has one.
-    async fn message(&self, body: Bytes) -> Ended {
+    async fn message(&self, message: Message) -> Ended {
+        let body = message.text.clone();
         if self.sockets.tongue == Tongue::Both {
             let depth = self.worker.installed().plan.limits.depth;
             match Heard::of(&body, depth) {
@@ -342,7 +345,7 @@ impl Conversation {
                 }
             }
         }
-        Ended::Said(self.call(body).await)
+        Ended::Said(self.call(message).await)
     }
 
     fn recognised(&self, form: Form) {
@@ -359,7 +362,13 @@ impl Conversation {
     }
 
     /// A message of JSON-RPC.
-    async fn call(&self, body: Bytes) -> Option<Reply> {
+    async fn call(
+        &self,
+        Message {
+            text: body,
+            recalled,
+        }: Message,
+    ) -> Option<Reply> {
         let installed = self.worker.installed();
         let mut asked = Request::new(());
         *asked.method_mut() = self.head.method.clone();
@@ -388,6 +397,7 @@ impl Conversation {
             identity: Rc::new(identity),
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
+            recalled,
             ear: None,
             installed,
         };
@@ -417,7 +427,7 @@ fn is_rpc(text: &Bytes) -> bool {
 fn intake(door: Door, underway: &Underway) -> Intake {
     match door {
         Door::Open if underway.has_room() => Intake::Open,
-        Door::Open | Door::Closed => Intake::Shut,
+        Door::Open | Door::Closed(_) => Intake::Shut,
     }
 }
 

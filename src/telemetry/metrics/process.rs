@@ -84,7 +84,10 @@ pub struct SessionCounts {
 pub struct LinkState {
     /// The upstream.
     pub upstream: String,
-    /// How many of its links take calls; more than one only while a plan gives way to another.
+    /// Whether it takes calls, as far as is known: where links come and go with clients, whether the last one that was
+    /// opened could be had.
+    pub is_up: bool,
+    /// How many of its links take calls.
     pub ready: u64,
     /// Calls that are written and not answered.
     pub in_flight: u64,

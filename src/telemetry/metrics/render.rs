@@ -309,7 +309,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     let mut notifications = vec![];
     for link in links {
         let upstream = link.upstream.as_str();
-        let is_up = f64::from(u8::from(link.ready > 0));
+        let is_up = f64::from(u8::from(link.is_up));
         up.push(gauge(&family::LINK_UP, &[upstream], is_up));
         for (state, count) in [("written", link.in_flight), ("waiting", link.queued)] {
             calls.push(gauge(&family::LINK_CALLS, &[upstream, state], count as f64));

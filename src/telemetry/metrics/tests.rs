@@ -442,6 +442,7 @@ proptest! {
 fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
+        is_up: true,
         ready: 1,
         in_flight: 1,
         queued: 2,

@@ -10,41 +10,39 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::Standing;
 use super::ask::Progress;
+use super::listeners::Listeners;
 use super::standing::Fate;
 use crate::domain::jsonrpc::{PROGRESS, retold, told_token};
-
-/// How many may listen to a link that all share.
-const LISTENERS: usize = 16 * 1024;
 
 /// Those who hear.
 #[derive(Debug)]
 pub(super) struct Audience<'a> {
     /// The one client whose link it is, if it is one's.
     only: Option<mpsc::Sender<Bytes>>,
-    all: Vec<mpsc::Sender<Bytes>>,
+    all: Listeners,
     standing: &'a Standing,
 }
 
 impl<'a> Audience<'a> {
-    pub(super) fn new(only: Option<mpsc::Sender<Bytes>>, standing: &'a Standing) -> Audience<'a> {
+    pub(super) fn new(
+        (only, all): (Option<mpsc::Sender<Bytes>>, Listeners),
+        standing: &'a Standing,
+    ) -> Audience<'a> {
         Audience {
             only,
-            all: Vec::new(),
+            all,
             standing,
         }
     }
 
     /// One more hears what is everybody's.
-    pub(super) fn join(&mut self, listener: mpsc::Sender<Bytes>) {
-        self.all.retain(|known| !known.is_closed());
-        if self.all.len() < LISTENERS {
-            self.all.push(listener);
-        }
+    pub(super) fn join(&self, listener: mpsc::Sender<Bytes>) {
+        self.all.join(listener);
     }
 
     /// Passes something on that the server tells, while these calls are open.
     pub(super) fn hear<'p>(
-        &mut self,
+        &self,
         method: &str,
         message: Bytes,
         (mut open, depth): (impl Iterator<Item = &'p Progress>, u16),
@@ -64,12 +62,11 @@ impl<'a> Audience<'a> {
         if !is_everybodys(method) {
             return self.count([]);
         }
-        self.all.retain(|known| !known.is_closed());
-        let fates: Vec<Fate> = self
-            .all
-            .iter()
-            .map(|listener| tell(listener, message.clone()))
-            .collect();
+        if self.all.hear_another() {
+            // They have it from there, and would have it twice.
+            return;
+        }
+        let fates = self.all.each(|listener| tell(listener, message.clone()));
         self.count(fates);
     }
 

@@ -6,15 +6,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::ask::{Asked, Inbox, LinkHandle, open};
+use super::ask::{Inbox, LinkHandle, open};
+use super::listeners::Listeners;
 use crate::telemetry::clock;
-
-/// How many are told again to a new link that they listen.
-const LISTENERS: usize = 16 * 1024;
 
 /// An owner and when its link became ready.
 struct Current {
@@ -29,7 +26,7 @@ pub async fn succeed(
     (queue, max_age): (usize, Duration),
     mut begin: impl FnMut(Inbox),
 ) {
-    let mut listeners: Vec<mpsc::Sender<Bytes>> = Vec::new();
+    let listeners = inbox.listeners.clone();
     let mut elders: Vec<Weak<Notify>> = Vec::new();
     let mut current = launch(queue, &listeners, &mut begin);
     let mut heir: Option<Current> = None;
@@ -40,7 +37,6 @@ pub async fn succeed(
         tokio::select! {
             asked = inbox.asks.recv() => match asked {
                 Some(asked) => {
-                    listens(&mut listeners, &asked);
                     // Its owner lives for as long as this can be said.
                     let _ = current.link.hand_on(asked).await;
                 }
@@ -63,16 +59,12 @@ pub async fn succeed(
     }
 }
 
-fn launch(
-    queue: usize,
-    listeners: &[mpsc::Sender<Bytes>],
-    begin: &mut impl FnMut(Inbox),
-) -> Current {
+fn launch(queue: usize, listeners: &Listeners, begin: &mut impl FnMut(Inbox)) -> Current {
     let (link, inbox) = open(queue);
     let ready = Arc::<Notify>::default();
     begin(Inbox {
         ready: Some(ready.clone()),
-        listeners: listeners.to_vec(),
+        listeners: listeners.clone(),
         ..inbox
     });
     Current {
@@ -86,15 +78,5 @@ async fn is_ready(heir: Option<&Current>) {
     match heir {
         Some(heir) => heir.ready.notified().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Somebody who hears from now on what the server tells to all hears it on each link that follows.
-fn listens(listeners: &mut Vec<mpsc::Sender<Bytes>>, asked: &Asked) {
-    if let Some(listener) = &asked.listener {
-        listeners.retain(|known| !known.is_closed());
-        if listeners.len() < LISTENERS {
-            listeners.push(listener.clone());
-        }
     }
 }
