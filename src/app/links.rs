@@ -163,16 +163,8 @@ impl Known {
     fn framed(&mut self, plan: &UpstreamPlan) -> Arc<Standing> {
         self.names.push(plan.name.clone());
         self.apart.push(plan.name.clone());
-        self.standing(plan, Sharing::Client)
-    }
-
-    /// Where the links of an upstream are counted.
-    fn standing(&mut self, plan: &UpstreamPlan, sharing: Sharing) -> Arc<Standing> {
         let own = self.standings.entry(plan.name.clone());
-        let standing = own.or_insert_with(|| match sharing {
-            Sharing::Shared => Arc::default(),
-            Sharing::Client => Arc::new(Standing::of_clients()),
-        });
+        let standing = own.or_insert_with(|| Arc::new(Standing::of_frames()));
         standing.clone()
     }
 
@@ -197,10 +189,11 @@ impl Known {
             (Reach::Shared(link), Work::One(inbox))
         };
         self.links.push((plan.clone(), link.downgrade()));
+        let standing = self.standings.entry(plan.name.clone()).or_default();
         wanted.push(Launch {
             plan: plan.clone(),
             work,
-            standing: self.standing(plan, plan.transport.sharing()),
+            standing: standing.clone(),
         });
         Some(link)
     }

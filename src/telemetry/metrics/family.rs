@@ -169,8 +169,7 @@ pub(super) const LINK_UP: Family = Family {
     kind: MetricType::GAUGE,
     labels: &["upstream"],
     help: "1 while an upstream that is spoken to over links (a child, a session of MCP, WebSockets) takes calls over one \
-           of them, else 0. Where links come and go with clients, 0 from one that could not be opened until the next \
-           one that could.",
+           of them, else 0. Of sockets of frames, 0 from one that could not be opened until the next one that could.",
 };
 
 pub(super) const LINK_CALLS: Family = Family {
@@ -185,8 +184,8 @@ pub(super) const LINK_STARTS: Family = Family {
     kind: MetricType::COUNTER,
     labels: &["upstream"],
     help: "Links to an upstream that were opened, or tried to: starts of a child. Each after the first is a restart, or \
-           one of several `sockets`. Where links come and go with clients, those alone that follow one that was lost or \
-           could not be opened, and the first.",
+           one of several `sockets`. Of sockets of frames, those alone that follow one that was lost or could not be \
+           opened, and the first.",
 };
 
 pub(super) const LINK_STRAYS: Family = Family {

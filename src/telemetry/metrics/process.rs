@@ -84,8 +84,7 @@ pub struct SessionCounts {
 pub struct LinkState {
     /// The upstream.
     pub upstream: String,
-    /// Whether it takes calls, as far as is known: where links come and go with clients, whether the last one that was
-    /// opened could be had.
+    /// Whether it takes calls, as far as is known: of sockets of frames, whether the last one could be had.
     pub is_up: bool,
     /// How many of its links take calls.
     pub ready: u64,

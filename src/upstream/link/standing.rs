@@ -25,21 +25,21 @@ pub struct Standing {
     nobody: AtomicU64,
     /// What this is a part of, and is counted with.
     whole: Option<Arc<Standing>>,
-    whose: Whose,
+    kind: Kind,
     /// Whether the last one that was opened could not be had.
     refused: AtomicBool,
     /// Whether one was opened before, and none was lost since.
     holds: AtomicBool,
 }
 
-/// Whose the links are.
+/// What is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Whose {
-    /// Everybody's: one is always wanted.
+enum Kind {
+    /// Links that carry the calls of an upstream: where none is ready, none can be made.
     #[default]
-    All,
-    /// Each a client's, with whom it comes and goes: that there is none says nothing.
-    Clients,
+    Links,
+    /// Sockets of frames, each of which comes and goes with a client: that there is none says nothing.
+    Frames,
 }
 
 impl Standing {
@@ -51,11 +51,11 @@ impl Standing {
         }
     }
 
-    /// That of links that come and go with clients.
+    /// That of sockets of frames, which come and go with clients.
     #[must_use]
-    pub fn of_clients() -> Standing {
+    pub fn of_frames() -> Standing {
         Standing {
-            whose: Whose::Clients,
+            kind: Kind::Frames,
             ..Standing::default()
         }
     }
@@ -70,7 +70,7 @@ impl Standing {
     /// follows one that was lost or could not be had, since others are no restarts.
     fn counted(&self, opened: u64, before: u64) -> u64 {
         let is_first = opened > 0 && before == 0;
-        if self.whose == Whose::Clients && is_first && self.holds.swap(true, Ordering::Relaxed) {
+        if self.kind == Kind::Frames && is_first && self.holds.swap(true, Ordering::Relaxed) {
             return opened - 1;
         }
         opened
@@ -103,7 +103,7 @@ impl Standing {
     pub fn state(&self, upstream: &str) -> LinkState {
         let level = |level: &AtomicI64| u64::try_from(level.load(Ordering::Relaxed)).unwrap_or(0);
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let is_missed = self.whose == Whose::All || self.refused.load(Ordering::Relaxed);
+        let is_missed = self.kind == Kind::Links || self.refused.load(Ordering::Relaxed);
         LinkState {
             upstream: upstream.to_owned(),
             is_up: self.is_up() || !is_missed,
@@ -212,9 +212,6 @@ impl<S: Deref<Target = Standing>> Share<S> {
             let opened = now.opened - self.counts.opened;
             let counted = standing.counted(opened, self.counts.opened);
             standing.opened.fetch_add(counted, Ordering::Relaxed);
-            if now.opened > 1 && opened > 0 {
-                standing.refuses();
-            }
             add(&standing.late, |counts| counts.late);
             add(&standing.foreign, |counts| counts.foreign);
             add(&standing.skipped, |counts| counts.skipped);
@@ -295,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn links_of_clients_that_come_and_go_are_no_restarts() {
-        let standing = Standing::of_clients();
+    fn links_of_frames_that_come_and_go_are_no_restarts() {
+        let standing = Standing::of_frames();
         let starts = || (standing.state("u").counts.opened, standing.state("u").is_up);
         assert_eq!(starts(), (0, true));
         let mut first = Share::new(&standing);
