@@ -104,15 +104,12 @@ async fn open(
     }
     record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
-    let mut copy = Request::new(Body::Empty);
-    *copy.uri_mut() = outgoing.uri().clone();
-    copy.headers_mut().clone_from(&headers);
     *outgoing.headers_mut() = headers;
     let progress = Progress::complete();
     let wait = Wait {
         limit: plan.timeout,
         progress: &progress,
-        repeat: Repeat::Copy(Box::new(copy)),
+        repeat: Repeat::Allowed,
     };
     let exchange = ask::head(record, upstream, outgoing, wait).await?;
     let (mut head, body) = exchange.response.into_parts();

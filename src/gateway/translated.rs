@@ -302,7 +302,7 @@ async fn ask(
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
     let repeat = if route.effect.may_repeat() {
-        Repeat::Copy(Box::new(outgoing.clone().into_request()))
+        Repeat::Allowed
     } else {
         Repeat::Unsent
     };

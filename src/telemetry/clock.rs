@@ -2,7 +2,7 @@
 //!
 //! Everything else takes the time as an argument, so that tests can choose it.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
@@ -52,29 +52,45 @@ pub fn wall() -> SystemTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rfc3339(pub SystemTime);
 
-impl fmt::Display for Rfc3339 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rfc3339 {
+    /// Writes it behind a text.
+    pub fn push_to(self, text: &mut String) {
         let milliseconds = unix_milliseconds(self.0);
         let seconds = milliseconds.div_euclid(1000);
         let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
         let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-        let rest = [
-            (b'-', month, 2),
-            (b'-', day, 2),
-            (b'T', of_day / 3600, 2),
-            (b':', of_day / 60 % 60, 2),
-            (b':', of_day % 60, 2),
-            (b'.', milliseconds.rem_euclid(1000), 3),
+        let mut written = *b"0000-00-00T00:00:00.000Z";
+        let parts = [
+            (5, month, 2),
+            (8, day, 2),
+            (11, of_day / 3600, 2),
+            (14, of_day / 60 % 60, 2),
+            (17, of_day % 60, 2),
+            (20, milliseconds.rem_euclid(1000), 3),
         ];
-        let mut text = *b"...................Z";
-        let mut end = 0;
-        for (mark, value, digits) in rest {
-            text[end] = mark;
-            put(&mut text[end + 1..=end + digits], value);
-            end += digits + 1;
+        for (place, value, digits) in parts {
+            put(&mut written[place..place + digits], value);
         }
-        write!(f, "{year:04}")?;
-        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+        let rest = match year {
+            0..=9999 => {
+                put(&mut written[..4], year);
+                &written[..]
+            }
+            _ => {
+                // Writing into a text does not fail.
+                let _ = write!(text, "{year:04}");
+                &written[4..]
+            }
+        };
+        text.push_str(std::str::from_utf8(rest).unwrap_or_default());
+    }
+}
+
+impl fmt::Display for Rfc3339 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }
 

@@ -11,6 +11,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::tape::Tape;
+
 /// What may come before an answer is known to have begun: many interim answers, a head, and the first of a body.
 const MOST: usize = 1024 * 1024;
 
@@ -50,16 +52,21 @@ impl Patience {
     }
 }
 
-/// A socket that fails when its patience is at an end.
+/// A socket that fails when its patience is at an end, and keeps a tape of what is written.
 #[derive(Debug)]
 pub(super) struct Answering<S> {
     socket: S,
     patience: Patience,
+    tape: Tape,
 }
 
 impl<S> Answering<S> {
-    pub(super) fn new(socket: S, patience: Patience) -> Answering<S> {
-        Answering { socket, patience }
+    pub(super) fn new(socket: S, (patience, tape): (Patience, Tape)) -> Answering<S> {
+        Answering {
+            socket,
+            patience,
+            tape,
+        }
     }
 }
 
@@ -77,19 +84,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Answering<S> {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, buf)
+        let Answering { socket, tape, .. } = self.get_mut();
+        tape.poll_write((socket, cx), &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
+        let Answering { socket, tape, .. } = self.get_mut();
+        tape.poll_write((socket, cx), bufs)
     }
 
     fn is_write_vectored(&self) -> bool {

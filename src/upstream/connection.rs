@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
+use super::tape::Tape;
 use super::{Body, Socket, Tasks};
 use crate::telemetry::clock;
 
@@ -22,6 +23,7 @@ use crate::telemetry::clock;
 pub(super) struct Connection {
     sender: SendRequest<Body>,
     patience: Patience,
+    tape: Tape,
     opened: Instant,
     _alive: Alive,
 }
@@ -63,8 +65,8 @@ impl Connection {
     ) -> Result<Connection, UpstreamError> {
         let mut builder = Builder::new();
         builder.preserve_header_case(true);
-        let patience = Patience::new();
-        let stream = TokioIo::new(Answering::new(socket, patience.clone()));
+        let (patience, tape) = (Patience::new(), Tape::default());
+        let stream = TokioIo::new(Answering::new(socket, (patience.clone(), tape.clone())));
         let handshake = builder.handshake(stream).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
@@ -80,6 +82,7 @@ impl Connection {
         Ok(Connection {
             sender,
             patience,
+            tape,
             opened: clock::now(),
             _alive: alive,
         })
@@ -106,10 +109,27 @@ impl Connection {
         self.patience.begin();
         let answered = self.sender.try_send_request(request).await;
         self.patience.end();
-        answered.map_err(|mut failed| {
-            let left = failed.take_message().map_or(Left::Taken, Left::Unsent);
-            let error = failed.into_error();
-            Box::new(Unanswered { error, left })
-        })
+        match answered {
+            Ok(answer) => {
+                self.tape.stop();
+                Ok(answer)
+            }
+            Err(mut failed) => {
+                let taken = || Left::Taken(self.tape.recorded());
+                let left = failed.take_message().map_or_else(taken, Left::Unsent);
+                let error = failed.into_error();
+                Err(Box::new(Unanswered { error, left }))
+            }
+        }
+    }
+
+    /// The bytes of the next call, which has no body, are kept in case that it gets no answer.
+    pub(super) fn record(&self) {
+        self.tape.record();
+    }
+
+    /// In place of the next call, these bytes are sent.
+    pub(super) fn play(&self, bytes: Vec<u8>) {
+        self.tape.play(bytes);
     }
 }

@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::again::{Again, Repeat, Spare};
 use super::connection::{Connection, Idle, Open};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
@@ -24,15 +25,6 @@ use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
-
-/// Whether a call may be sent a second time on another connection.
-#[derive(Debug)]
-pub enum Repeat {
-    /// Only when nothing of it was sent.
-    Unsent,
-    /// Also when a kept connection broke before the answer: its effect allows it, and this is the copy.
-    Copy(Box<Request<Body>>),
-}
 
 /// The right to use one connection.
 #[derive(Debug)]
@@ -325,6 +317,11 @@ impl HttpUpstream {
         let wants = Wants::of(&request);
         let lease = self.lease(attempt, permit, wants).await?;
         let (reused, place) = (lease.reused, lease.place);
+        let spare = match lease.reused {
+            Reused::Yes => Spare::of(&request, repeat, &lease.line),
+            // It was not closed while it waited.
+            Reused::No => Spare::Nothing,
+        };
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
@@ -332,19 +329,26 @@ impl HttpUpstream {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
-        let again = match (reused, left, repeat) {
+        let again = match (reused, left) {
             // A kept connection may have been closed by the server at the very moment it was taken.
-            (Reused::Yes, Left::Unsent(unsent), _) => unsent,
-            (_, Left::Refused(refused), _) if self.places.may_repeat() => refused,
-            (Reused::Yes, Left::Taken, Repeat::Copy(copy))
-                if !is_malformed(&error) && !is_reset(&error) && self.places.may_repeat() =>
-            {
-                *copy
+            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Request(unsent)),
+            (_, Left::Refused(refused)) if self.places.may_repeat() => {
+                Some(Again::Request(refused))
             }
-            (Reused::Yes | Reused::No, _, _) => return Err(classify(error)),
+            (Reused::Yes, Left::Taken(bytes)) if !is_malformed(&error) && !is_reset(&error) => {
+                let again = spare.again(bytes);
+                again.filter(|_| self.places.may_repeat())
+            }
+            (Reused::Yes | Reused::No, _) => None,
+        };
+        let Some(again) = again else {
+            return Err(classify(error));
         };
         let lease = self.fresh(attempt, (place, permit), wants).await?;
-        offer(lease, again)
+        let Some(request) = again.on(&lease.line) else {
+            return Err(classify(error));
+        };
+        offer(lease, request)
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }

@@ -30,8 +30,8 @@ pub(super) enum Left {
     Unsent(Request<Body>),
     /// The server has said that it did nothing with it; this is its copy.
     Refused(Request<Body>),
-    /// The server may have done something with it.
-    Taken,
+    /// The server may have done something with it. The bytes that were sent, where they were kept.
+    Taken(Option<Vec<u8>>),
 }
 
 impl Line {

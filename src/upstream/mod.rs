@@ -4,6 +4,7 @@
 //! twice only when nothing of the first one was sent, or when its effect allows it; a connection goes back
 //! to the pool only after a whole answer to a whole request.
 
+mod again;
 mod answering;
 mod body;
 mod connect;
@@ -23,17 +24,19 @@ mod read;
 mod socket;
 mod stdio;
 mod tap;
+mod tape;
 mod tasks;
 mod trunk;
 mod trunks;
 mod websocket;
 
+pub use again::Repeat;
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
 pub use error::UpstreamError;
 pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Frames, Intake, accept_key};
-pub use http::{Exchange, HttpUpstream, Lease, Permit, Repeat};
+pub use http::{Exchange, HttpUpstream, Lease, Permit};
 pub use mcp::{Mcp, Session};
 pub use places::Attempt;
 pub use read::{ReadFault, read_charged, read_whole, violation_of};

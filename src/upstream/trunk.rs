@@ -250,7 +250,7 @@ impl Ride {
             (None, Some(spare)) if is_refusal(&error) => {
                 Left::Refused(Request::from_parts(as_it_was, spare))
             }
-            (None, _) => Left::Taken,
+            (None, _) => Left::Taken(None),
         };
         Err(Box::new(Unanswered { error, left }))
     }

@@ -109,6 +109,9 @@ fn without_query(path: &str) -> &str {
 
 /// At most so many characters of a text, and a mark where some are missing.
 fn cut(text: &str, characters: usize) -> Cow<'_, str> {
+    if text.len() <= characters {
+        return Cow::Borrowed(text);
+    }
     match text.char_indices().nth(characters) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),

@@ -1,73 +1,83 @@
 //! How an event becomes one line. Spans are not shown: a call has one line, and that has all fields.
 
-use std::fmt::{self, Debug, Display};
+use std::cell::Cell;
+use std::fmt::{self, Debug, Display, Write};
 use std::time::SystemTime;
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
 
+use super::queue::Queue;
 use super::{LogFormat, escape};
 use crate::telemetry::clock::Rfc3339;
 
 const MESSAGE: &str = "message";
 
-/// Writes events as lines.
-pub(super) struct Lines {
-    format: LogFormat,
-    wall: fn() -> SystemTime,
+/// What a thread keeps of the room that its lines were made in.
+const ROOM: usize = 8 * 1024;
+
+thread_local! {
+    /// Where a thread makes its lines. Who makes one takes it, so that a value which logs while it is shown harms nobody.
+    static MADE: Cell<String> = const { Cell::new(String::new()) };
 }
 
-impl Lines {
-    pub(super) fn new(format: LogFormat, wall: fn() -> SystemTime) -> Lines {
-        Lines { format, wall }
+/// Makes lines of events, and queues them.
+pub(super) struct Lines {
+    pub(super) format: LogFormat,
+    pub(super) wall: fn() -> SystemTime,
+    pub(super) queue: Queue,
+}
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _spans: Context<'_, S>) {
+        let mut line = MADE.take();
+        // A value that cannot be shown leaves the line out: there is nowhere to say so.
+        if self.write(&mut line, event).is_ok() {
+            self.queue.offer(&line);
+        }
+        line.clear();
+        if line.capacity() <= ROOM {
+            MADE.set(line);
+        }
     }
 }
 
-impl<S, N> FormatEvent<S, N> for Lines
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        _spans: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
+impl Lines {
+    fn write(&self, line: &mut String, event: &Event<'_>) -> fmt::Result {
         let (level, target) = (event.metadata().level(), event.metadata().target());
         let time = Rfc3339((self.wall)());
         match self.format {
-            LogFormat::Text => write!(writer, "{time} {level} {target}")?,
+            LogFormat::Text => write!(line, "{time} {level} {target}")?,
             LogFormat::Json => {
-                writer.write_str(r#"{"time":""#)?;
-                write!(writer, "{time}")?;
-                writer.write_str(r#"","level":""#)?;
-                writer.write_str(level.as_str())?;
-                writer.write_str(r#"","target":""#)?;
-                writer.write_str(target)?;
-                writer.write_char('"')?;
+                line.push_str(r#"{"time":""#);
+                time.push_to(line);
+                line.push_str(r#"","level":""#);
+                line.push_str(level.as_str());
+                line.push_str(r#"","target":""#);
+                line.push_str(target);
+                line.push('"');
             }
         }
         let mut fields = Fields {
-            writer,
+            line,
             format: self.format,
             written: Ok(()),
         };
         event.record(&mut fields);
         fields.written?;
-        fields.writer.write_str(match self.format {
+        line.push_str(match self.format {
             LogFormat::Text => "\n",
             LogFormat::Json => "}\n",
-        })
+        });
+        Ok(())
     }
 }
 
 /// Writes the fields of one event, and remembers the first failure.
-struct Fields<'w> {
-    writer: Writer<'w>,
+struct Fields<'l> {
+    line: &'l mut String,
     format: LogFormat,
     written: fmt::Result,
 }
@@ -75,47 +85,46 @@ struct Fields<'w> {
 impl Fields<'_> {
     /// A number or a truth value, which look the same in both formats.
     fn plain(&mut self, field: &Field, value: impl Display) {
-        let name = field.name();
-        self.write(|writer, format| {
-            begin(writer, format, name)?;
-            write!(writer, "{value}")
-        });
+        self.begin(field.name());
+        let written = write!(self.line, "{value}");
+        self.written = self.written.and(written);
     }
 
     fn text(&mut self, field: &Field, value: &str) {
         let name = field.name();
-        self.write(|writer, format| match format {
+        let written = match self.format {
             LogFormat::Text if name == MESSAGE => {
-                writer.write_char(' ')?;
-                escape::message(writer, value)
+                self.line.push(' ');
+                escape::message(self.line, value)
             }
             LogFormat::Text => {
-                begin(writer, format, name)?;
-                escape::word(writer, value)
+                self.begin(name);
+                escape::word(self.line, value)
             }
             LogFormat::Json => {
-                begin(writer, format, name)?;
-                escape::json(writer, value)
+                self.begin(name);
+                escape::json(self.line, value)
             }
-        });
+        };
+        self.written = self.written.and(written);
     }
 
-    fn write(&mut self, with: impl FnOnce(&mut Writer<'_>, LogFormat) -> fmt::Result) {
-        if self.written.is_ok() {
-            self.written = with(&mut self.writer, self.format);
-        }
+    /// What stands before the value of a field.
+    fn begin(&mut self, name: &str) {
+        let (before, after) = match self.format {
+            LogFormat::Text => (" ", "="),
+            LogFormat::Json => (",\"", "\":"),
+        };
+        self.line.push_str(before);
+        self.line.push_str(name);
+        self.line.push_str(after);
     }
-}
 
-/// What stands before the value of a field.
-fn begin(writer: &mut Writer<'_>, format: LogFormat, name: &str) -> fmt::Result {
-    let (before, after) = match format {
-        LogFormat::Text => (" ", "="),
-        LogFormat::Json => (",\"", "\":"),
-    };
-    writer.write_str(before)?;
-    writer.write_str(name)?;
-    writer.write_str(after)
+    /// A whole number; its digits are most of what a line has of numbers.
+    fn whole(&mut self, field: &Field, value: impl itoa::Integer) {
+        self.begin(field.name());
+        self.line.push_str(itoa::Buffer::new().format(value));
+    }
 }
 
 /// A number of whole thousandths, such as all times of the log are; none where it is another.
@@ -135,30 +144,28 @@ fn thousandths(value: f64) -> Option<Thousandths> {
 
 struct Thousandths(u64);
 
-impl Display for Thousandths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Thousandths {
+    fn push_to(&self, line: &mut String) {
         let (whole, part) = (self.0 / 1000, self.0 % 1000);
-        Display::fmt(&whole, f)?;
-        let digits = [part / 100, part / 10 % 10, part % 10];
-        let shown = digits.iter().rposition(|digit| *digit != 0);
-        for (place, digit) in digits
-            .iter()
-            .take(shown.map_or(0, |last| last + 1))
-            .enumerate()
-        {
-            if place == 0 {
-                f.write_str(".")?;
-            }
-            Display::fmt(digit, f)?;
+        line.push_str(itoa::Buffer::new().format(whole));
+        if part > 0 {
+            let digits = [b'.', digit(part / 100), digit(part / 10), digit(part)];
+            let digits = std::str::from_utf8(&digits).unwrap_or_default();
+            line.push_str(digits.trim_end_matches('0'));
         }
-        Ok(())
     }
+}
+
+/// The last digit of a number.
+fn digit(number: u64) -> u8 {
+    b'0' + u8::try_from(number % 10).unwrap_or_default()
 }
 
 impl Visit for Fields<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         if let Some(exact) = thousandths(value) {
-            self.plain(field, exact);
+            self.begin(field.name());
+            exact.push_to(self.line);
         } else if value.is_finite() {
             self.plain(field, value);
         } else {
@@ -168,11 +175,11 @@ impl Visit for Fields<'_> {
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.plain(field, value);
+        self.whole(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.plain(field, value);
+        self.whole(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -194,18 +201,23 @@ mod tests {
 
     use super::thousandths;
 
+    fn shown(value: f64) -> Option<String> {
+        let mut text = String::new();
+        thousandths(value)?.push_to(&mut text);
+        Some(text)
+    }
+
     proptest! {
         #[test]
         fn whole_thousandths_look_as_numbers_do(micros in 0..10_u64.pow(12)) {
             let value = micros as f64 / 1000.0;
-            let text = thousandths(value).map(|own| own.to_string());
-            prop_assert_eq!(text, Some(value.to_string()));
+            prop_assert_eq!(shown(value), Some(value.to_string()));
         }
 
         #[test]
         fn a_number_that_is_written_in_thousandths_is_one(value in any::<f64>()) {
-            if let Some(own) = thousandths(value) {
-                prop_assert_eq!(own.to_string(), value.to_string());
+            if let Some(own) = shown(value) {
+                prop_assert_eq!(own, value.to_string());
             }
         }
     }

@@ -24,7 +24,7 @@ use tracing::Subscriber;
 use tracing::subscriber::{SetGlobalDefaultError, set_global_default};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 use super::clock;
 use line::Lines;
@@ -123,12 +123,13 @@ fn filter(level: &str) -> Result<EnvFilter, LogError> {
 fn subscriber(
     format: LogFormat,
     filter: EnvFilter,
-    writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    queue: Queue,
     wall: fn() -> SystemTime,
 ) -> impl Subscriber + Send + Sync {
-    tracing_subscriber::fmt()
-        .event_format(Lines::new(format, wall))
-        .with_env_filter(filter)
-        .with_writer(writer)
-        .finish()
+    let lines = Lines {
+        format,
+        wall,
+        queue,
+    };
+    tracing_subscriber::registry().with(filter).with(lines)
 }

@@ -13,8 +13,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tracing_subscriber::fmt::MakeWriter;
-
 /// What a thread keeps at most before it hands over.
 const KEPT: usize = 16 * 1024;
 
@@ -163,6 +161,27 @@ impl Queue {
         }
     }
 
+    /// Takes one line, which has its end.
+    pub(super) fn offer(&self, line: &str) {
+        KEEPING.with_borrow_mut(|keeping| match keeping {
+            Keeping::Nothing => self.push(Lines {
+                bytes: line.as_bytes().to_vec(),
+                count: 1,
+            }),
+            Keeping::Lines(kept) => {
+                let kept = kept.get_or_insert_with(|| Kept {
+                    queue: self.clone(),
+                    lines: Lines::default(),
+                });
+                kept.lines.bytes.extend_from_slice(line.as_bytes());
+                kept.lines.count += 1;
+                if kept.lines.bytes.len() >= KEPT {
+                    kept.hand_over();
+                }
+            }
+        });
+    }
+
     /// How many lines wait.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> u64 {
@@ -172,42 +191,6 @@ impl Queue {
     /// How many lines found no room.
     pub(super) fn dropped(&self) -> u64 {
         self.0.lock().dropped
-    }
-}
-
-/// Each write is one line, or more than one, and whole.
-impl Write for Queue {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        KEEPING.with_borrow_mut(|keeping| match keeping {
-            Keeping::Nothing => self.push(Lines {
-                bytes: line.to_vec(),
-                count: 1,
-            }),
-            Keeping::Lines(kept) => {
-                let kept = kept.get_or_insert_with(|| Kept {
-                    queue: self.clone(),
-                    lines: Lines::default(),
-                });
-                kept.lines.bytes.extend_from_slice(line);
-                kept.lines.count += 1;
-                if kept.lines.bytes.len() >= KEPT {
-                    kept.hand_over();
-                }
-            }
-        });
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Queue {
-    type Writer = Queue;
-
-    fn make_writer(&'a self) -> Queue {
-        self.clone()
     }
 }
 

@@ -33,12 +33,10 @@ impl Write for Captured {
 /// What is written while something happens.
 fn logged(format: LogFormat, level: &str, happening: impl FnOnce()) -> String {
     let captured = Captured::default();
-    let writer = {
-        let captured = captured.clone();
-        move || captured.clone()
-    };
-    let subscriber = subscriber(format, filter(level).unwrap(), writer, noon);
+    let (queue, flush) = Queue::new(captured.clone(), QUEUE).unwrap();
+    let subscriber = subscriber(format, filter(level).unwrap(), queue, noon);
     tracing::subscriber::with_default(subscriber, happening);
+    drop(flush);
     let bytes = captured.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
@@ -268,10 +266,10 @@ impl Write for Held {
 fn a_full_queue_drops_lines_and_counts_them_and_the_rest_is_flushed() {
     let (release, held) = mpsc::channel();
     let captured = Captured::default();
-    let (mut queue, flush) = Queue::new(Held(held, captured.clone()), 4 * 5).unwrap();
+    let (queue, flush) = Queue::new(Held(held, captured.clone()), 4 * 5).unwrap();
     let lines = queue.clone();
     for _ in 0..10 {
-        queue.write_all(b"line\n").unwrap();
+        queue.offer("line\n");
     }
     // Up to four may be in the writer's hands.
     assert!((2..=6).contains(&lines.dropped()), "{}", lines.dropped());
@@ -287,13 +285,13 @@ fn a_thread_that_keeps_its_lines_hands_them_over_together_and_at_its_end() {
     let (queue, flush) = Queue::new(captured.clone(), 1 << 20).unwrap();
     let (kept, handed) = (queue.clone(), queue);
     let thread = std::thread::spawn(move || {
-        let mut queue = kept;
+        let queue = kept;
         keep_lines();
-        queue.write_all(b"one\n").unwrap();
-        queue.write_all(b"two\n").unwrap();
+        queue.offer("one\n");
+        queue.offer("two\n");
         assert_eq!(queue.waiting(), 0);
         hand_over();
-        queue.write_all(b"three\n").unwrap();
+        queue.offer("three\n");
     });
     // Behind it what the thread has kept for itself is dropped; the end of a scope does not wait for that.
     thread.join().unwrap();
@@ -306,8 +304,8 @@ fn a_thread_that_keeps_its_lines_hands_them_over_together_and_at_its_end() {
 #[test]
 fn a_writer_that_takes_nothing_holds_the_end_for_a_moment_only() {
     let (release, held) = mpsc::channel();
-    let (mut queue, flush) = Queue::new(Held(held, Captured::default()), 1 << 20).unwrap();
-    queue.write_all(b"line\n").unwrap();
+    let (queue, flush) = Queue::new(Held(held, Captured::default()), 1 << 20).unwrap();
+    queue.offer("line\n");
     drop(flush);
     drop(release);
 }

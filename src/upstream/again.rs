@@ -1,0 +1,80 @@
+//! A call that may go out a second time: a server may close a kept connection at the very moment at which it is taken.
+
+use http::{Method, Request};
+
+use super::Body;
+use super::line::Line;
+
+/// Whether a call may be sent a second time on another connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// Only when nothing of it was sent.
+    Unsent,
+    /// Also when a kept connection broke before the answer: its effect allows it.
+    Allowed,
+}
+
+/// What is kept of a call while it may have to be sent again.
+pub(super) enum Spare {
+    Nothing,
+    /// The connection keeps its bytes; it asks by this method.
+    Bytes(Method),
+    Copy(Box<Request<Body>>),
+}
+
+impl Spare {
+    /// Of a call that goes out on a kept connection.
+    pub(super) fn of(request: &Request<Body>, repeat: Repeat, line: &Line) -> Spare {
+        if repeat == Repeat::Unsent {
+            return Spare::Nothing;
+        }
+        if let (Line::Own(connection), Body::Empty) = (line, request.body()) {
+            connection.record();
+            return Spare::Bytes(request.method().clone());
+        }
+        let Some(body) = request.body().copy() else {
+            return Spare::Nothing;
+        };
+        let mut copy = Request::new(body);
+        *copy.method_mut() = request.method().clone();
+        *copy.uri_mut() = request.uri().clone();
+        copy.headers_mut().clone_from(request.headers());
+        // The names as the client wrote them.
+        copy.extensions_mut().clone_from(request.extensions());
+        Spare::Copy(Box::new(copy))
+    }
+
+    /// The call once more, with the bytes that its connection has kept.
+    pub(super) fn again(self, bytes: Option<Vec<u8>>) -> Option<Again> {
+        match self {
+            Spare::Nothing => None,
+            Spare::Bytes(method) => Some(Again::Bytes(method, bytes?)),
+            Spare::Copy(copy) => Some(Again::Request(*copy)),
+        }
+    }
+}
+
+/// A call that is sent once more.
+pub(super) enum Again {
+    Request(Request<Body>),
+    /// As it went out the first time.
+    Bytes(Method, Vec<u8>),
+}
+
+impl Again {
+    /// What a connection is to be asked, where it can be asked that. Bytes go out in place of a request, by whose method
+    /// the answer is read.
+    pub(super) fn on(self, line: &Line) -> Option<Request<Body>> {
+        match (self, line) {
+            (Again::Request(request), _) => Some(request),
+            (Again::Bytes(method, bytes), Line::Own(connection)) => {
+                connection.play(bytes);
+                let mut request = Request::new(Body::Empty);
+                *request.method_mut() = method;
+                Some(request)
+            }
+            // The server speaks HTTP/2 by now, in which those bytes say nothing.
+            (Again::Bytes(..), Line::Shared(_)) => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a call without a body looked like on its connection, so that it can be sent once more, byte for byte.
+//!
+//! Nearly every call is answered at its first attempt. Keeping what was written costs one copy of a head; keeping the
+//! request itself would cost each of its fields.
+
+use std::io::{self, IoSlice};
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::AsyncWrite;
+
+/// What a connection keeps of the room of its last call.
+const ROOM: usize = 2 * 1024;
+
+/// The tape of one connection. An upgraded connection may change its thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tape(Arc<Mutex<Running>>);
+
+#[derive(Debug)]
+enum Running {
+    /// What is written passes. The room is that of the calls before.
+    Off(Vec<u8>),
+    /// What is to be written is kept too; so much of it is written.
+    Records { bytes: Vec<u8>, gone: usize },
+    /// In place of what is written, this goes out.
+    Plays { bytes: Vec<u8>, gone: usize },
+}
+
+impl Default for Running {
+    fn default() -> Running {
+        Running::Off(Vec::new())
+    }
+}
+
+impl Tape {
+    /// From now on, what is written is kept.
+    pub(super) fn record(&self) {
+        let mut running = self.lock();
+        let mut room = running.take();
+        room.clear();
+        *running = Running::Records {
+            bytes: room,
+            gone: 0,
+        };
+    }
+
+    /// What is written next is this, in place of what the connection is given.
+    pub(super) fn play(&self, bytes: Vec<u8>) {
+        *self.lock() = Running::Plays { bytes, gone: 0 };
+    }
+
+    /// Nothing is to be sent again.
+    pub(super) fn stop(&self) {
+        let mut running = self.lock();
+        if let Running::Records { .. } = *running {
+            let mut room = running.take();
+            if room.capacity() > ROOM {
+                room = Vec::new();
+            }
+            *running = Running::Off(room);
+        }
+    }
+
+    /// What was to be written since [`Tape::record`], if anything was: a connection may have broken under it.
+    pub(super) fn recorded(&self) -> Option<Vec<u8>> {
+        let mut running = self.lock();
+        match *running {
+            Running::Records { .. } => Some(running.take()).filter(|bytes| !bytes.is_empty()),
+            Running::Off(_) | Running::Plays { .. } => None,
+        }
+    }
+
+    /// Writes to a socket, or what is played in place of it.
+    pub(super) fn poll_write<S: AsyncWrite + Unpin>(
+        &self,
+        (socket, cx): (&mut S, &mut Context<'_>),
+        given: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut running = self.lock();
+        match &mut *running {
+            Running::Off(_) => write(socket, cx, given),
+            Running::Records { bytes, gone } => {
+                bytes.truncate(*gone);
+                given.iter().for_each(|part| bytes.extend_from_slice(part));
+                let count = ready!(write(socket, cx, given))?;
+                *gone += count;
+                Poll::Ready(Ok(count))
+            }
+            Running::Plays { bytes, gone } => {
+                while let Some(rest) = bytes.get(*gone..).filter(|rest| !rest.is_empty()) {
+                    match ready!(Pin::new(&mut *socket).poll_write(cx, rest))? {
+                        0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                        count => *gone += count,
+                    }
+                }
+                *running = Running::default();
+                Poll::Ready(Ok(given.iter().map(|part| part.len()).sum()))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Running> {
+        // What a panic has left is as good as before.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn take(&mut self) -> Vec<u8> {
+        match mem::take(self) {
+            Running::Off(bytes) | Running::Records { bytes, .. } | Running::Plays { bytes, .. } => {
+                bytes
+            }
+        }
+    }
+}
+
+fn write<S: AsyncWrite + Unpin>(
+    socket: &mut S,
+    cx: &mut Context<'_>,
+    given: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    match given {
+        [one] => Pin::new(socket).poll_write(cx, one),
+        parts => Pin::new(socket).poll_write_vectored(cx, parts),
+    }
+}
