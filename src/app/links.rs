@@ -12,12 +12,13 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 
+use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::{LinkState, Need};
 use crate::upstream::link::{
-    Apart, Bounds, Inbox, Links, Reach, Standing, WeakReach, open, opener, own, succeed,
+    Apart, Bounds, Inbox, Links, Reach, Standing, Way, WeakReach, open, opener, own,
 };
-use crate::upstream::{Mcp, Stdio, Tasks, WebSocket};
+use crate::upstream::{Mcp, Stdio, Tasks};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -157,9 +158,24 @@ impl Known {
         self.apart.clear();
         self.links.retain(|(_, link)| link.upgrade().is_some());
         let all = plan.upstreams.all.iter();
-        let all = all.map(|upstream| self.link(upstream, &mut wanted));
+        let all = all.map(|upstream| match &upstream.transport {
+            Transport::Frames(_) => Way::Frames(self.framed(upstream)),
+            Transport::Http | Transport::WebSocket(_) | Transport::Stdio(_) | Transport::Mcp(_) => {
+                let link = self.link(upstream, &mut wanted);
+                link.map_or(Way::Other, Way::Link)
+            }
+        });
         let links = Links::new(all.collect());
         (links, wanted)
+    }
+
+    /// Where the sockets of frames are counted, which workers own.
+    fn framed(&mut self, plan: &UpstreamPlan) -> Arc<Standing> {
+        self.names.push(plan.name.clone());
+        self.apart.push(plan.name.clone());
+        let own = self.standings.entry(plan.name.clone());
+        let standing = own.or_insert_with(|| Arc::new(Standing::of_frames()));
+        standing.clone()
     }
 
     fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<Reach> {
@@ -244,24 +260,12 @@ async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, task
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::WebSocket(ref socket) => {
-            let settings = socket.link.settings.clone();
-            let transport = WebSocket::new(&plan, socket);
-            let inbox = match (plan.max_age, socket.sharing) {
-                (Some(age), Sharing::Shared) => {
-                    let queue = settings.queue;
-                    let begin = |inbox| {
-                        let (name, standing) = (plan.name.clone(), standing.clone());
-                        let (transport, settings) = (transport.clone(), settings.clone());
-                        tasks.start(async move {
-                            own((&name, transport), settings, inbox, &standing).await;
-                        });
-                    };
-                    return succeed(inbox, (queue, age), begin).await;
-                }
-                (age, Sharing::Client) => inbox.aging(age),
-                (None, Sharing::Shared) => inbox,
-            };
-            own((&plan.name, transport), settings, inbox, &standing).await;
+            let server = Server::new(&plan, socket, tasks);
+            match (socket.sharing, socket.sockets) {
+                (Sharing::Client, _) => server.own(inbox.aging(plan.max_age), standing).await,
+                (Sharing::Shared, ..=1) => server.conduct(inbox, standing).await,
+                (Sharing::Shared, several) => server.spread(several, inbox, standing).await,
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod inherited;
 mod life;
 mod links;
 pub mod run;
+mod sockets;
 mod spans;
 pub mod supervisor;
 pub mod workers;

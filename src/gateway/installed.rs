@@ -14,7 +14,7 @@ use crate::domain::rollout::{Digest, Epoch, Past};
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
-use crate::upstream::link::{LinkUpstream, Links, Reach};
+use crate::upstream::link::{LinkUpstream, Links, Reach, Standing};
 use crate::upstream::{FramesUpstream, HttpUpstream, Tasks, Upstream};
 
 /// A plan with what a worker needs to serve it.
@@ -49,7 +49,9 @@ impl Installed {
                 let before = before.map(|before| &before.upstreams[..]);
                 match (links.of(place), &wanted.transport) {
                     (Some(link), _) => linked(wanted, link, Rank::Client),
-                    (None, Transport::Frames(frames)) => framed((wanted, frames), before),
+                    (None, Transport::Frames(frames)) => {
+                        framed((wanted, frames), links.standing(place), before)
+                    }
                     (None, _) => Upstream::Http(kept_or_opened(wanted, before, tasks)),
                 }
             })
@@ -60,7 +62,9 @@ impl Installed {
                 |(place, wanted)| match (links.of(place), &wanted.transport) {
                     (Some(link), _) => linked(wanted, link, Rank::Candidate),
                     // Nothing of frames is run only to compare.
-                    (None, Transport::Frames(frames)) => framed((wanted, frames), None),
+                    (None, Transport::Frames(frames)) => {
+                        framed((wanted, frames), links.standing(place), None)
+                    }
                     (None, _) => {
                         let before = before.map(|before| &before.beside[..]);
                         let mut wanted = wanted.clone();
@@ -237,12 +241,16 @@ fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
     Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
 }
 
-fn framed((wanted, frames): (&UpstreamPlan, &FramesPlan), before: Option<&[Upstream]>) -> Upstream {
+fn framed(
+    (wanted, frames): (&UpstreamPlan, &FramesPlan),
+    standing: Arc<Standing>,
+    before: Option<&[Upstream]>,
+) -> Upstream {
     let before = before.into_iter().flatten();
     let mut before = before.filter_map(Upstream::frames);
     let kept = before.find(|kept| kept.plan() == wanted);
     Upstream::Frames(kept.map_or_else(
-        || Rc::new(FramesUpstream::new(wanted.clone(), frames)),
+        || Rc::new(FramesUpstream::new(wanted.clone(), frames, standing)),
         Rc::clone,
     ))
 }

@@ -1,4 +1,4 @@
-//! Calls over links that their clients may recall, by `notifications/cancelled` (MCP, "Cancellation").
+//! Calls that their clients may recall, by `notifications/cancelled` (MCP, "Cancellation").
 //!
 //! The notification may come over another connection than the call, and so to another worker, which is why workers share
 //! this memory. A client is known by its session: the `Mcp-Session-Id` that it bears together with who it is, or the
@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,11 +28,25 @@ pub struct Recalls {
     /// Two, so that no two names are taken for one.
     hashers: [RandomState; 2],
     next: AtomicU64,
+    /// Where the next block of ids begins.
+    ids: AtomicU64,
     stripes: [Mutex<Stripe>; STRIPES],
 }
 
 type Key = [u64; 2];
-type Stripe = HashMap<Key, Vec<(u64, Arc<Recall>)>>;
+type Stripe = HashMap<Key, Vec<Entry>>;
+
+/// One call.
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    recall: Arc<Recall>,
+    /// The id that its server knows it by, where whoever passes the notification on has to know that.
+    name: Option<u64>,
+}
+
+/// How many ids a worker takes at a time.
+const BLOCK: u64 = 64;
 
 /// Whose call it is.
 #[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
@@ -62,6 +77,7 @@ impl Default for Recalls {
         Recalls {
             hashers: [RandomState::new(), RandomState::new()],
             next: AtomicU64::new(0),
+            ids: AtomicU64::new(1),
             stripes: std::array::from_fn(|_| Mutex::default()),
         }
     }
@@ -70,12 +86,25 @@ impl Default for Recalls {
 impl Recalls {
     /// A call with this id may be recalled, for as long as what is given lives.
     pub(super) fn begin(self: &Arc<Self>, scope: Scope<'_>, id: &[u8]) -> Recallable {
+        self.enter((scope, id), None)
+    }
+
+    /// The same for a call that its server knows by another id.
+    pub(super) fn begin_as(self: &Arc<Self>, scope: Scope<'_>, id: &[u8], name: u64) -> Recallable {
+        self.enter((scope, id), Some(name))
+    }
+
+    fn enter(self: &Arc<Self>, (scope, id): (Scope<'_>, &[u8]), name: Option<u64>) -> Recallable {
         let key = self.key(scope, id);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let recall = Arc::<Recall>::default();
         let mut stripe = self.stripe(key);
         let entries = stripe.entry(key).or_default();
-        entries.push((number, recall.clone()));
+        entries.push(Entry {
+            number,
+            recall: recall.clone(),
+            name,
+        });
         drop(stripe);
         Recallable {
             recalls: self.clone(),
@@ -85,12 +114,20 @@ impl Recalls {
         }
     }
 
-    /// Recalls what a session has asked under an id. One that is not known is over already, or nobody's.
-    pub(super) fn recall(&self, scope: Scope<'_>, id: &[u8]) {
+    /// Recalls what a session has asked under an id, and gives the ids that servers know it by, as far as they are not
+    /// told by the calls themselves. One that is not known is over already, or nobody's.
+    pub(super) fn recall(&self, scope: Scope<'_>, id: &[u8]) -> Vec<u64> {
         let key = self.key(scope, id);
-        if let Some(entries) = self.stripe(key).get(&key) {
-            entries.iter().for_each(|(_, recall)| recall.ring());
-        }
+        let stripe = self.stripe(key);
+        let entries = stripe.get(&key).map_or(&[][..], Vec::as_slice);
+        entries.iter().for_each(|entry| entry.recall.ring());
+        entries.iter().filter_map(|entry| entry.name).collect()
+    }
+
+    /// Ids for calls that no worker has had before.
+    pub(super) fn ids(&self) -> Range<u64> {
+        let first = self.ids.fetch_add(BLOCK, Ordering::Relaxed);
+        first..first + BLOCK
     }
 
     /// A name for a session that nobody can guess.
@@ -128,7 +165,7 @@ impl Drop for Recallable {
     fn drop(&mut self) {
         let mut stripe = self.recalls.stripe(self.key);
         if let Some(entries) = stripe.get_mut(&self.key) {
-            entries.retain(|(number, _)| *number != self.number);
+            entries.retain(|entry| entry.number != self.number);
             if entries.is_empty() {
                 stripe.remove(&self.key);
             }
@@ -173,6 +210,26 @@ mod tests {
                 == 0
         );
         recalls.recall(own, b"1");
+    }
+
+    #[test]
+    fn whoever_recalls_a_call_learns_what_its_server_calls_it() {
+        let recalls = Arc::<Recalls>::default();
+        let own = session("a", None, "s");
+        let call = recalls.begin_as(own, b"1.5", 7);
+        let linked = recalls.begin(own, b"1.5");
+        assert_eq!(recalls.recall(own, b"1.50"), [0; 0]);
+        assert_eq!(recalls.recall(own, b"1.5"), [7]);
+        assert!(call.recall.is_rung() && linked.recall.is_rung());
+        drop((call, linked));
+        assert_eq!(recalls.recall(own, b"1.5"), [0; 0]);
+    }
+
+    #[test]
+    fn no_two_workers_have_one_id() {
+        let recalls = Recalls::default();
+        let (one, other) = (recalls.ids(), recalls.ids());
+        assert_eq!((one.start, one.end), (1, other.start));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub struct Worker {
     common: Common,
     tasks: Tasks,
     bench: Rc<Bench>,
-    next_id: Cell<u64>,
+    /// Ids that are this worker's to give.
+    own_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     patience: Cell<Patience>,
@@ -100,7 +102,7 @@ impl Worker {
             common,
             tasks,
             bench,
-            next_id: Cell::new(1),
+            own_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             patience: Cell::new(Patience::Waits),
@@ -171,11 +173,14 @@ impl Worker {
         self.bench.close();
     }
 
-    /// An id for a call to an upstream: small, and never used twice by this worker.
+    /// An id for a call to an upstream: small, and never used twice.
     pub(super) fn mint(&self) -> u64 {
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
-        id
+        let mut own = self.own_ids.borrow_mut();
+        let id = own.next();
+        id.unwrap_or_else(|| {
+            *own = self.common.recalls.ids();
+            own.next().unwrap_or(own.end)
+        })
     }
 
     /// When sessions began.

@@ -4,10 +4,11 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::time::timeout;
 
-use super::link::Transport;
+use super::link::{Standing, Transport};
 use super::websocket::WebSocket;
 use super::{Frames, Socket};
 use crate::domain::pending::Unanswered;
@@ -20,6 +21,7 @@ pub struct FramesUpstream {
     frames: FramesPlan,
     server: WebSocket,
     open: Rc<Cell<usize>>,
+    standing: Arc<Standing>,
 }
 
 /// A place among the sockets that a worker may have open.
@@ -33,14 +35,15 @@ impl Drop for FramesPlace {
 }
 
 impl FramesUpstream {
-    /// The server of a plan.
+    /// The server of a plan, whose sockets are counted among those of the process.
     #[must_use]
-    pub fn new(plan: UpstreamPlan, frames: &FramesPlan) -> FramesUpstream {
+    pub fn new(plan: UpstreamPlan, frames: &FramesPlan, standing: Arc<Standing>) -> FramesUpstream {
         FramesUpstream {
             server: WebSocket::of_frames(&plan, frames),
             frames: frames.clone(),
             plan,
             open: Rc::default(),
+            standing,
         }
     }
 
@@ -54,6 +57,12 @@ impl FramesUpstream {
     #[must_use]
     pub fn frames(&self) -> &FramesPlan {
         &self.frames
+    }
+
+    /// How the sockets of the process stand.
+    #[must_use]
+    pub fn standing(&self) -> &Arc<Standing> {
+        &self.standing
     }
 
     /// How many sockets are open.

@@ -213,6 +213,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         self.ping = Ping::Wanted;
     }
 
+    /// The other end is told this reason at the end, unless something else has gone wrong.
+    pub fn gives(&mut self, reason: &'static str) {
+        self.reason = Utf8Bytes::from_static(reason);
+    }
+
     /// The other end is told this at the end, if anything but that this one leaves.
     pub fn closes(&mut self, closing: Option<Closing>) {
         let Some(Closing { code, mut reason }) = closing else {

@@ -5,6 +5,7 @@ mod drains;
 mod lost;
 mod order;
 mod recalls;
+mod renumbered;
 mod storms;
 mod telling;
 

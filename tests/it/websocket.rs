@@ -2,6 +2,8 @@
 
 mod clients;
 pub(crate) mod ends;
+mod revisions;
+mod several;
 mod told;
 
 use serde_json::Value;

@@ -32,6 +32,8 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         pause: Duration::ZERO,
         queue: server.queue.value,
         greeting: Some(server.revision.value.initialize()),
+        // The session looks by itself what is agreed on.
+        revisions: Vec::new(),
         start_timeout: server.start_timeout.value,
         backoff: BACKOFF,
         unanswered: 0,

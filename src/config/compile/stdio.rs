@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use crate::domain::json::Json;
-use crate::domain::mcp::Revision;
+use crate::domain::mcp::{Revision, agreeable};
 use crate::domain::pending::{Backoff, Order, Settings};
 use crate::domain::plan::{LinkPlan, StdioPlan, Variables};
 use crate::domain::side::Side;
@@ -52,11 +52,13 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let revision = child.revision.as_ref().map(|revision| revision.value);
     let said = revision.map(Revision::initialize);
     let initialize = child.initialize.clone().or(said);
+    let greeting = greeting(child.handshake.value, initialize.as_ref());
     let settings = Settings {
         order,
         pause,
         queue: child.queue.value,
-        greeting: greeting(child.handshake.value, initialize.as_ref()),
+        revisions: greeting.as_ref().map_or_else(Vec::new, agreeable),
+        greeting,
         start_timeout: child.start_timeout.value,
         backoff: BACKOFF,
         unanswered: child.unanswered.value,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::raw::{RawConfig, RawWebSocket};
+use crate::domain::mcp::agreeable;
 use crate::domain::pending::{Heartbeat, Order, Settings};
 use crate::domain::plan::{FramesPlan, LinkPlan, Transport, WebSocketPlan};
 use crate::domain::side::Side;
@@ -31,11 +32,13 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
 }
 
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
+    let greeting = greeting(socket.handshake.value, socket.initialize.as_ref());
     let settings = Settings {
         order: Order::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
         queue: socket.queue.value,
-        greeting: greeting(socket.handshake.value, socket.initialize.as_ref()),
+        revisions: greeting.as_ref().map_or_else(Vec::new, agreeable),
+        greeting,
         start_timeout: socket.start_timeout.value,
         backoff: BACKOFF,
         unanswered: socket.unanswered.value,
@@ -45,6 +48,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     WebSocketPlan {
         headers: headers::plan(&socket.headers),
         sharing: socket.sharing.value,
+        sockets: socket.sockets.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {
             settings,

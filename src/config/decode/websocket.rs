@@ -1,5 +1,6 @@
 //! The keys of an upstream that is a WebSocket.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::Uri;
@@ -15,7 +16,13 @@ use crate::domain::plan::Sharing;
 use crate::domain::side::Side;
 
 /// What only a WebSocket has.
-pub(super) const OWN: &[&str] = &["sharing", "message_limit", "heartbeat", "heartbeat_timeout"];
+pub(super) const OWN: &[&str] = &[
+    "sharing",
+    "sockets",
+    "message_limit",
+    "heartbeat",
+    "heartbeat_timeout",
+];
 
 /// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
 const NOT_SENT: &[&str] = &[
@@ -36,8 +43,9 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
 /// What only a server that speaks JSON-RPC has.
-const OF_RPC: [&str; 7] = [
+const OF_RPC: [&str; 8] = [
     "sharing",
+    "sockets",
     "queue",
     "handshake",
     "initialize",
@@ -46,6 +54,8 @@ const OF_RPC: [&str; 7] = [
     "withhold",
 ];
 
+/// How many sockets all clients may share: each is watched, and connected again, by itself.
+const SOCKETS: RangeInclusive<usize> = 1..=64;
 const IN_FLIGHT: usize = 256;
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -74,6 +84,13 @@ pub(super) fn websocket(
             table.report(key, Wrong::new(message).hint(hint));
         }
     }
+    if side == Side::Rpc && !shared && table.shape("sockets") != Shape::Absent {
+        let message = "`sockets` says how many all clients share, and each has one for itself";
+        let hint =
+            "write `sharing = \"shared\"`, or remove it; `connections` bounds those of clients";
+        table.report("sockets", Wrong::new(message).hint(hint));
+    }
+    let sockets = table.get_or("sockets", whole(SOCKETS), 1);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::None);
@@ -88,6 +105,7 @@ pub(super) fn websocket(
         url,
         headers: headers?,
         sharing: sharing?,
+        sockets: sockets?,
         in_flight: in_flight?,
         queue: queue?,
         handshake: handshake?,

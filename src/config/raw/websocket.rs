@@ -18,6 +18,8 @@ pub struct RawWebSocket {
     pub headers: RawHeaders,
     /// `sharing`
     pub sharing: Located<Sharing>,
+    /// `sockets`: how many all clients share.
+    pub sockets: Located<usize>,
     /// `in_flight`
     pub in_flight: Located<usize>,
     /// `queue`

@@ -33,6 +33,7 @@ fn a_socket_needs_a_url_and_no_more() {
         (socket.sharing, socket.message_limit),
         (Sharing::Shared, 16 << 20)
     );
+    assert_eq!(socket.sockets, 1);
     let settings = &socket.link.settings;
     assert_eq!(
         (settings.order, settings.queue),
@@ -57,6 +58,17 @@ fn a_socket_is_what_its_keys_say_and_shows_no_secret() {
     let settings = &socket.link.settings;
     assert_eq!(settings.order, Order::Pipelined(7));
     assert!(settings.greeting.is_some() && settings.heartbeat.is_none());
+}
+
+#[test]
+fn several_sockets_may_be_shared_and_a_greeting_says_what_may_be_agreed_on() {
+    let several = socket("sockets = 64\nhandshake = 'mcp'\n");
+    assert_eq!(several.sockets, 64);
+    assert_eq!(several.link.settings.revisions.len(), 4);
+    let own = socket("handshake = 'mcp'\ninitialize = { protocolVersion = '1.0' }\n");
+    let revisions = own.link.settings.revisions;
+    assert_eq!((revisions.len(), &*revisions[4]), (5, "1.0"));
+    assert_eq!(socket("").link.settings.revisions, Vec::<String>::new());
 }
 
 #[test]
@@ -91,6 +103,13 @@ fn what_a_socket_does_not_have_is_refused() {
         ("headers = { 'a b' = 'x' }", "no name of a header"),
         ("headers = { a = \"\\n\" }", "visible ASCII"),
         ("initialize = {}", "without a handshake"),
+        ("sockets = 0", "no whole number from 1 to 64"),
+        ("sockets = 65", "no whole number from 1 to 64"),
+        ("socket = 2", "sockets"),
+        (
+            "sharing = 'client'\nsockets = 2",
+            "how many all clients share, and each has one for itself",
+        ),
     ] {
         let fixture = Fixture::new(&format!(
             "[upstream.s]\nside = 'rpc'\nurl = 'ws://h/'\n{keys}\n"

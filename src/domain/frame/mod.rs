@@ -5,6 +5,7 @@
 //! [`Waiting`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
 
 mod heard;
+mod strangers;
 mod stray;
 mod translate;
 mod waiting;

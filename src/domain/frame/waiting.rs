@@ -5,7 +5,8 @@
 //! hole that they share has one value, among equals the one that waits for longest; a frame that bears an id reaches
 //! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks. A client that speaks in
 //! frames itself is only listened to: what answers it goes on to it, so that there a frame of nobody is its own, unless
-//! it bears an id that was given here. No two that wait have one id, whoever gave it.
+//! it bears an id that was given here. No two that wait have one id, whoever gave it. Of a frame that no route reads the
+//! answer is known by its id alone, so that nothing is made of it but the end of the waiting.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::domain::pieces::Pieces;
 use crate::domain::route::{BindError, RouteTable, Waits};
 use crate::domain::translate::Terms;
 
+use super::strangers::{self, Strangers};
 use super::translate::rpc_to_command;
 
 /// An RPC call that is to be said in a frame.
@@ -59,6 +61,8 @@ pub enum Output {
     News(Json),
     /// A frame that answers the client itself, or may.
     Passed(Json),
+    /// A frame of the client that no route reads has its answer, or none came in time.
+    Over(Ticket),
 }
 
 /// Why a caller gets no answer.
@@ -89,6 +93,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Waiting {
     calls: VecDeque<Call>,
+    strangers: Strangers,
     most: usize,
     /// The ids that were given are from here on, up to the next one.
     first: u64,
@@ -125,6 +130,7 @@ impl Waiting {
     pub fn new(most: usize) -> Waiting {
         Waiting {
             calls: VecDeque::new(),
+            strangers: Strangers::default(),
             most,
             first: 1,
             next: 1,
@@ -152,7 +158,8 @@ impl Waiting {
     /// When the time has to be told again, at the latest.
     #[must_use]
     pub fn alarm(&self) -> Option<Duration> {
-        self.calls.iter().map(Call::ends).min()
+        let calls = self.calls.iter().map(Call::ends);
+        calls.chain(self.strangers.alarm()).min()
     }
 
     /// What has happened so far.
@@ -164,7 +171,7 @@ impl Waiting {
     /// Whether a caller waits.
     #[must_use]
     pub fn waits(&self, ticket: Ticket) -> bool {
-        self.calls.iter().any(|call| call.ticket == ticket)
+        self.calls.iter().any(|call| call.ticket == ticket) || self.strangers.has(ticket)
     }
 
     /// Whether the client has written frames itself.
@@ -176,13 +183,13 @@ impl Waiting {
     /// How many wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.calls.len()
+        self.calls.len() + self.strangers.len()
     }
 
     /// Whether nobody waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.len() == 0
     }
 
     /// Somebody asks. What answers nothing is not waited for.
@@ -195,7 +202,7 @@ impl Waiting {
         self.tick(table, now, terms);
         let ticket = command.ticket;
         let waits = table.route(command.route).waits == Waits::Yes;
-        if waits && self.calls.len() >= self.most {
+        if waits && self.len() >= self.most {
             return self.fail(ticket, Unanswered::Busy);
         }
         if command.deadline <= now {
@@ -230,7 +237,7 @@ impl Waiting {
     pub fn overhear(&mut self, table: &RouteTable, overheard: Overheard) -> bool {
         self.passes();
         let waits = table.route(overheard.route).waits == Waits::Yes;
-        if !waits || self.calls.len() >= self.most {
+        if !waits || self.len() >= self.most {
             return false;
         }
         self.calls.push_back(Call {
@@ -242,6 +249,28 @@ impl Waiting {
             asked: Client::Frames,
             silent: None,
         });
+        true
+    }
+
+    /// A client writes a frame that no route reads. If it has an id that no call has which waits, the frame that bears
+    /// the same is looked for; tells whether it is.
+    pub fn pass_unread(
+        &mut self,
+        table: &RouteTable,
+        (ticket, frame): (Ticket, &Json),
+        deadline: Duration,
+    ) -> bool {
+        self.passes();
+        let Some(id) = strangers::id_of(table, frame) else {
+            return false;
+        };
+        let mut calls = self.calls.iter();
+        let is_taken = self.strangers.bears(&id)
+            || calls.any(|call| id_of(table, call.route, &call.call).as_ref() == Some(&id));
+        if is_taken || self.len() >= self.most {
+            return false;
+        }
+        self.strangers.add(ticket, id, deadline);
         true
     }
 
@@ -262,7 +291,8 @@ impl Waiting {
                 .calls
                 .iter()
                 .filter_map(|call| id_of(table, call.route, &call.call));
-            if !ids.any(|id| id == number.to_string()) {
+            let number_as_id = number.to_string();
+            if !ids.any(|id| id == number_as_id) && !self.strangers.bears(&number_as_id) {
                 return number;
             }
         }
@@ -280,12 +310,16 @@ impl Waiting {
     /// A caller has gone away.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.calls.retain(|call| call.ticket != ticket);
+        self.strangers.cancel(ticket);
     }
 
     /// The socket is gone, and with it all answers.
     pub fn lost(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             self.fail(call.ticket, Unanswered::Cut);
+        }
+        for ticket in self.strangers.take() {
+            self.fail(ticket, Unanswered::Cut);
         }
     }
 
@@ -300,15 +334,18 @@ impl Waiting {
             Some((place, heard))
         });
         let Some((place, (answer, addressed))) = found else {
+            let over = self.strangers.answered(table, &frame);
             let told = match (self.id_borne(table, &frame, terms.depth), self.client) {
                 (None, _) => Output::News(frame),
                 (Some(id), Client::Frames) if !self.has_given(&id) => Output::Passed(frame),
                 (Some(_), Client::Frames | Client::Rpc) => {
                     self.counts.stray += 1;
-                    return;
+                    return self.out.extend(over.map(Output::Over));
                 }
             };
             self.out.push_back(told);
+            // Behind the frame, so that whoever waits for the end has it by then.
+            self.out.extend(over.map(Output::Over));
             return;
         };
         let Some(call) = self.calls.remove(place) else {
@@ -346,6 +383,8 @@ impl Waiting {
                 None => self.fail(call.ticket, Unanswered::Late),
             }
         }
+        let over = self.strangers.expired(now);
+        self.out.extend(over.into_iter().map(Output::Over));
     }
 
     /// Tells a caller his answer, with what his call had no place for.
@@ -381,7 +420,7 @@ fn id_of(table: &RouteTable, route: usize, call: &Bindings) -> Option<String> {
     }
 }
 
-fn spelled(id: &Json) -> String {
+pub(super) fn spelled(id: &Json) -> String {
     match id.text() {
         Some(Ok(text)) => text,
         Some(Err(_)) | None => String::from_utf8_lossy(id.as_bytes()).into_owned(),

@@ -8,6 +8,7 @@ use crate::domain::json::{Json, Kind, scan_object, text_of};
 
 use super::RequestId;
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, PARAMS, RESULT};
+use super::progress::{find, spliced};
 
 /// One message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +83,13 @@ pub fn recalled(notification: &Bytes, depth: u16) -> Option<Bytes> {
     let whole = Json::parse(notification.clone(), depth).ok()?;
     let id = whole.member("params")?.member("requestId")?;
     Some(Bytes::copy_from_slice(id.as_bytes()))
+}
+
+/// The same notification for a server that knows the call by another id; every other byte stays what it is.
+#[must_use]
+pub fn recalling(notification: &Bytes, id: u64, depth: u16) -> Option<Bytes> {
+    let place = find(notification, &["params", "requestId"], depth)?;
+    Some(spliced(notification, place, &Json::written(id.to_string())))
 }
 
 fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> Heard {

@@ -14,7 +14,7 @@ mod response;
 mod unnumbered;
 mod write;
 
-pub use heard::{Heard, recalled};
+pub use heard::{Heard, recalled, recalling};
 pub use id::RequestId;
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
 pub use parts::parts;

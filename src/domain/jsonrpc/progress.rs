@@ -65,7 +65,7 @@ fn token_at(whole: &Bytes, place: Range<usize>) -> Option<Json> {
 }
 
 /// The place of a member of members.
-fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usize>> {
+pub(super) fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usize>> {
     let mut value = Json::parse(text.clone(), depth).ok()?;
     if value.as_bytes().len() != text.len() {
         return None;
@@ -86,7 +86,7 @@ fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usize>> {
     Some(place)
 }
 
-fn spliced(text: &Bytes, place: Range<usize>, value: &Json) -> Bytes {
+pub(super) fn spliced(text: &Bytes, place: Range<usize>, value: &Json) -> Bytes {
     [&text[..place.start], value.as_bytes(), &text[place.end..]]
         .concat()
         .into()

@@ -303,3 +303,26 @@ proptest! {
         let _ = parse_response(&bytes, 128);
     }
 }
+
+#[test]
+fn a_cancellation_is_renamed_and_nothing_else() {
+    for (came, goes) in [
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\u0061","requestId" : 1.50 ,"_meta":{"requestId":1.50}}}"#,
+            Some(
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\u0061","requestId" : 7 ,"_meta":{"requestId":1.50}}}"#,
+            ),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+            None,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}"#,
+            None,
+        ),
+    ] {
+        let renamed = recalling(&came.into(), 7, 8);
+        assert_eq!(renamed.as_deref(), goes.map(str::as_bytes), "{came}");
+    }
+}

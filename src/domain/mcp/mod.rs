@@ -15,5 +15,5 @@ pub use answer::{Body, Looks, looks, read_body};
 pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;
-pub use revision::{Revision, Verdict, agreed, discover, greeting, verdict};
+pub use revision::{Revision, Verdict, agreeable, agreed, agrees, discover, greeting, verdict};
 pub use said::{Discord, check, is_modern};

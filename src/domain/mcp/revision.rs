@@ -14,6 +14,8 @@ pub(super) const CLIENT_INFO: &str = concat!(
 );
 /// Where a revision without sessions says who answers.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// How much of what a server says is shown.
+const SHOWN: usize = 40;
 /// "Unsupported protocol version" (MCP 2026-07-28).
 const UNSUPPORTED: i64 = -32022;
 
@@ -150,6 +152,45 @@ pub fn greeting(id: u64, presented: &Json) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
+/// The revisions that a link takes for agreed on where it greets with these params: those that are known here, and the
+/// one that the params name themselves. Where they name none, nothing is agreed on: none, and any will do.
+#[must_use]
+pub fn agreeable(initialize: &Json) -> Vec<String> {
+    let wanted = initialize.member("protocolVersion");
+    let Some(Ok(wanted)) = wanted.and_then(|wanted| wanted.text()) else {
+        return Vec::new();
+    };
+    let known = HANDSHAKES.iter().map(|known| (*known).to_owned());
+    let mut all: Vec<String> = known.collect();
+    if !all.contains(&wanted) {
+        all.push(wanted);
+    }
+    all
+}
+
+/// Whether the result of an `initialize` agrees on one of these revisions; any does where there are none.
+///
+/// # Errors
+/// What the server says instead.
+pub fn agrees(result: &Json, revisions: &[String]) -> Result<(), String> {
+    let said = result.member("protocolVersion");
+    let said = said.and_then(|said| said.text()?.ok());
+    if revisions.is_empty() || said.as_ref().is_some_and(|said| revisions.contains(said)) {
+        return Ok(());
+    }
+    let said = match said {
+        Some(said) => {
+            let shown: String = said.chars().take(SHOWN).collect();
+            format!("it agrees on the revision `{}`", shown.escape_debug())
+        }
+        None => "it agrees on no revision".to_owned(),
+    };
+    let known = revisions.join(", ");
+    Err(format!(
+        "{said}, and those that are spoken here are {known}"
+    ))
+}
+
 /// The revision that the answer to `initialize` names, if it is known here.
 ///
 /// # Errors
@@ -210,6 +251,32 @@ mod tests {
             r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
         );
         assert_eq!(verdict(&newer), Verdict::Unknown("2099-01-01".to_owned()));
+    }
+
+    #[test]
+    fn a_link_agrees_on_what_is_known_and_on_what_it_asks_for() {
+        let json = |text: &'static str| Json::parse(text.into(), 8).unwrap();
+        let usual = agreeable(&Revision::Auto.initialize());
+        assert_eq!(usual, HANDSHAKES);
+        let own = agreeable(&json(r#"{"protocolVersion":"1.0"}"#));
+        assert_eq!(own.last().map(String::as_str), Some("1.0"));
+        let old = json(r#"{"protocolVersion":"2024-11-05"}"#);
+        assert_eq!((agrees(&old, &usual), agrees(&old, &own)), (Ok(()), Ok(())));
+        let strange = json(r#"{"protocolVersion":"1.0"}"#);
+        assert_eq!(agrees(&strange, &own), Ok(()));
+        for (said, shown) in [
+            (r#"{"protocolVersion":"1.0"}"#, "the revision `1.0`"),
+            (r#"{"protocolVersion":1.0}"#, "no revision"),
+            (r#"{"protocolVersion":null}"#, "no revision"),
+            ("{}", "no revision"),
+            ("7", "no revision"),
+        ] {
+            let why = agrees(&json(said), &usual).unwrap_err();
+            assert!(why.contains(shown) && why.contains("2025-03-26"), "{why}");
+        }
+        // Who asks for none is told none.
+        assert_eq!(agreeable(&json("{}")), Vec::<String>::new());
+        assert_eq!(agrees(&json("{}"), &[]), Ok(()));
     }
 
     #[test]

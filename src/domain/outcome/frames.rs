@@ -73,6 +73,16 @@ impl Outcomes {
         })
     }
 
+    /// What a frame has where an answer of this route has the id, be it one or not.
+    pub fn ids_at(&self, frame: &Json, id: usize) -> impl Iterator<Item = Json> {
+        self.rows().iter().filter_map(move |row| {
+            let BodyPattern::Json(pattern) = &row.rest.body else {
+                return None;
+            };
+            borne(pattern, Some(frame), id)
+        })
+    }
+
     /// The id that a frame bears where it is the answer of some call of this route.
     #[must_use]
     pub fn id_borne(&self, frame: &Json, id: usize, depth: u16) -> Option<Json> {

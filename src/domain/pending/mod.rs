@@ -165,12 +165,14 @@ pub enum Unanswered {
 }
 
 /// Why a link is given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// It was not ready in time.
     Slow,
     /// The server has refused the greeting.
     Refused,
+    /// It has agreed on something that is not spoken here, as this says.
+    Foreign(String),
     /// So many calls in a row had no answer in time that none is expected.
     Stalled,
     /// It showed no sign of life.

@@ -9,6 +9,7 @@ use super::turn::{Greeted, State, Wire};
 use super::{Fault, Output, Unanswered};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, ErrorObject, Heard, Reply, RequestId, parse_response};
+use crate::domain::mcp::agrees;
 use crate::domain::pieces::Pieces;
 
 impl Pending {
@@ -87,7 +88,10 @@ impl Pending {
     fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
         let answer = parse_response(&message, self.settings.depth);
         match answer.map(|answer| answer.reply) {
-            Ok(Reply::Result(_)) => {
+            Ok(Reply::Result(result)) => {
+                if let Err(why) = agrees(&result, &self.settings.revisions) {
+                    return self.close(Fault::Foreign(why));
+                }
                 self.greeted = Some(Greeted { id, message });
                 let params = Pieces::from(Bytes::from_static(b"{}"));
                 let method = "notifications/initialized";

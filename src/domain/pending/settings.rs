@@ -16,6 +16,8 @@ pub struct Settings {
     pub queue: usize,
     /// The params of the `initialize` that each link begins with, where it begins with one.
     pub greeting: Option<Json>,
+    /// The revisions that a server may agree on in its answer to that; none where any will do.
+    pub revisions: Vec<String>,
     /// Bounds the time until a link is open and the server has greeted.
     pub start_timeout: Duration,
     /// The waits between links.

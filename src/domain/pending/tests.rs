@@ -13,6 +13,7 @@ fn settings(order: Order) -> Settings {
         pause: Duration::ZERO,
         queue: 8,
         greeting: None,
+        revisions: Vec::new(),
         start_timeout: seconds(5),
         backoff: Backoff {
             least: Duration::from_millis(100),

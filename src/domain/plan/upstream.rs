@@ -181,6 +181,8 @@ pub struct WebSocketPlan {
     pub headers: Variables,
     /// Who shares one.
     pub sharing: Sharing,
+    /// How many all share, where they do.
+    pub sockets: usize,
     /// The most bytes of a message that the server sends, and of each of its frames.
     pub message_limit: usize,
     /// How it is spoken to.

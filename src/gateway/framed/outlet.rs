@@ -11,6 +11,7 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 
 use super::server::{Fault, News, Reply, Said, Told};
+use crate::upstream::link::Fate;
 
 /// The way to one client.
 #[derive(Debug, Default, Clone)]
@@ -61,11 +62,13 @@ impl Outlet {
         self.waiting.is_empty()
     }
 
-    /// The client is told this, if it listens.
-    pub(super) fn tell(&mut self, news: News) {
-        if self.way.news.is_some() {
-            self.waiting.push_back(Outgoing::News(news));
+    /// The client is told this, if it listens; tells whether it is.
+    pub(super) fn tell(&mut self, news: News) -> Fate {
+        if self.way.news.is_none() {
+            return Fate::Nobody;
         }
+        self.waiting.push_back(Outgoing::News(news));
+        Fate::Told
     }
 
     /// A caller is answered: now, where no news wait before it.

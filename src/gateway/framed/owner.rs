@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,14 +19,14 @@ use crate::domain::frame::{
     Command, Heard, Output, Overheard, Stray, Unanswered, Waiting, command_to_rpc,
 };
 use crate::domain::json::Json;
-use crate::domain::pending::{self as link, Ticket};
+use crate::domain::pending::{self as link, Counts, Ticket};
 use crate::domain::pieces::Pieces;
 use crate::domain::route::{RouteTable, Speech};
 use crate::domain::translate::Terms;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
-use crate::upstream::link::Event;
+use crate::upstream::link::{Event, Levels, Share, Standing};
 use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake, Socket};
 
 /// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
@@ -39,10 +40,13 @@ pub(super) async fn serve(
     (mut inbox, gone): (mpsc::Receiver<Asked>, Rc<Notify>),
 ) {
     let name = upstream.plan().name.as_str();
+    owner.stands(0);
     let mut frames = match upstream.connect().await {
         Ok(frames) => frames,
         Err(why) => {
             tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
+            upstream.standing().refuses();
+            owner.share.ends();
             refuse(&mut inbox);
             drop(place);
             return owner.outlet.end().await;
@@ -59,7 +63,9 @@ pub(super) async fn serve(
         );
         owner.waiting.lost();
         owner.obey_all(None);
+        owner.stands(0);
     }
+    owner.share.ends();
     refuse(&mut inbox);
     let ends = async {
         frames.end().await;
@@ -97,8 +103,9 @@ pub(super) struct Owner {
     next: u64,
     /// What times are counted from.
     began: Instant,
-    /// Frames of nobody that are counted already.
-    strays: u64,
+    /// What has happened, and what of it is told.
+    counts: Counts,
+    share: Share<Arc<Standing>>,
 }
 
 /// Whether more can be asked.
@@ -128,7 +135,11 @@ impl Owner {
             max_age: plan.max_age,
             next: 0,
             began: clock::now(),
-            strays: 0,
+            counts: Counts {
+                opened: 1,
+                ..Counts::default()
+            },
+            share: Share::new(upstream.standing().clone()),
         }
     }
 
@@ -142,6 +153,7 @@ impl Owner {
         self.silence.used();
         let end = self.max_age.map(|age| clock::now() + age);
         loop {
+            self.stands(1);
             if !frames.is_writing()
                 && let Some((ticket, text)) = self.out.pop_front()
             {
@@ -183,6 +195,17 @@ impl Owner {
                 },
             }
         }
+    }
+
+    /// Tells how the socket stands; `ready` is 1 while it takes calls.
+    fn stands(&mut self, ready: usize) {
+        let queued = self.out.len();
+        let levels = Levels {
+            ready,
+            in_flight: self.callers.len().saturating_sub(queued),
+            queued,
+        };
+        self.share.stands(levels, self.counts);
     }
 
     fn is_idle(&self) -> bool {
@@ -250,14 +273,13 @@ impl Owner {
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
         let (installed, terms) = (self.installed.clone(), self.terms());
         let table = &installed.plan.routes;
-        let overheard = overheard(table, (ticket, frame), (deadline, terms));
-        if let Some(overheard) = overheard {
-            if self.waiting.clashes(table, &overheard) {
+        match overheard(table, (ticket, frame.clone()), (deadline, terms)) {
+            Some(overheard) if self.waiting.clashes(table, &overheard) => {
                 return self.reply(ticket, Err(Fault::Link(link::Unanswered::Busy)));
             }
-            self.waiting.overhear(table, overheard);
-        }
-        self.waiting.passes();
+            Some(overheard) => self.waiting.overhear(table, overheard),
+            None => self.waiting.pass_unread(table, (ticket, &frame), deadline),
+        };
         self.out.push_back((ticket, text));
     }
 
@@ -314,7 +336,10 @@ impl Owner {
             Heard::Rpc(_) | Heard::Noise(_) if self.waiting.has_passed() => {
                 self.outlet.tell(News::Answer(text));
             }
-            Heard::Rpc(_) | Heard::Noise(_) => self.worker.count(|shard| shard.stray(Stray::Noise)),
+            Heard::Rpc(_) | Heard::Noise(_) => {
+                self.counts.skipped += 1;
+                self.worker.count(|shard| shard.stray(Stray::Noise));
+            }
         }
     }
 
@@ -330,10 +355,10 @@ impl Owner {
             self.obey(output, heard);
         }
         let strays = self.waiting.counts().stray;
-        for _ in self.strays..strays {
+        for _ in self.counts.late..strays {
             self.worker.count(|shard| shard.stray(Stray::Late));
         }
-        self.strays = strays;
+        self.counts.late = strays;
     }
 
     fn obey(&mut self, output: Output, heard: Option<&Bytes>) {
@@ -345,8 +370,15 @@ impl Owner {
             }
             Output::Answer(ticket, answer) => self.reply(ticket, Ok(Said::Answer(answer))),
             Output::Failed(ticket, why) => self.reply(ticket, Err(fault(why))),
-            Output::News(frame) => self.outlet.tell(News::Event(text(frame))),
-            Output::Passed(frame) => self.outlet.tell(News::Answer(text(frame))),
+            Output::News(frame) => {
+                self.counts.notified += 1;
+                let fate = self.outlet.tell(News::Event(text(frame)));
+                self.share.standing().came_to(fate);
+            }
+            Output::Passed(frame) => {
+                self.outlet.tell(News::Answer(text(frame)));
+            }
+            Output::Over(ticket) => self.reply(ticket, Ok(Said::Told)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
+mod cancels;
 mod ears;
 mod repeated;
 mod send;
@@ -23,7 +24,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{CANCELLED, Plan};
+use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
@@ -61,6 +62,8 @@ struct Letter {
     candidates: Rc<Cell<usize>>,
     /// The WebSocket that it came over.
     socket: Option<u64>,
+    /// What servers behind HTTP call what it cancels, if that was found out when it was read.
+    recalled: Vec<u64>,
     /// Where what servers tell meanwhile goes, if to this request alone.
     ear: Option<Ear>,
 }
@@ -140,6 +143,7 @@ pub(super) async fn serve(
         identity: Rc::new(identity),
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         socket: None,
+        recalled: Vec::new(),
         ear: None,
     };
     match incoming {
@@ -350,18 +354,6 @@ impl Letter {
         }
     }
 
-    /// A notification that cancels a call of the same session ends it, whatever else becomes of the notification.
-    fn recalls(&self, call: &Call) {
-        let depth = self.installed.plan.limits.depth;
-        if call.id.is_none()
-            && call.method == CANCELLED
-            && let Some(scope) = self.scope()
-            && let Some(id) = jsonrpc::recalled(&call.text.clone().into_bytes(), depth)
-        {
-            self.worker.recalls().recall(scope, &id);
-        }
-    }
-
     async fn call(
         &self,
         record: &mut Record,
@@ -379,7 +371,7 @@ impl Letter {
             // The headers of a socket are those of its handshake, and of no message.
             claim::mcp(plan, &self.head.headers, call)?;
         }
-        self.recalls(call);
+        let cancels = self.cancels(call);
         if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
@@ -399,7 +391,13 @@ impl Letter {
                     .installed
                     .upstream(selected, Side::Rpc)
                     .ok_or_else(|| refusal::unknown_method(plan, &call.method))?;
-                self.pass_on(record, upstream, call, company).await
+                match cancels.filter(|_| upstream.http().is_some()) {
+                    None => self.pass_on(record, upstream, call, company).await,
+                    Some(cancelled) => {
+                        let told = (call, cancelled);
+                        self.pass_cancelled(record, upstream, told, company).await
+                    }
+                }
             }
         }
     }

@@ -100,10 +100,16 @@ impl Letter {
             return Ok(Spoken::Stream(answer));
         }
         let minted = self.worker.mint();
-        let reply = self
-            .exchange(record, upstream, call.with_id(minted))
-            .await?;
-        self.renumbered(record, id, (reply, minted))
+        let is_candidate = record.purse().is_some();
+        let exchange = self.exchange(record, upstream, call.with_id(minted));
+        let reply = match is_candidate {
+            true => exchange.await.map(Some),
+            false => self.unless_cancelled(id, minted, exchange).await,
+        };
+        match reply? {
+            Some(reply) => self.renumbered(record, id, (reply, minted)),
+            None => Ok(Spoken::Recalled),
+        }
     }
 
     /// Sends a call over a link, where it has an id that no other call has.

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::ears::{self, Attention, Ears, Spoken, closing};
-use super::underway::{Bounds, Ended, Reply, Underway};
+use super::underway::{Bounds, Ended, Message, Reply, Underway};
 use super::{Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
@@ -170,8 +170,13 @@ struct Conversation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
     Open,
-    Closed,
+    /// The client is told why.
+    Closed(&'static str),
 }
+
+/// Why the door of a client closes: what it was connected for is over, or everything is.
+const GONE: &str = "the server is gone";
+const OVER: &str = "the program ends";
 
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: Frames<S>) {
@@ -184,7 +189,8 @@ impl Conversation {
         loop {
             self.go_on(&mut underway, &mut frames);
             let work = Work::of(underway.count() + usize::from(frames.is_writing()));
-            if (door, work) == (Door::Closed, Work::Done) {
+            if let (Door::Closed(why), Work::Done) = (door, work) {
+                frames.gives(why);
                 break;
             }
             let intake = intake(door, &underway);
@@ -195,9 +201,7 @@ impl Conversation {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        if let Some(id) = underway.hear(message) {
-                            self.worker.recalls().recall(Scope::Socket(self.number), &id);
-                        }
+                        underway.hear(message, |id| self.recall(id));
                     }
                     Event::Written => {
                         silence.used();
@@ -225,7 +229,7 @@ impl Conversation {
                         door = self.heed(spoken, &mut underway, door);
                     }
                 },
-                () = left(&mut leaving), if door == Door::Open => door = Door::Closed,
+                () = left(&mut leaving), if door == Door::Open => door = Door::Closed(OVER),
                 () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
@@ -237,6 +241,11 @@ impl Conversation {
         drop(underway);
         frames.closes(self.closing.take());
         frames.end().await;
+    }
+
+    /// Ends the calls of this client that have an id; names those that a server knows by another one.
+    fn recall(&self, id: &Bytes) -> Vec<u64> {
+        self.worker.recalls().recall(Scope::Socket(self.number), id)
     }
 
     /// Begins what may run, and the next answer where none is being written.
@@ -319,17 +328,14 @@ impl Conversation {
             Spoken::Link(Tidings::Gone(loss)) => {
                 // Nothing else tells the client that its server has forgotten it.
                 self.closing.set(Some(closing(&loss)));
-                return Door::Closed;
+                return Door::Closed(GONE);
             }
             Spoken::News(News::Answer(text)) => Some(text),
             Spoken::News(News::Event(text)) => self.event(Side::Rest, text),
             Spoken::News(News::Gone) => {
                 self.arrival.links().falls_silent(Side::Rest);
-                return match self.form() {
-                    // Nothing else tells such a client that its server has forgotten it.
-                    Form::Frame => Door::Closed,
-                    Form::Rpc | Form::Sse => door,
-                };
+                // Nothing else tells a client that its server has forgotten it.
+                return Door::Closed(GONE);
             }
         };
         let reply = text.map(|text| Reply {
@@ -341,7 +347,8 @@ impl Conversation {
     }
 
     /// One message, from its bytes to its answer, if it has one.
-    async fn message(&self, body: Bytes) -> Ended {
+    async fn message(&self, message: Message) -> Ended {
+        let body = message.text.clone();
         if self.sockets.tongue == Tongue::Both {
             let depth = self.worker.installed().plan.limits.depth;
             match Heard::of(&body, depth) {
@@ -359,7 +366,7 @@ impl Conversation {
                 }
             }
         }
-        Ended::Said(self.call(body).await)
+        Ended::Said(self.call(message).await)
     }
 
     fn recognised(&self, form: Form) {
@@ -376,7 +383,13 @@ impl Conversation {
     }
 
     /// A message of JSON-RPC.
-    async fn call(&self, body: Bytes) -> Option<Reply> {
+    async fn call(
+        &self,
+        Message {
+            text: body,
+            recalled,
+        }: Message,
+    ) -> Option<Reply> {
         let installed = self.worker.installed();
         let mut asked = Request::new(());
         *asked.method_mut() = self.head.method.clone();
@@ -410,6 +423,7 @@ impl Conversation {
             identity: Rc::new(identity),
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
+            recalled,
             ear: None,
             installed,
         };
@@ -440,7 +454,7 @@ fn is_rpc(text: &Bytes) -> bool {
 fn intake(door: Door, underway: &Underway) -> Intake {
     match door {
         Door::Open if underway.has_room() => Intake::Open,
-        Door::Open | Door::Closed => Intake::Shut,
+        Door::Open | Door::Closed(_) => Intake::Shut,
     }
 }
 

@@ -62,11 +62,18 @@ pub(super) struct Bounds {
     pub(super) depth: u16,
 }
 
+/// A message of the client.
+pub(super) struct Message {
+    pub(super) text: Bytes,
+    /// What servers behind HTTP call what it cancels.
+    pub(super) recalled: Vec<u64>,
+}
+
 /// A message that waits.
 struct Waiting {
     /// The id of a call that is alone.
     id: Option<Bytes>,
-    message: Bytes,
+    message: Message,
 }
 
 /// A call that runs.
@@ -112,8 +119,8 @@ impl Underway {
     }
 
     /// A message of the client. One that cancels a call of this client ends it, whether it runs or waits, and is served
-    /// as any other then; the id of that call is given.
-    pub(super) fn hear(&mut self, message: Bytes) -> Option<Bytes> {
+    /// as any other then; `recall` tells what servers call that call, before it is ended.
+    pub(super) fn hear(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
         let mut wanted = None;
         let id = match Heard::of(&message, self.bounds.depth) {
             Heard::Request { id, .. } => Some(Bytes::copy_from_slice(id.as_bytes())),
@@ -127,12 +134,16 @@ impl Underway {
             | Heard::Foreign
             | Heard::Noise => None,
         };
+        let recalled = wanted.as_ref().map_or_else(Vec::new, recall);
         if let Some(wanted) = &wanted {
             self.cancel(wanted);
         }
         self.waiting_bytes += message.len();
+        let message = Message {
+            text: message,
+            recalled,
+        };
         self.waiting.push_back(Waiting { id, message });
-        wanted
     }
 
     fn cancel(&mut self, wanted: &Bytes) {
@@ -145,19 +156,19 @@ impl Underway {
         self.waiting.retain(|waiting| {
             let stays = waiting.id.as_ref() != Some(wanted);
             if !stays {
-                *bytes -= waiting.message.len();
+                *bytes -= waiting.message.text.len();
             }
             stays
         });
     }
 
     /// Begins what waits, as far as it may run now.
-    pub(super) fn begin(&mut self, mut serve: impl FnMut(Bytes) -> Serving) {
+    pub(super) fn begin(&mut self, mut serve: impl FnMut(Message) -> Serving) {
         while self.open() < self.bounds.concurrency {
             let Some(Waiting { id, message }) = self.waiting.pop_front() else {
                 return;
             };
-            self.waiting_bytes -= message.len();
+            self.waiting_bytes -= message.text.len();
             let number = self.next;
             self.next += 1;
             let serving = serve(message);
@@ -243,8 +254,8 @@ mod tests {
     fn begin(underway: &mut Underway) -> Vec<Bytes> {
         let begun = Rc::<RefCell<Vec<Bytes>>>::default();
         underway.begin(|message| {
-            begun.borrow_mut().push(message.clone());
-            if matches!(Heard::of(&message, 8), Heard::Request { .. }) {
+            begun.borrow_mut().push(message.text.clone());
+            if matches!(Heard::of(&message.text, 8), Heard::Request { .. }) {
                 return Box::pin(std::future::pending());
             }
             Box::pin(std::future::ready(Ended::Said(None)))
@@ -257,16 +268,16 @@ mod tests {
         let mut underway = Underway::new(BOUNDS);
         for id in ["1", "2", "3", "4"] {
             assert!(underway.has_room());
-            underway.hear(call(id));
+            underway.hear(call(id), |_| Vec::new());
             begin(&mut underway);
         }
         assert!(!underway.has_room());
         assert_eq!(underway.count(), 4);
-        underway.hear(cancelled("1"));
+        underway.hear(cancelled("1"), |_| Vec::new());
         assert!(underway.served().now_or_never().is_some());
         assert_eq!(begin(&mut underway), [call("3")]);
         let mut underway = Underway::new(BOUNDS);
-        underway.hear(format!("[{}]", "1,".repeat(60)).into());
+        underway.hear(format!("[{}]", "1,".repeat(60)).into(), |_| Vec::new());
         assert!(!underway.has_room());
     }
 
@@ -274,13 +285,13 @@ mod tests {
     fn a_call_is_cancelled_by_its_own_id_while_it_runs_and_while_it_waits() {
         let mut underway = Underway::new(BOUNDS);
         for id in ["1", "\"1\"", "3"] {
-            underway.hear(call(id));
+            underway.hear(call(id), |_| Vec::new());
             begin(&mut underway);
         }
-        underway.hear(cancelled("7"));
+        underway.hear(cancelled("7"), |_| Vec::new());
         assert!(underway.served().now_or_never().is_none());
-        underway.hear(cancelled("3"));
-        underway.hear(cancelled("\"1\""));
+        underway.hear(cancelled("3"), |_| Vec::new());
+        underway.hear(cancelled("\"1\""), |_| Vec::new());
         assert!(underway.served().now_or_never().is_some());
         // The notifications themselves are served as well.
         let begun = begin(&mut underway);

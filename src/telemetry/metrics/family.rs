@@ -182,37 +182,41 @@ pub(super) const LINK_UP: Family = Family {
     name: "dualgauge_link_up",
     kind: MetricType::GAUGE,
     labels: &["upstream"],
-    help: "1 while an upstream that is spoken to over links, such as a child, takes calls, else 0. Absent where clients have links for themselves, and there are none.",
+    help: "1 while an upstream that is spoken to over links (a child, a session of MCP, WebSockets) takes calls over one \
+           of them, else 0. Of sockets of frames, 0 from one that could not be opened until the next one that could. \
+           Absent where clients have links for themselves, and there are none.",
 };
 
 pub(super) const LINK_CALLS: Family = Family {
     name: "dualgauge_link_calls_in_flight",
     kind: MetricType::GAUGE,
     labels: &["upstream", "state"],
-    help: "Calls for the link of an upstream: written (and not answered) or waiting (for their turn).",
+    help: "Calls for the links of an upstream: written (and not answered) or waiting (for their turn).",
 };
 
 pub(super) const LINK_STARTS: Family = Family {
     name: "dualgauge_link_starts_total",
     kind: MetricType::COUNTER,
     labels: &["upstream"],
-    help: "Links to an upstream that were opened, or tried to: starts of a child. Each after the first is a restart.",
+    help: "Links to an upstream that were opened, or tried to: starts of a child. Each after the first is a restart, or \
+           one of several `sockets`. Of sockets of frames, those alone that follow one that was lost or could not be \
+           opened, and the first.",
 };
 
 pub(super) const LINK_STRAYS: Family = Family {
     name: "dualgauge_link_strays_total",
     kind: MetricType::COUNTER,
     labels: &["upstream", "kind"],
-    help: "Messages on the link of an upstream that nobody waited for: late (answers after the timeout), foreign \
+    help: "Messages on the links of an upstream that nobody waited for: late (answers after the timeout), foreign \
            (answers to nothing, and errors that could be anybody's), skipped (no messages, or too long), declined \
-           (requests of the server) or notified (its notifications).",
+           (requests of the server) or notified (its notifications, or events in frames).",
 };
 
 pub(super) const LINK_NOTIFICATIONS: Family = Family {
     name: "dualgauge_link_notifications_total",
     kind: MetricType::COUNTER,
     labels: &["upstream", "fate"],
-    help: "What became of the notifications on the link of an upstream: told (a client got it) and crowded (a client \
+    help: "What became of the notifications on the links of an upstream: told (a client got it) and crowded (a client \
            missed it, being too slow), once for each client, or nobody (it was for nobody who could be told).",
 };
 

@@ -107,7 +107,9 @@ pub struct LinkState {
     pub upstream: String,
     /// Whether it needs one.
     pub need: Need,
-    /// How many of its links take calls; more than one only while a plan gives way to another.
+    /// Whether it takes calls, as far as is known: of sockets of frames, whether the last one could be had.
+    pub is_up: bool,
+    /// How many of its links take calls.
     pub ready: u64,
     /// Calls that are written and not answered.
     pub in_flight: u64,

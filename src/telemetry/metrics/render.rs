@@ -316,7 +316,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     let mut notifications = vec![];
     for link in links {
         let upstream = link.upstream.as_str();
-        let is_up = f64::from(u8::from(link.ready > 0));
+        let is_up = f64::from(u8::from(link.is_up));
         if link.need == Need::Open {
             up.push(gauge(&family::LINK_UP, &[upstream], is_up));
         }

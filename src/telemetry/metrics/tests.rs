@@ -451,6 +451,7 @@ fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
         need: Need::Open,
+        is_up: true,
         ready: 1,
         in_flight: 1,
         queued: 2,

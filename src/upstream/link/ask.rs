@@ -12,8 +12,11 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::ear::{self, Answered, Ear, Reply};
+use super::listeners::Listeners;
 use super::own_links::{Listens, OwnLinks, Reach};
 use super::recall::Recall;
+use super::spread::Load;
+use super::standing::Standing;
 use crate::domain::json::Json;
 use crate::domain::pending::{Rank, Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
@@ -42,6 +45,8 @@ pub struct Asked {
     pub(super) progress: Option<Progress>,
     /// Whether its client has recalled it.
     pub(super) recall: Option<Arc<Recall>>,
+    /// It is one of those that its owner has, for as long as this lives.
+    pub(super) load: Option<Load>,
 }
 
 /// Who asks.
@@ -145,8 +150,8 @@ pub struct Inbox {
     pub(super) max_age: Option<Duration>,
     /// Rung each time that the link is ready.
     pub(super) ready: Option<Arc<Notify>>,
-    /// Who hears what the server tells to all, from the beginning.
-    pub(super) listeners: Vec<Ear>,
+    /// Who hears what the server tells to all.
+    pub(super) listeners: Listeners,
 }
 
 impl Inbox {
@@ -190,26 +195,49 @@ pub fn open(queue: usize) -> (LinkHandle, Inbox) {
         idle: None,
         max_age: None,
         ready: None,
-        listeners: Vec::new(),
+        listeners: Listeners::default(),
     };
     (handle, inbox)
 }
 
+/// What workers are told of an upstream that is not their own alone.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// It is spoken to over links of the process.
+    Link(Reach),
+    /// It is spoken to in frames, over sockets that workers own and that are counted here.
+    Frames(Arc<Standing>),
+    /// All of it is each worker's own.
+    Other,
+}
+
 /// The links of a plan, by the places of their upstreams.
 #[derive(Debug, Clone, Default)]
-pub struct Links(Arc<[Option<Reach>]>);
+pub struct Links(Arc<[Way]>);
 
 impl Links {
     /// The links of upstreams in the order of the plan.
     #[must_use]
-    pub fn new(all: Vec<Option<Reach>>) -> Links {
+    pub fn new(all: Vec<Way>) -> Links {
         Links(all.into())
     }
 
     /// How the upstream at a place is reached.
     #[must_use]
     pub fn of(&self, place: usize) -> Option<&Reach> {
-        self.0.get(place)?.as_ref()
+        match self.0.get(place)? {
+            Way::Link(reach) => Some(reach),
+            Way::Frames(_) | Way::Other => None,
+        }
+    }
+
+    /// Where the sockets of frames at a place are counted.
+    #[must_use]
+    pub fn standing(&self, place: usize) -> Arc<Standing> {
+        match self.0.get(place) {
+            Some(Way::Frames(standing)) => standing.clone(),
+            Some(Way::Link(_) | Way::Other) | None => Arc::default(),
+        }
     }
 }
 
@@ -292,6 +320,7 @@ impl LinkUpstream {
             listener,
             progress,
             recall,
+            load: None,
         };
         handle.asks.try_send(asked).map_err(|full| match full {
             TrySendError::Full(_) => Unanswered::Busy,

@@ -9,44 +9,39 @@ use bytes::Bytes;
 
 use super::ask::Progress;
 use super::ear::{self, Ear, Loss, Reply};
+use super::listeners::Listeners;
 use super::outlet::Outlet;
 use super::standing::Fate;
 use super::{Said, Standing};
 use crate::domain::jsonrpc::{PROGRESS, retold, told_token};
 use crate::domain::pending::Unanswered;
 
-/// How many may listen to a link that all share.
-const LISTENERS: usize = 16 * 1024;
-
 /// Those who hear.
 #[derive(Debug)]
 pub(super) struct Audience<'a> {
     /// The way to the one client whose link it is, if it is one's.
     pub(super) only: Option<Outlet<'a>>,
-    all: Vec<Ear>,
+    all: Listeners,
     upstream: &'a str,
     standing: &'a Standing,
 }
 
 impl<'a> Audience<'a> {
     pub(super) fn new(
-        only: Option<Ear>,
+        (only, all): (Option<Ear>, Listeners),
         (upstream, standing): (&'a str, &'a Standing),
     ) -> Audience<'a> {
         Audience {
             only: only.map(|ear| Outlet::new(ear, standing)),
-            all: Vec::new(),
+            all,
             upstream,
             standing,
         }
     }
 
     /// One more hears what is everybody's.
-    pub(super) fn join(&mut self, listener: Ear) {
-        self.all.retain(|known| !known.is_closed());
-        if self.all.len() < LISTENERS {
-            self.all.push(listener);
-        }
+    pub(super) fn join(&self, listener: Ear) {
+        self.all.join(listener);
     }
 
     /// Passes something on that the server tells, while these calls are open.
@@ -71,12 +66,13 @@ impl<'a> Audience<'a> {
         if !is_everybodys(method) {
             return self.count([]);
         }
-        self.all.retain(|known| !known.is_closed());
-        let fates: Vec<Fate> = self
+        if self.all.hear_another() {
+            // They have it from there, and would have it twice.
+            return;
+        }
+        let fates = self
             .all
-            .iter()
-            .map(|listener| self.tell(listener, message.clone()))
-            .collect();
+            .each(|listener| self.tell(listener, message.clone()));
         self.count(fates);
     }
 

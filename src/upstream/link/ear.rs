@@ -36,8 +36,8 @@ struct Tally {
     answered: AtomicU64,
     /// How many of these it has taken, in their order.
     taken: AtomicU64,
-    /// Those that it did not want any more before their turn: their places, and what was told before them.
-    early: Mutex<Vec<(u64, u64)>>,
+    /// The places of those that it did not want any more before their turn.
+    early: Mutex<Vec<u64>>,
     /// Rung when one is taken.
     turns: Notify,
     /// How much was told before the last of those.
@@ -156,6 +156,9 @@ impl Ear {
         if self.is_closed() {
             return Fate::Nobody;
         }
+        if self.tally.shared.available_permits() > SHARED / 2 {
+            self.tally.misses.store(false, Ordering::Relaxed);
+        }
         let shared = self.tally.shared.clone();
         match shared.try_acquire_many_owned(permits(&text, SHARED)) {
             Ok(room) => self.send(Tidings::Told(text, Room(room))),
@@ -208,9 +211,6 @@ impl Ear {
 
     fn send(&self, tidings: Tidings) -> Fate {
         let tally = &self.tally;
-        if tally.shared.available_permits() > SHARED / 2 {
-            tally.misses.store(false, Ordering::Relaxed);
-        }
         let answers = tally.answered.load(Ordering::Relaxed);
         match self.to.try_send(Heard { tidings, answers }) {
             Ok(()) => {
@@ -239,11 +239,14 @@ impl Ear {
         let tally = &self.tally;
         // What a thread that has panicked left is whole.
         let mut early = tally.early.lock().unwrap_or_else(PoisonError::into_inner);
-        early.push((answered.place, answered.behind));
         let mut taken = tally.taken.load(Ordering::Relaxed);
-        while let Some(next) = early.iter().position(|(place, _)| *place == taken) {
-            let (_, behind) = early.swap_remove(next);
-            tally.behind.store(behind, Ordering::Relaxed);
+        if answered.place == taken {
+            // What was told before those that follow, which nobody wants, need not come before this one.
+            tally.behind.store(answered.behind, Ordering::Relaxed);
+        }
+        early.push(answered.place);
+        while let Some(next) = early.iter().position(|place| *place == taken) {
+            early.swap_remove(next);
             taken += 1;
         }
         tally.taken.store(taken, Ordering::Relaxed);

@@ -8,19 +8,22 @@
 mod ask;
 mod audience;
 mod ear;
+mod listeners;
 mod outlet;
 mod own_links;
 mod owner;
 mod recall;
+mod spread;
 mod standing;
 mod succession;
 
-pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, WeakLink, open};
+pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, Way, WeakLink, open};
 pub use ear::{Ear, Hearing, Loss, Room, Through, Tidings, hearing};
 pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
 pub use owner::own;
 pub use recall::Recall;
-pub use standing::Standing;
+pub use spread::spread;
+pub use standing::{Fate, Levels, Share, Standing};
 pub use succession::succeed;
 
 use bytes::Bytes;

@@ -1,5 +1,6 @@
 //! The task that owns a link: what the outputs of [`Pending`] say is done, and what happens is told to it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -16,6 +17,7 @@ use super::audience::Audience;
 use super::ear::{Ear, Loss, Reply, Through};
 use super::outlet::Outlet;
 use super::recall::Recall;
+use super::spread::Load;
 use super::standing::Share;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
 use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
@@ -30,6 +32,7 @@ struct Caller {
     ear: Option<Ear>,
     progress: Option<Progress>,
     recall: Option<Arc<Recall>>,
+    _load: Option<Load>,
 }
 
 /// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
@@ -48,16 +51,16 @@ pub async fn own<T: Transport>(
         callers: BTreeMap::new(),
         next: 0,
         began: clock::now(),
-        audience: Audience::new(inbox.notices.clone(), (name, standing)),
+        audience: Audience::new(
+            (inbox.notices.clone(), inbox.listeners.clone()),
+            (name, standing),
+        ),
         used: clock::now(),
         ready: inbox.ready.clone(),
         since: None,
         door: Door::Open,
         loss: None,
     };
-    for listener in &inbox.listeners {
-        owner.audience.join(listener.clone());
-    }
     owner.run(inbox, Share::new(standing)).await;
     let Owner {
         mut line,
@@ -167,7 +170,7 @@ impl<L: Link + 'static> Line<L> {
 }
 
 impl<T: Transport> Owner<'_, T> {
-    async fn run(&mut self, mut inbox: Inbox, mut share: Share<'_>) {
+    async fn run(&mut self, mut inbox: Inbox, mut share: Share<&Standing>) {
         let mut farewell = None;
         self.take(Input::Tick);
         loop {
@@ -264,6 +267,7 @@ impl<T: Transport> Owner<'_, T> {
             ear: asked.ear,
             progress: asked.progress,
             recall: asked.recall,
+            _load: asked.load,
         };
         self.callers.insert(ticket, caller);
         let ask = Ask {
@@ -369,7 +373,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.wanted = Wanted::No;
                 self.line.leave();
                 // It is taken in at once: this is one of the outputs that are still being obeyed.
-                self.lost(described(fault));
+                self.lost(&described(fault));
             }
             Output::Write(message) => {
                 if let Line::Open(link) = &mut self.line {
@@ -422,14 +426,16 @@ async fn goes_on(audience: &mut Audience<'_>) {
     }
 }
 
-const fn described(fault: Fault) -> &'static str {
-    match fault {
+fn described(fault: Fault) -> Cow<'static, str> {
+    let known = match fault {
+        Fault::Foreign(why) => return Cow::Owned(why),
         Fault::Slow => "it was not ready in time",
         Fault::Refused => "it did not take the handshake",
         Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
         Fault::Silent => "it showed no sign of life",
         Fault::Forgotten => "the server does not know it any more",
-    }
+    };
+    Cow::Borrowed(known)
 }
 
 /// Random enough for the waits of many proxies to drift apart.

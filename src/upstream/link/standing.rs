@@ -1,6 +1,9 @@
 //! How the links of an upstream stand, for those who look from elsewhere.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::iter::successors;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::domain::pending::{Counts, Pending};
 use crate::telemetry::metrics::{LinkState, Need, Notices};
@@ -21,17 +24,79 @@ pub struct Standing {
     told: AtomicU64,
     crowded: AtomicU64,
     nobody: AtomicU64,
+    /// What this is a part of, and is counted with.
+    whole: Option<Arc<Standing>>,
+    kind: Kind,
+    /// Whether the last one that was opened could not be had.
+    refused: AtomicBool,
+    /// Whether one was opened before, and none was lost since.
+    holds: AtomicBool,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    /// Links that carry the calls of an upstream: where none is ready, none can be made.
+    #[default]
+    Links,
+    /// Sockets of frames, each of which comes and goes with a client: that there is none says nothing.
+    Frames,
 }
 
 impl Standing {
+    /// That of some of the links.
+    pub(super) fn part_of(whole: &Arc<Standing>) -> Standing {
+        Standing {
+            whole: Some(whole.clone()),
+            ..Standing::default()
+        }
+    }
+
+    /// That of sockets of frames, which come and go with clients.
+    #[must_use]
+    pub fn of_frames() -> Standing {
+        Standing {
+            kind: Kind::Frames,
+            ..Standing::default()
+        }
+    }
+
+    /// A link could not be had.
+    pub fn refuses(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+        self.holds.store(false, Ordering::Relaxed);
+    }
+
+    /// How many of the links that were opened count: of those that come and go with clients the first, and each that
+    /// follows one that was lost or could not be had, since others are no restarts.
+    fn counted(&self, opened: u64, before: u64) -> u64 {
+        let is_first = opened > 0 && before == 0;
+        if self.kind == Kind::Frames && is_first && self.holds.swap(true, Ordering::Relaxed) {
+            return opened - 1;
+        }
+        opened
+    }
+
+    /// This, and all that it is a part of.
+    fn each(&self) -> impl Iterator<Item = &Standing> {
+        successors(Some(self), |standing| standing.whole.as_deref())
+    }
+
+    /// Whether one of the links takes calls.
+    pub(super) fn is_up(&self) -> bool {
+        self.ready.load(Ordering::Relaxed) > 0
+    }
+
     /// Something that a server has told came to this.
-    pub(super) fn came_to(&self, fate: Fate) {
-        let count = match fate {
-            Fate::Told => &self.told,
-            Fate::Crowded => &self.crowded,
-            Fate::Nobody => &self.nobody,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+    pub fn came_to(&self, fate: Fate) {
+        for standing in self.each() {
+            let count = match fate {
+                Fate::Told => &standing.told,
+                Fate::Crowded => &standing.crowded,
+                Fate::Nobody => &standing.nobody,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether there is any link, open or not.
@@ -45,9 +110,11 @@ impl Standing {
     pub fn state(&self, upstream: &str) -> LinkState {
         let level = |level: &AtomicI64| u64::try_from(level.load(Ordering::Relaxed)).unwrap_or(0);
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let is_missed = self.kind == Kind::Links || self.refused.load(Ordering::Relaxed);
         LinkState {
             upstream: upstream.to_owned(),
             need: Need::Open,
+            is_up: self.is_up() || !is_missed,
             ready: level(&self.ready),
             in_flight: level(&self.in_flight),
             queued: level(&self.queued),
@@ -70,7 +137,7 @@ impl Standing {
 
 /// What becomes of something that a server tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub enum Fate {
     /// A client gets it.
     Told,
     /// A client has so much to take already that it misses this.
@@ -79,69 +146,189 @@ pub(super) enum Fate {
     Nobody,
 }
 
+/// How a link stands at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// 1 while it takes calls.
+    pub ready: usize,
+    /// How many questions are written and not answered.
+    pub in_flight: usize,
+    /// How many wait for their turn.
+    pub queued: usize,
+}
+
+impl Levels {
+    fn all(self) -> [i64; 3] {
+        let all = [self.ready, self.in_flight, self.queued];
+        all.map(|level| i64::try_from(level).unwrap_or(i64::MAX))
+    }
+}
+
 /// What one owner has told; dropped, it takes its levels back.
 #[derive(Debug)]
-pub(super) struct Share<'a> {
-    standing: &'a Standing,
-    levels: [i64; 3],
+pub struct Share<S: Deref<Target = Standing>> {
+    standing: S,
+    levels: Levels,
     counts: Counts,
 }
 
-impl<'a> Share<'a> {
-    pub(super) fn new(standing: &'a Standing) -> Share<'a> {
-        standing.links.fetch_add(1, Ordering::Relaxed);
+impl<S: Deref<Target = Standing>> Share<S> {
+    /// Nothing is told yet.
+    pub fn new(standing: S) -> Share<S> {
+        for standing in standing.each() {
+            standing.links.fetch_add(1, Ordering::Relaxed);
+        }
         Share {
             standing,
-            levels: [0; 3],
+            levels: Levels::default(),
             counts: Counts::default(),
         }
     }
 
+    /// What it is told to.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
     pub(super) fn tell(&mut self, pending: &Pending) {
-        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.levels([
-            i64::from(pending.is_ready()),
-            whole(pending.in_flight()),
-            whole(pending.queued()),
-        ]);
-        let now = pending.counts();
-        let add = |total: &AtomicU64, count: fn(&Counts) -> u64| {
-            let more = count(&now) - count(&self.counts);
-            if more > 0 {
-                total.fetch_add(more, Ordering::Relaxed);
-            }
+        let levels = Levels {
+            ready: usize::from(pending.is_ready()),
+            in_flight: pending.in_flight(),
+            queued: pending.queued(),
         };
-        add(&self.standing.opened, |counts| counts.opened);
-        add(&self.standing.late, |counts| counts.late);
-        add(&self.standing.foreign, |counts| counts.foreign);
-        add(&self.standing.skipped, |counts| counts.skipped);
-        add(&self.standing.declined, |counts| counts.declined);
-        add(&self.standing.notified, |counts| counts.notified);
+        self.stands(levels, pending.counts());
+    }
+
+    /// How it stands now, and what has happened so far.
+    pub fn stands(&mut self, levels: Levels, now: Counts) {
+        if levels.ready > self.levels.ready {
+            let each = self.standing.each();
+            each.for_each(|standing| standing.refused.store(false, Ordering::Relaxed));
+        }
+        if levels.ready < self.levels.ready {
+            let each = self.standing.each();
+            each.for_each(|standing| standing.holds.store(false, Ordering::Relaxed));
+        }
+        self.levels(levels);
+        if now == self.counts {
+            return;
+        }
+        for standing in self.standing.each() {
+            let add = |total: &AtomicU64, count: fn(&Counts) -> u64| {
+                let more = count(&now) - count(&self.counts);
+                if more > 0 {
+                    total.fetch_add(more, Ordering::Relaxed);
+                }
+            };
+            let opened = now.opened - self.counts.opened;
+            let counted = standing.counted(opened, self.counts.opened);
+            standing.opened.fetch_add(counted, Ordering::Relaxed);
+            add(&standing.late, |counts| counts.late);
+            add(&standing.foreign, |counts| counts.foreign);
+            add(&standing.skipped, |counts| counts.skipped);
+            add(&standing.declined, |counts| counts.declined);
+            add(&standing.notified, |counts| counts.notified);
+        }
         self.counts = now;
     }
 
-    fn levels(&mut self, now: [i64; 3]) {
-        let Standing {
-            ready,
-            in_flight,
-            queued,
-            ..
-        } = self.standing;
-        for (level, (now, before)) in [ready, in_flight, queued]
-            .into_iter()
-            .zip(now.into_iter().zip(self.levels))
-        {
-            if now != before {
-                level.fetch_add(now - before, Ordering::Relaxed);
+    /// It has ended, and was not lost.
+    pub fn ends(&mut self) {
+        self.levels(Levels::default());
+    }
+
+    fn levels(&mut self, now: Levels) {
+        if now == self.levels {
+            return;
+        }
+        for standing in self.standing.each() {
+            let Standing {
+                ready,
+                in_flight,
+                queued,
+                ..
+            } = standing;
+            let levels = [ready, in_flight, queued].into_iter();
+            for (level, (now, before)) in levels.zip(now.all().into_iter().zip(self.levels.all())) {
+                if now != before {
+                    level.fetch_add(now - before, Ordering::Relaxed);
+                }
             }
         }
         self.levels = now;
     }
 }
 
-impl Drop for Share<'_> {
+impl<S: Deref<Target = Standing>> Drop for Share<S> {
     fn drop(&mut self) {
-        self.standing.links.fetch_sub(1, Ordering::Relaxed);
-        self.levels([0; 3]);
+        for standing in self.standing.each() {
+            standing.links.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.ends();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UP: Levels = Levels {
+        ready: 1,
+        in_flight: 2,
+        queued: 3,
+    };
+
+    fn opened(opened: u64) -> Counts {
+        Counts {
+            opened,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn what_a_part_tells_is_told_of_the_whole() {
+        let whole = Arc::<Standing>::default();
+        let parts = [(); 2].map(|()| Standing::part_of(&whole));
+        let mut shares = parts.each_ref().map(Share::new);
+        for share in &mut shares {
+            share.stands(UP, opened(1));
+        }
+        parts[0].came_to(Fate::Told);
+        let state = whole.state("u");
+        assert_eq!((state.ready, state.in_flight, state.queued), (2, 4, 6));
+        assert_eq!((state.counts.opened, state.notices.told), (2, 1));
+        shares[0].ends();
+        assert!(!parts[0].is_up() && parts[1].is_up() && whole.state("u").is_up);
+        drop(shares);
+        let state = whole.state("u");
+        assert_eq!((state.ready, state.in_flight, state.queued), (0, 0, 0));
+        assert!(!state.is_up);
+    }
+
+    #[test]
+    fn links_of_frames_that_come_and_go_are_no_restarts() {
+        let standing = Standing::of_frames();
+        let starts = || (standing.state("u").counts.opened, standing.state("u").is_up);
+        assert_eq!(starts(), (0, true));
+        let mut first = Share::new(&standing);
+        first.stands(UP, opened(1));
+        let mut second = Share::new(&standing);
+        second.stands(UP, opened(1));
+        drop(second);
+        assert_eq!(starts(), (1, true));
+        // This one is lost, and the next is a restart.
+        first.stands(Levels::default(), opened(1));
+        drop(first);
+        let mut next = Share::new(&standing);
+        next.stands(Levels::default(), opened(1));
+        assert_eq!(starts(), (2, true));
+        standing.refuses();
+        assert_eq!(starts(), (2, false));
+        drop(next);
+        let mut last = Share::new(&standing);
+        last.stands(Levels::default(), opened(1));
+        assert_eq!(starts(), (3, false));
+        last.stands(UP, opened(1));
+        assert_eq!(starts(), (3, true));
     }
 }

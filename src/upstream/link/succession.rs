@@ -9,12 +9,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::ask::{Asked, Inbox, LinkHandle, open};
-use super::ear::Ear;
+use super::ask::{Inbox, LinkHandle, open};
+use super::listeners::Listeners;
 use crate::telemetry::clock;
-
-/// How many are told again to a new link that they listen.
-const LISTENERS: usize = 16 * 1024;
 
 /// An owner and when its link became ready.
 struct Current {
@@ -29,7 +26,7 @@ pub async fn succeed(
     (queue, max_age): (usize, Duration),
     mut begin: impl FnMut(Inbox),
 ) {
-    let mut listeners: Vec<Ear> = Vec::new();
+    let listeners = inbox.listeners.clone();
     let mut elders: Vec<Weak<Notify>> = Vec::new();
     let mut current = launch(queue, &listeners, &mut begin);
     let mut heir: Option<Current> = None;
@@ -40,7 +37,6 @@ pub async fn succeed(
         tokio::select! {
             asked = inbox.asks.recv() => match asked {
                 Some(asked) => {
-                    listens(&mut listeners, &asked);
                     // Its owner lives for as long as this can be said.
                     let _ = current.link.hand_on(asked).await;
                 }
@@ -63,12 +59,12 @@ pub async fn succeed(
     }
 }
 
-fn launch(queue: usize, listeners: &[Ear], begin: &mut impl FnMut(Inbox)) -> Current {
+fn launch(queue: usize, listeners: &Listeners, begin: &mut impl FnMut(Inbox)) -> Current {
     let (link, inbox) = open(queue);
     let ready = Arc::<Notify>::default();
     begin(Inbox {
         ready: Some(ready.clone()),
-        listeners: listeners.to_vec(),
+        listeners: listeners.clone(),
         ..inbox
     });
     Current {
@@ -82,15 +78,5 @@ async fn is_ready(heir: Option<&Current>) {
     match heir {
         Some(heir) => heir.ready.notified().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Somebody who hears from now on what the server tells to all hears it on each link that follows.
-fn listens(listeners: &mut Vec<Ear>, asked: &Asked) {
-    if let Some(listener) = &asked.listener {
-        listeners.retain(|known| !known.is_closed());
-        if listeners.len() < LISTENERS {
-            listeners.push(listener.clone());
-        }
     }
 }

@@ -101,6 +101,7 @@ fn settings() -> Settings {
         pause: Duration::ZERO,
         queue: 4,
         greeting: None,
+        revisions: Vec::new(),
         start_timeout: SECOND,
         backoff: Backoff {
             least: SECOND,

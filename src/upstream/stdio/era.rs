@@ -1,8 +1,8 @@
 //! Which revision of MCP a child speaks: one that begins with `initialize`, or one without (2026-07-28).
 //!
 //! Each child is asked once, before its first call, by `server/discover`. Whatever it says that is no sign of a revision
-//! without a handshake means one with. Laws: a child that ends at the question, or does not answer it, costs its upstream
-//! that much once; to the conduct of the link both kinds look alike.
+//! without a handshake means one with. Laws: a child that does not answer the question costs its upstream that much once,
+//! and children that end at it cost it that twice at most in a row; to the conduct of the link both kinds look alike.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,6 +29,8 @@ const ID: u64 = 0;
 pub(super) enum Manners {
     /// They answer it, as far as is known.
     Answers,
+    /// The last one that was asked has ended at it, which may have been for another reason.
+    Ended,
     /// One has not, and no more are asked.
     Silent,
 }
@@ -99,16 +101,29 @@ impl Stdio {
     async fn discover(&self, child: &mut Child) -> Result<Verdict, String> {
         let limit = PROBE.min(self.plan.link.settings.start_timeout / 2);
         let asked = timeout(limit, child.ask()).await;
-        let asked = asked.unwrap_or(Asked::Nothing);
-        if let Asked::Said(found) = asked {
-            return Ok(found);
-        }
         let upstream = &*self.name;
-        tracing::info!(
-            upstream,
-            "a child does not answer `server/discover`, and none is asked again"
-        );
-        self.manners.set(Manners::Silent);
+        let asked = asked.unwrap_or(Asked::Nothing);
+        let manners = match (&asked, self.manners.get()) {
+            (Asked::Said(found), _) => {
+                self.manners.set(Manners::Answers);
+                return Ok(found.clone());
+            }
+            (Asked::Ended, Manners::Answers) => {
+                tracing::warn!(
+                    upstream,
+                    "a child has ended at `server/discover`; it is replaced, and the next one is asked once more"
+                );
+                Manners::Ended
+            }
+            (Asked::Ended | Asked::Nothing, _) => {
+                tracing::info!(
+                    upstream,
+                    "a child does not answer `server/discover`, and none is asked again"
+                );
+                Manners::Silent
+            }
+        };
+        self.manners.set(manners);
         if let Asked::Ended = asked {
             child.running = self.begin()?;
             child.told.clear();

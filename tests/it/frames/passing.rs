@@ -163,3 +163,25 @@ fn an_ordinary_websocket_is_a_tunnel_beside_frames() {
     own.close(Some(code)).unwrap();
     assert_eq!(server.end(), Some(4001));
 }
+
+#[test]
+fn the_drain_waits_for_the_answer_to_a_frame_of_no_route_that_has_an_id() {
+    let upstream = Upstream::start();
+    let proxy = start(&of_frames(&upstream, ""));
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    client.say(r#"{"command":"unknown","request_id":"u1"}"#);
+    server.hear();
+    client.say(r#"{"command":"unknown","n":1}"#);
+    server.hear();
+    proxy.signal("TERM");
+    proxy.log_line(&["draining"]);
+    let answer = r#"{"event":"file","payload":{"n":1},"request_id":"u1"}"#;
+    server.say(r#"{"event":"log","payload":{}}"#);
+    server.say(answer);
+    assert_eq!(client.hear()["event"], "log");
+    assert_eq!(client.hear_text(), answer);
+    assert_eq!(client.end(), Some(1001));
+    let stopped = proxy.wait();
+    assert!(stopped.status.success(), "{stopped:?}");
+}

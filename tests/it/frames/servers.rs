@@ -9,6 +9,14 @@ use crate::websocket::ends::{End, accept, accept_asked, connect};
 
 const SOCKETS: &str = r#"dualgauge_upstream_connections{side="rest"}"#;
 
+/// What a metric of links says of the server.
+fn link(proxy: &Proxy, series: &str) -> f64 {
+    let (name, labels) = series.split_once(' ').unwrap_or((series, ""));
+    proxy.metrics().value(&format!(
+        r#"dualgauge_link_{name}{{upstream="frames"{labels}}}"#
+    ))
+}
+
 fn before(upstream: &Upstream, keys: &str) -> Proxy {
     start(&of_frames(upstream, keys))
 }
@@ -119,7 +127,7 @@ fn a_server_that_never_answers_is_late_and_so_is_its_answer() {
 }
 
 #[test]
-fn a_socket_that_drops_fails_its_calls_and_the_next_one_opens_another() {
+fn a_socket_that_drops_fails_its_calls_lets_the_client_go_and_the_next_one_opens_another() {
     let upstream = Upstream::start();
     let proxy = before(&upstream, "");
     let mut client = connect(&proxy);
@@ -132,6 +140,10 @@ fn a_socket_that_drops_fails_its_calls_and_the_next_one_opens_another() {
     for _ in 1..=2 {
         assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
     }
+    // What the server knew of the client is gone, and nothing but this says so.
+    let gone = (1001, "the server is gone".to_owned());
+    assert_eq!(client.farewell(), Some(gone));
+    let mut client = connect(&proxy);
     ask(&mut client, 3, ("file/get", json!({"path": "c"})));
     let mut server = accept(&upstream);
     let heard = server.hear();
@@ -245,4 +257,122 @@ fn a_silent_server_is_given_up() {
     assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
     proxy.log_line(&["a socket of frames is lost", "no sign of life"]);
     drop(server);
+}
+
+#[test]
+fn sockets_of_frames_are_among_the_links() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "timeout = \"20s\"\n");
+    // Nobody has asked for one yet, which is no fault of the server.
+    assert_eq!(link(&proxy, "up"), 1.0);
+    assert_eq!(link(&proxy, "starts_total"), 0.0);
+    let mut clients = [connect(&proxy), connect(&proxy)];
+    let mut servers = [accept(&upstream), accept(&upstream)];
+    // The second is no restart: it is another client's.
+    becomes(|| link(&proxy, "starts_total"), &1.0);
+    let mut heard = Vec::new();
+    for (client, place) in clients.iter_mut().zip(0..) {
+        ask(client, place, ("file/get", json!({"path": "a"})));
+    }
+    for server in &mut servers {
+        heard.push(server.hear());
+    }
+    let written = || link(&proxy, r#"calls_in_flight ,state="written""#);
+    becomes(written, &2.0);
+    for (server, heard) in servers.iter_mut().zip(&heard) {
+        server.say(r#"{"event":"log","payload":{}}"#);
+        answer_file(server, heard);
+        answer_file(server, heard);
+        server.say("noise");
+    }
+    becomes(written, &0.0);
+    let strays = |kind: &str| link(&proxy, &format!(r#"strays_total ,kind="{kind}""#));
+    becomes(|| strays("late"), &2.0);
+    becomes(|| strays("skipped"), &2.0);
+    becomes(|| strays("notified"), &2.0);
+    let told = || link(&proxy, r#"notifications_total ,fate="told""#);
+    becomes(told, &2.0);
+    let [first, _second] = servers;
+    drop(first);
+    let [client, _other] = clients;
+    assert_eq!(client.end(), Some(1001));
+    let _client = connect(&proxy);
+    let _server = accept(&upstream);
+    becomes(|| link(&proxy, "starts_total"), &2.0);
+    assert_eq!(link(&proxy, "up"), 1.0);
+}
+
+#[test]
+fn a_server_of_frames_that_is_away_is_a_link_that_is_down() {
+    let upstream = Upstream::nowhere();
+    let proxy = before(&upstream, "");
+    for failures in 1..=2 {
+        proxy.rpc(call("file/get", r#"{"path":"a"}"#));
+        assert_eq!(link(&proxy, "up"), 0.0);
+        assert_eq!(link(&proxy, "starts_total"), f64::from(failures));
+    }
+    let upstream = upstream.appears();
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 1, ("file/get", json!({"path": "a"})));
+    let heard = server.hear();
+    answer_file(&mut server, &heard);
+    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(link(&proxy, "up"), 1.0);
+}
+
+#[test]
+fn the_end_of_the_drain_ends_each_call_that_is_open_in_frames() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "[limits]\ndrain = \"300ms\"\n");
+    let mut calls = connect(&proxy);
+    let mut server_of_calls = accept(&upstream);
+    ask(&mut calls, 1, ("file/get", json!({"path": "a"})));
+    server_of_calls.hear();
+    let mut frames = connect(&proxy);
+    let mut server_of_frames = accept(&upstream);
+    get_file(&mut frames, "own", "a");
+    server_of_frames.hear();
+    proxy.signal("TERM");
+    // Nobody is left who could say why: the connections end as they are.
+    for end in [calls, frames, server_of_calls, server_of_frames] {
+        assert_eq!(end.farewell(), None);
+    }
+    let stopped = proxy.wait();
+    assert!(stopped.status.success(), "{stopped:?}");
+    let lines = stopped.log.lines();
+    let cut = lines.filter(|line| line.contains("outcome=cut blame=proxy"));
+    let cut: Vec<&str> = cut.collect();
+    assert_eq!(cut.len(), 2, "{cut:?}");
+    for side in ["side=rpc", "side=rest"] {
+        assert!(cut.iter().any(|line| line.contains(side)), "{cut:?}");
+    }
+}
+
+#[test]
+fn a_silence_is_a_success_of_its_own_content_in_its_own_time() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    ask(&mut client, 9, ("agent/run", json!({})));
+    let command = server.hear();
+    assert_eq!(command["command"], "run");
+    // Neither an event of others nor somebody else's answer is a word to this.
+    server.say(r#"{"event":"log","payload":{"line":1}}"#);
+    assert_eq!(client.hear()["method"], "event/log");
+    assert_eq!(
+        client.hear_text(),
+        r#"{"jsonrpc":"2.0","id":9,"result":{"status":"started"}}"#
+    );
+    let line = proxy.log_line(&["route=run", "side=rpc", "outcome=success"]);
+    let took = line.split_once("duration_ms=").unwrap().1;
+    let took: f64 = took.split(' ').next().unwrap().parse().unwrap();
+    // So long is a silence; without it the call would have waited for its 30 s.
+    assert!((200.0..10_000.0).contains(&took), "{line}");
+    // What comes now is late, and answers nothing.
+    let id = &command["request_id"];
+    server
+        .say(json!({"event": "error", "payload": {"message": "no"}, "request_id": id}).to_string());
+    becomes(|| strays(&proxy, "late"), &1.0);
 }

@@ -29,7 +29,7 @@ fn served(upstream: &Upstream, proxy: &Proxy) -> (End, End) {
 }
 
 fn is_told(client: End) {
-    let (code, reason) = client.ended().unwrap();
+    let (code, reason) = client.farewell().unwrap();
     assert_eq!(code, 1001);
     assert!(reason.contains("`socket`"), "{reason}");
 }

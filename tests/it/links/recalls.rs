@@ -11,7 +11,7 @@ use crate::websocket::ends::{End, accept, connect};
 const OPEN: &str = "dualgauge_calls_in_flight";
 
 /// Posts something in a session, and does not wait for the answer.
-fn post(proxy: &Proxy, session: Option<&str>, body: &str) -> Wire {
+pub(super) fn post(proxy: &Proxy, session: Option<&str>, body: &str) -> Wire {
     let session = session.map_or(String::new(), |name| format!("Mcp-Session-Id: {name}\r\n"));
     let length = body.len();
     let mut wire = proxy.connect();
@@ -21,7 +21,7 @@ fn post(proxy: &Proxy, session: Option<&str>, body: &str) -> Wire {
     wire
 }
 
-fn tell(proxy: &Proxy, session: Option<&str>, body: &str) -> Message {
+pub(super) fn tell(proxy: &Proxy, session: Option<&str>, body: &str) -> Message {
     post(proxy, session, body).read_answer()
 }
 
@@ -32,11 +32,11 @@ fn session(proxy: &Proxy) -> String {
     name.unwrap_or_else(|| panic!("{answer:?}")).to_owned()
 }
 
-fn ask(id: &str) -> String {
+pub(super) fn ask(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"do","params":[]}}"#)
 }
 
-fn cancelled(id: &str) -> String {
+pub(super) fn cancelled(id: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"enough"}}}}"#
     )

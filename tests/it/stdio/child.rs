@@ -5,7 +5,8 @@ use std::io::{BufRead, Write, stdin, stdout};
 use serde_json::{Value, json};
 
 /// The variable that makes a child of the program, and says which revision it speaks: `yes` is one with a handshake,
-/// a date is that one, and `silent` and `mortal` are what it does at a question that it does not know.
+/// a date is that one, `none` says no revision at all, and `silent` and `mortal` are what it does at a question that it does
+/// not know. A path in front, behind `once `, is a file: the first child that is asked makes it, and ends.
 const CHILD: &str = "DUALGAUGE_TEST_CHILD";
 
 /// The command and the variable of a child, as keys of an upstream.
@@ -40,15 +41,28 @@ fn speaks() {
         return;
     };
     let era = era.into_string().unwrap();
+    let (file, era) = match era
+        .strip_prefix("once ")
+        .and_then(|own| own.split_once(' '))
+    {
+        Some((file, era)) => (Some(file), era),
+        None => (None, &*era),
+    };
     eprintln!("the child is here\u{7}");
     let mut child = Child::default();
     for line in stdin().lock().lines() {
         let line = line.unwrap();
         let message: Value = serde_json::from_str(&line).unwrap();
         let method = message["method"].as_str().unwrap_or("(an answer)");
+        if method == "server/discover"
+            && let Some(file) = file
+            && std::fs::File::create_new(file).is_ok()
+        {
+            return;
+        }
         if method == "server/discover" && era != "2026-07-28" {
             // Each child is asked, and most do not know it.
-            match &*era {
+            match era {
                 "silent" => {}
                 "mortal" => return,
                 _ => say(&refused(&message["id"])),
@@ -65,7 +79,7 @@ fn speaks() {
             say(&result(&message["id"], &json!("bye")));
             return;
         }
-        match of_era(method, &message["id"], &era) {
+        match of_era(method, &message["id"], era) {
             Some(said) => say(&said),
             None => child.serves(method, &message),
         }
@@ -81,6 +95,7 @@ fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
     let info = json!({"name": "child"});
     Some(match method {
         "initialize" if era == "2026-07-28" => refused(id),
+        "initialize" if era == "none" => result(id, &json!({"serverInfo": info})),
         "initialize" => {
             let version = Some(era).filter(|era| era.starts_with("20"));
             let version = version.unwrap_or("2025-11-25");

@@ -155,14 +155,31 @@ fn a_server_of_the_official_library_remembers_over_a_restart() {
 
 #[test]
 #[ignore = "needs the peers of .ci/install-peers"]
-fn a_clock_tells_the_time() {
+fn a_clock_tells_the_time_over_a_restart() {
     let clock = peer("mcp-server-time");
     let proxy = before(&format!(
         "[{:?}, \"--local-timezone\", \"UTC\"]",
         clock.to_str().unwrap()
     ));
-    assert_eq!(tools(&proxy), ["get_current_time", "convert_time"]);
-    let arguments = r#"{"source_timezone":"UTC","time":"12:00","target_timezone":"Asia/Tokyo"}"#;
-    let converted = tool(&proxy, "convert_time", arguments);
-    assert!(converted.contains("T21:00:00+09:00"), "{converted}");
+    let starts = r#"dualgauge_link_starts_total{upstream="peer"}"#;
+    for life in [1.0, 2.0] {
+        let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+        let greeting = proxy.rpc(call("initialize", params)).json();
+        let greeted = &greeting["result"];
+        assert_eq!(greeted["serverInfo"]["name"], "mcp-time", "{greeting}");
+        assert_eq!(greeted["protocolVersion"], "2025-11-25", "{greeting}");
+        assert!(greeted["capabilities"]["tools"].is_object(), "{greeting}");
+        assert_eq!(tools(&proxy), ["get_current_time", "convert_time"]);
+        let arguments =
+            r#"{"source_timezone":"UTC","time":"12:00","target_timezone":"Asia/Tokyo"}"#;
+        let converted = tool(&proxy, "convert_time", arguments);
+        assert!(converted.contains("T21:00:00+09:00"), "{converted}");
+        assert_eq!(proxy.metrics().value(starts), life);
+        if life == 1.0 {
+            kill_child(&proxy);
+            becomes(|| proxy.metrics().value(starts), &2.0);
+        }
+    }
+    let stopped = proxy.stop();
+    assert!(stopped.status.success(), "{stopped:?}");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::child::command_of;
 use super::{STARTS, ask, metric, pid, seen, strays};
 use crate::scene::{body_of, call, rpc_failure};
-use crate::support::{Proxy, becomes};
+use crate::support::{Proxy, becomes, eventually};
 
 fn before(era: &str, keys: &str) -> Proxy {
     let command = command_of(era);
@@ -55,11 +55,12 @@ fn a_call_of_a_child_without_a_handshake_is_cancelled_as_any() {
 
 #[test]
 fn a_child_that_does_not_know_the_question_costs_its_upstream_that_once() {
-    for era in ["silent", "mortal"] {
+    let silent = "a child does not answer `server/discover`";
+    let mortal = "a child has ended at `server/discover`";
+    for (era, told) in [("silent", silent), ("mortal", mortal)] {
         let proxy = before(era, "start_timeout = \"1s\"\n");
         let first = pid(&proxy);
         assert_eq!(metric(&proxy, STARTS), 1.0, "{era}");
-        let told = "a child does not answer `server/discover`";
         proxy.log_line(&[told]);
         assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
         assert_ne!(pid(&proxy), first, "{era}");
@@ -107,4 +108,52 @@ fn a_revision_that_is_named_is_not_asked_for() {
         "the link is lost",
         "does not say that it speaks the revision 2026-07-28",
     ]);
+}
+
+#[test]
+fn an_early_death_does_not_decide_the_revision_for_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("asked");
+    let proxy = before(&format!("once {} 2026-07-28", file.display()), "");
+    // The child that has followed at once is of no use: it does not know `initialize`.
+    let echoed = eventually("a child that is asked", || {
+        Some(ask(&proxy, "echo")).filter(|answer| answer["result"].is_object())
+    });
+    let meta = &echoed["result"]["got"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    assert_eq!(seen(&proxy)[0], "server/discover");
+    proxy.log_line(&["has ended at `server/discover`", "the next one is asked"]);
+    assert_eq!(proxy.log().matches("none is asked again").count(), 0);
+}
+
+#[test]
+fn children_that_end_at_the_question_twice_are_asked_no_more() {
+    let proxy = before("mortal", "");
+    let deaths = "has ended at `server/discover`";
+    let last = "none is asked again";
+    let first = pid(&proxy);
+    assert_eq!(proxy.log().matches(deaths).count(), 1);
+    assert_eq!(proxy.log().matches(last).count(), 0);
+    for _ in 0..2 {
+        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+        assert_ne!(pid(&proxy), first);
+        assert_eq!(proxy.log().matches(last).count(), 1);
+    }
+    assert_eq!(metric(&proxy, STARTS), 3.0);
+    assert_eq!(proxy.log().matches(deaths).count(), 1);
+}
+
+#[test]
+fn a_child_that_agrees_on_a_revision_that_is_not_known_here_is_not_spoken_to() {
+    for (era, said) in [("2099-01-01", "2099-01-01"), ("none", "no revision")] {
+        let proxy = before(era, "connect_timeout = \"200ms\"\n");
+        assert_eq!(
+            rpc_failure(&ask(&proxy, "echo")),
+            (-32001, "upstream_unreachable")
+        );
+        proxy.log_line(&["the link is lost", "upstream=child", said, "2024-11-05"]);
+    }
 }

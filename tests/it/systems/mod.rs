@@ -23,6 +23,7 @@ mod kuzu_child;
 mod mcp_clients;
 mod mcp_face;
 mod pierre;
+mod pierre_sockets;
 mod servers;
 mod sqlite;
 mod streams;

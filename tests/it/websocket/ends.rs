@@ -163,25 +163,28 @@ impl End {
     pub(crate) fn greet(&mut self) {
         let hello = self.hear();
         assert_eq!(hello["method"], "initialize", "{hello}");
-        self.echo(&hello);
+        let (id, version) = (&hello["id"], &hello["params"]["protocolVersion"]);
+        self.say(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":{version},"capabilities":{{}}}}}}"#
+        ));
         assert_eq!(self.hear()["method"], "notifications/initialized");
     }
 
     /// Reads to the end: the code that the other end gave for it.
     pub(crate) fn end(self) -> Option<u16> {
-        self.ended().map(|(code, _)| code)
+        self.farewell().map(|(code, _)| code)
     }
 
     /// The same with the reason.
-    pub(crate) fn ended(mut self) -> Option<(u16, String)> {
-        let mut told = None;
+    pub(crate) fn farewell(mut self) -> Option<(u16, String)> {
+        let mut said = None;
         loop {
             match self.0.read() {
                 Ok(Message::Close(frame)) => {
-                    told = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
+                    said = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
                 }
                 Ok(_) => {}
-                Err(_) => return told,
+                Err(_) => return said,
             }
         }
     }

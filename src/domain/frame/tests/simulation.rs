@@ -291,6 +291,7 @@ impl World {
                     self.passed += 1;
                     told.push(frame);
                 }
+                Output::Over(ticket) => panic!("seed {}: {ticket:?}", self.seed),
                 Output::News(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
@@ -326,7 +327,7 @@ impl World {
                 Output::Failed(Ticket(ticket), _) => {
                     self.end(ticket);
                 }
-                Output::Write(..) | Output::News(_) | Output::Passed(_) => {
+                Output::Write(..) | Output::News(_) | Output::Passed(_) | Output::Over(_) => {
                     panic!("time alone says nothing")
                 }
             }

@@ -65,6 +65,7 @@ impl Socket {
                 Output::Failed(Ticket(ticket), why) => format!("{ticket} has none: {why:?}"),
                 Output::News(_) => "news".to_owned(),
                 Output::Passed(_) => "passed".to_owned(),
+                Output::Over(Ticket(ticket)) => format!("{ticket} is over"),
             });
         }
         told
@@ -247,4 +248,58 @@ fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
         ["passed", r#"5 has {"path":"c","content":"c"}"#]
     );
     assert_eq!(socket.hear(5, &file("\"nobody\"", "c")), ["passed"]);
+}
+
+#[test]
+fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
+    let mut socket = Socket::new(3);
+    let passes = |socket: &mut Socket, ticket, frame: &str| {
+        let frame = json(frame);
+        let told = (Ticket(ticket), &frame);
+        socket.waiting.pass_unread(&socket.table, told, at(1000))
+    };
+    assert!(passes(
+        &mut socket,
+        1,
+        r#"{"command":"new","request_id":"a"}"#
+    ));
+    assert!(passes(
+        &mut socket,
+        2,
+        r#"{"command":"new","request_id":7}"#
+    ));
+    // Without an id, with one that is no scalar, and with one that waits already.
+    for frame in [
+        r#"{"command":"new"}"#,
+        r#"{"command":"new","request_id":null}"#,
+        r#"{"command":"new","request_id":"a"}"#,
+    ] {
+        assert!(!passes(&mut socket, 9, frame), "{frame}");
+    }
+    assert!(passes(
+        &mut socket,
+        3,
+        r#"{"command":"new","request_id":"c"}"#
+    ));
+    assert!(!passes(
+        &mut socket,
+        4,
+        r#"{"command":"new","request_id":"d"}"#
+    ));
+    assert_eq!(socket.waiting.len(), 3);
+    // An answer that some route knows, one that none does, and none at all.
+    let known = r#"{"event":"error","request_id":"a","payload":{"code":"X","message":"no"}}"#;
+    assert_eq!(socket.hear(1, known), ["passed", "1 is over"]);
+    let strange = r#"{"event":"strange","request_id":"7"}"#;
+    assert_eq!(socket.hear(2, strange), ["news", "2 is over"]);
+    assert_eq!(socket.hear(3, strange), ["news"]);
+    assert_eq!(socket.waiting.alarm(), Some(at(1000)));
+    assert_eq!(socket.tick(1000), ["3 is over"]);
+    assert!(socket.waiting.is_empty());
+    // Those that have left, and those whose socket is gone.
+    passes(&mut socket, 5, r#"{"command":"new","request_id":"a"}"#);
+    passes(&mut socket, 6, r#"{"command":"new","request_id":"b"}"#);
+    socket.waiting.cancel(Ticket(5));
+    socket.waiting.lost();
+    assert_eq!(socket.told(), ["6 has none: Cut"]);
 }

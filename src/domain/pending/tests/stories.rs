@@ -239,6 +239,19 @@ fn a_refused_greeting_gives_the_link_up() {
 }
 
 #[test]
+fn a_greeting_that_agrees_on_something_strange_gives_the_link_up_and_says_what() {
+    let mut link = Driven::open(Settings {
+        greeting: greeting(),
+        revisions: vec!["a".to_owned(), "b".to_owned()],
+        ..settings(Order::Serial)
+    });
+    link.take(Input::Opened);
+    let said = link.says(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
+    let why = "it agrees on the revision `c`, and those that are spoken here are a, b";
+    assert_eq!(said, [Output::Close(Fault::Foreign(why.to_owned()))]);
+}
+
+#[test]
 fn a_link_that_is_not_ready_in_time_is_given_up() {
     let mut link = Driven::open(settings(Order::Serial));
     assert_eq!(link.pending.alarm(), Some(seconds(5)));

@@ -1,0 +1,103 @@
+//! A client's `notifications/cancelled` on its way to a server behind HTTP (MCP, "Cancellation").
+//!
+//! A call that went with an id of the proxy's own is named by that; one that went as it came, by the client's. Law: no
+//! server is told an id of the client's that it may know as another call's.
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::select;
+
+use super::{Company, Letter, Spoken};
+use crate::domain::failure::Failure;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, Call, RequestId};
+use crate::domain::plan::CANCELLED;
+use crate::gateway::ask::Reply;
+use crate::gateway::record::Record;
+use crate::upstream::Upstream;
+
+/// What a notification cancels.
+pub(super) struct Cancelled {
+    /// The id that the client gave the call.
+    id: Bytes,
+    /// Those that servers behind HTTP know it by, where they are others.
+    names: Vec<u64>,
+}
+
+impl Letter {
+    /// A notification that cancels a call of the same session ends it, whatever else becomes of the notification.
+    pub(super) fn cancels(&self, call: &Call) -> Option<Cancelled> {
+        if call.id.is_some() || call.method != CANCELLED {
+            return None;
+        }
+        let depth = self.installed.plan.limits.depth;
+        let id = jsonrpc::recalled(&call.text.clone().into_bytes(), depth)?;
+        let mut names = self.recalled.clone();
+        if let Some(scope) = self.scope() {
+            names.extend(self.worker.recalls().recall(scope, &id));
+        }
+        names.sort_unstable();
+        names.dedup();
+        Some(Cancelled { id, names })
+    }
+
+    /// Passes a notification on that cancels a call of a server behind HTTP.
+    pub(super) async fn pass_cancelled(
+        &self,
+        record: &mut Record,
+        upstream: &Upstream,
+        (call, cancelled): (&Call, Cancelled),
+        company: Company<'_>,
+    ) -> Result<Spoken, Failure> {
+        let Cancelled { id, names } = cancelled;
+        if names.is_empty() && self.went_as_it_came(&id) {
+            return self.pass_on(record, upstream, call, company).await;
+        }
+        let depth = self.installed.plan.limits.depth;
+        let text = call.text.clone().into_bytes();
+        // Of a call that is over the server hears nothing.
+        record.answered(StatusCode::ACCEPTED.as_u16());
+        for name in names {
+            let Some(text) = jsonrpc::recalling(&text, name, depth) else {
+                continue;
+            };
+            let mut renamed = call.clone();
+            renamed.text = Json::parse(text.clone(), depth).unwrap_or(renamed.text);
+            let letter = Letter {
+                body: text,
+                ..self.clone()
+            };
+            let passed = letter.pass_on(record, upstream, &renamed, Company::Alone);
+            Box::pin(passed).await?;
+        }
+        Ok(Spoken::Nothing)
+    }
+
+    /// Whether a call of the client that has this id may be at a server with it: over a socket all get others.
+    fn went_as_it_came(&self, id: &Bytes) -> bool {
+        let depth = self.installed.plan.limits.depth;
+        let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);
+        self.socket.is_none() && id.is_none_or(|id| id.travels())
+    }
+
+    /// Asks a server behind HTTP by an id of the proxy's own, unless the client says that it does not want the answer
+    /// any more.
+    pub(super) async fn unless_cancelled(
+        &self,
+        id: &RequestId,
+        minted: u64,
+        asked: impl Future<Output = Result<Reply, Failure>>,
+    ) -> Result<Option<Reply>, Failure> {
+        let Some(scope) = self.scope() else {
+            return asked.await.map(Some);
+        };
+        let recalls = self.worker.recalls();
+        let call = recalls.begin_as(scope, id.as_bytes(), minted);
+        // Either may be dropped: the connection of the exchange is closed then.
+        select! {
+            biased;
+            () = call.recall.rings() => Ok(None),
+            answered = asked => answered.map(Some),
+        }
+    }
+}
