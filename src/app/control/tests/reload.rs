@@ -175,6 +175,7 @@ async fn what_only_a_start_can_change_stays_and_is_named() {
     assert_eq!(after.admin, before.admin);
     assert_eq!(after.rollout.state, before.rollout.state);
     assert_eq!(after.log, before.log);
+    let workers = before.listen.workers.value;
     // The workers that were started share the whole.
     assert_eq!(control.plan().limits.in_flight, 70);
     assert!(!folder.path("elsewhere").exists());
