@@ -14,6 +14,7 @@ use crate::domain::side::Side;
 
 mod any_route;
 mod any_text;
+mod defaults;
 mod documented;
 mod face;
 mod flags;

@@ -71,7 +71,7 @@ fn told(main: &Table, key: &str) -> Option<String> {
 }
 
 /// Puts a value under a key.
-fn put(at: &mut Value, key: &str, value: Value) {
+pub(super) fn put(at: &mut Value, key: &str, value: Value) {
     let mut at = at;
     for step in key.split(['.', '[']) {
         at = match step.strip_suffix(']') {

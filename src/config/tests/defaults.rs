@@ -1,0 +1,228 @@
+//! The defaults that the documentation names are those of the code: a configuration that says one of them makes the same
+//! plan as one that leaves it out, and one that says another value makes another plan.
+
+use std::fs;
+use std::path::Path;
+
+use super::Fixture;
+use crate::config::compile::compile;
+use crate::config::flags::parse_flags;
+
+const REST: &str = "[upstream.old]\nside = 'rest'\nurls = ['http://127.0.0.1:1', 'http://127.0.0.1:2']\nhealth = { path = '/' }\n\
+    breaker = {}\n";
+const RPC: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
+const SERVED: &str =
+    "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[rpc]\nwebsocket = true\n";
+const CHILD: &str = "[upstream.old]\nside = 'rpc'\ncommand = ['a']\n";
+const PIPELINED: &str = "[upstream.old]\nside = 'rpc'\ncommand = ['a']\nmode = 'pipelined'\n";
+const SOCKET: &str = "[upstream.old]\nside = 'rpc'\nurl = 'ws://127.0.0.1:3/'\n";
+const OWN_SOCKETS: &str =
+    "[upstream.old]\nside = 'rpc'\nurl = 'ws://127.0.0.1:3/'\nsharing = 'client'\n";
+const MCP: &str =
+    "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:5/mcp'\nprotocol = 'mcp'\n";
+const FLAG: &str = "[[flag]]\nname = 'f'\nside = 'rest'\nstage = 'translate'\n";
+const FLAG_OF_ONE: &str =
+    "[[flag]]\nname = 'f'\nclient = 'a'\nside = 'rest'\nstage = 'translate'\n";
+const GUARDED: &str = "[[flag]]\nname = 'f'\nside = 'rest'\nstage = 'translate'\nguard = {}\n";
+
+/// Where flags act.
+const GROUND: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n[upstream.new]\nside = 'rpc'\n\
+    url = 'http://127.0.0.1:2/rpc'\n[[client]]\nname = 'a'\nmatch = { header = { x-a = '*' } }\nkey = { header = 'x-b' }\n\
+    [[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+
+/// A table of a page: where it begins, what stands before each of its keys, and the configurations that its keys fit into.
+struct Documented {
+    page: &'static str,
+    heading: &'static str,
+    prefix: &'static str,
+    mains: &'static [&'static str],
+}
+
+const TABLES: [Documented; 6] = [
+    Documented {
+        page: "configuration.md",
+        heading: "# Configuration",
+        prefix: "",
+        mains: &[REST, RPC, SERVED],
+    },
+    Documented {
+        page: "configuration.md",
+        heading: "## Flags",
+        prefix: "flag[0].",
+        mains: &[FLAG, FLAG_OF_ONE],
+    },
+    Documented {
+        page: "guard.md",
+        heading: "| key of `guard`",
+        prefix: "flag[0].guard.",
+        mains: &[GUARDED],
+    },
+    Documented {
+        page: "stdio.md",
+        heading: "| key",
+        prefix: "upstream.old.",
+        mains: &[CHILD, PIPELINED],
+    },
+    Documented {
+        page: "websocket.md",
+        heading: "| key",
+        prefix: "upstream.old.",
+        mains: &[SOCKET, OWN_SOCKETS],
+    },
+    Documented {
+        page: "mcp.md",
+        heading: "| key",
+        prefix: "upstream.old.",
+        mains: &[MCP, RPC],
+    },
+];
+
+/// Keys that stand in no plan, since whoever starts the process reads them; the last two do nothing where there is
+/// one upstream, or no route.
+const ELSEWHERE: [&str; 9] = [
+    "include",
+    "listen.",
+    "admin.",
+    "log.",
+    "trace.",
+    "rollout.state",
+    "rollout.store.",
+    "upstream.old.default",
+    "deprecated.",
+];
+
+/// The texts between backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// The keys of a table that have a default in so many words, each with its default as TOML.
+fn defaults(table: &Documented) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs").join(table.page)).unwrap();
+    let (_, behind) = page.split_once(table.heading).unwrap();
+    let lines = behind.lines().skip_while(|line| !line.starts_with("| `"));
+    let mut found = Vec::new();
+    for line in lines.take_while(|line| line.starts_with("| ")) {
+        let mut cells = line.trim_start_matches("| ").split(" | ");
+        let (keys, told) = (quoted(cells.next().unwrap()), cells.next().unwrap());
+        let said = quoted(told);
+        let first = keys[0].replace("upstream.NAME.", "upstream.old.");
+        for (place, key) in keys.iter().enumerate() {
+            let key = match (key.strip_prefix('.'), first.rsplit_once('.')) {
+                (Some(last), Some((table, _))) => format!("{table}.{last}"),
+                _ => key.replace("upstream.NAME.", "upstream.old."),
+            };
+            let value = match said.len() {
+                1 => said[0],
+                several if several == keys.len() => said[place],
+                _ => continue,
+            };
+            if !["|", "that of", "revision"]
+                .iter()
+                .any(|words| told.starts_with(words))
+            {
+                found.push((format!("{}{key}", table.prefix), value.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The plan of a configuration with this key, or what is wrong with it.
+fn plan(main: &str, key: &str, value: Option<&str>) -> Result<String, String> {
+    let mut text: toml::Value = toml::Value::Table(main.parse().unwrap());
+    if let Some(value) = value {
+        let value: toml::Table = format!("value = {value}").parse().unwrap();
+        super::documented::put(&mut text, key, value["value"].clone());
+    }
+    let text = toml::to_string(&text).unwrap();
+    let (main, flags) = if key.starts_with("flag[") {
+        (GROUND.to_owned(), text)
+    } else {
+        (text, String::new())
+    };
+    let flags = parse_flags(Path::new("flags.toml"), &flags).map_err(|all| all.to_string())?;
+    let config = Fixture::new(&main).load().map_err(|all| all.to_string())?;
+    let plan = compile(&config, &flags).map_err(|all| all.to_string())?;
+    Ok(format!("{plan:?}"))
+}
+
+/// Values that are not the default; the first that is taken will do.
+fn others(default: &str) -> Vec<String> {
+    if let Ok(number) = default.parse::<u64>() {
+        return vec![
+            (number + 1).to_string(),
+            number.saturating_sub(1).to_string(),
+            number.saturating_sub(2).to_string(),
+        ];
+    }
+    if let Ok(number) = default.parse::<f64>() {
+        return vec![format!("{:.3}", number * 1.5)];
+    }
+    let words = [
+        "11s",
+        "7m",
+        "77KiB",
+        "drop",
+        "mcp",
+        "none",
+        "client",
+        "pipelined",
+        "in",
+        "reject",
+        "auto",
+        "2025-11-25",
+        "a",
+        "rpc",
+        "off",
+    ];
+    let words = words.map(|word| format!("'{word}'"));
+    let more = [
+        "true",
+        "false",
+        "0.25",
+        "[]",
+        "['/other']",
+        "['x']",
+        "{ x-a = 'b' }",
+        "{ A = 'b' }",
+    ];
+    let more = more.map(str::to_owned);
+    words
+        .into_iter()
+        .chain(more)
+        .filter(|other| other.trim_matches('\'') != default.trim_matches('"'))
+        .collect()
+}
+
+/// Whether it is the default of the key in this configuration, and another value is not.
+fn holds(main: &str, key: &str, default: &str) -> bool {
+    let without = plan(main, key, None).unwrap();
+    let changes = |other: &String| plan(main, key, Some(other)).is_ok_and(|plan| plan != without);
+    plan(main, key, Some(default)).is_ok_and(|plan| plan == without)
+        && others(default).iter().any(changes)
+}
+
+#[test]
+fn a_default_of_the_documentation_is_the_default() {
+    let (mut held, mut faults) = (0, Vec::new());
+    for table in TABLES {
+        for (key, default) in defaults(&table) {
+            if ELSEWHERE.iter().any(|start| key.starts_with(start)) {
+                continue;
+            }
+            let mut mains = table.mains.iter();
+            if !mains.any(|main| holds(main, &key, &default)) {
+                let told = plan(table.mains[0], &key, Some(&default)).err();
+                let told = told.unwrap_or_else(|| {
+                    format!("{default} is not the default, or nothing else is taken")
+                });
+                faults.push(format!("{} {key}: {told}", table.page));
+            }
+            held += 1;
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(held > 90, "only {held} defaults were held to the code");
+}
