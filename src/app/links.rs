@@ -113,7 +113,7 @@ impl LinkThread {
         let known = self.known.borrow();
         let state = |name: &String| {
             let standing = known.standings.get(name)?;
-            let need = match known.apart.contains(name) && !standing.has_links() {
+            let need = match known.apart.contains(name) && standing.has_none() {
                 true => Need::None,
                 false => Need::Open,
             };

@@ -43,7 +43,7 @@ const TABLES: [Documented; 6] = [
         page: "configuration.md",
         heading: "# Configuration",
         prefix: "",
-        mains: &[REST, RPC, SERVED],
+        mains: &[REST, RPC, SERVED, SOCKET],
     },
     Documented {
         page: "configuration.md",

@@ -99,10 +99,10 @@ impl Standing {
         }
     }
 
-    /// Whether there is any link, open or not.
+    /// Whether there is no link, open or not; of sockets of frames, how the last one ended is known.
     #[must_use]
-    pub fn has_links(&self) -> bool {
-        self.links.load(Ordering::Relaxed) > 0
+    pub fn has_none(&self) -> bool {
+        self.kind == Kind::Links && self.links.load(Ordering::Relaxed) == 0
     }
 
     /// How it stands now.
