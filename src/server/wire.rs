@@ -101,7 +101,8 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// Fails where a head takes longer than this. How long a connection may be without one is not its concern.
+    /// Refuses a head that takes longer than this, and fails where a first one does not begin. How long a connection may be
+    /// without a further one is not its concern.
     #[must_use]
     pub fn head_within(mut self, limit: Duration) -> Self {
         self.head_timeout = Some(limit);
@@ -193,6 +194,16 @@ impl<S> Inspected<S> {
         };
     }
 
+    /// Refuses a head that has begun and will not end; says whether there was one.
+    fn gives_up(&mut self, violation: Violation) -> bool {
+        let Some(place) = self.follower.give_up(self.held.len(), violation) else {
+            return false;
+        };
+        self.held.clear();
+        self.refuse(place, violation);
+        true
+    }
+
     fn deliver(&mut self, buf: &mut ReadBuf<'_>) -> Flow {
         if self.ready.is_empty() {
             return Flow::Again;
@@ -267,7 +278,15 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
             return Poll::Ready(Ok(self.sift_in_place(buf, start)));
         }
         buf.set_filled(start);
-        polled.map_ok(|_| Flow::Done)
+        polled.map_ok(|_| self.at_end())
+    }
+
+    /// The client has ended its side: within a head, that is a request to be answered.
+    fn at_end(&mut self) -> Flow {
+        match self.gives_up(Violation::HeadCut) {
+            true => Flow::Again,
+            false => Flow::Done,
+        }
     }
 
     /// Reads into a buffer of its own, for a reader with hardly any room.
@@ -275,7 +294,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         let mut space = [0; ROOM];
         let mut part = ReadBuf::new(&mut space);
         if ready!(self.poll_socket(cx, &mut part))? == 0 {
-            return Poll::Ready(Ok(Flow::Done));
+            return Poll::Ready(Ok(self.at_end()));
         }
         let mut input = std::mem::take(&mut self.held);
         input.extend_from_slice(part.filled());
@@ -337,10 +356,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
         match (polled.is_ready(), this.head_timeout) {
             (false, Some(limit)) => {
                 let alarm = this.alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
-                alarm.as_mut().poll(cx).map(|()| {
-                    let message = format!("the head of a request did not come within {limit:?}");
-                    Err(io::Error::new(io::ErrorKind::TimedOut, message))
-                })
+                ready!(alarm.as_mut().poll(cx));
+                this.alarm = None;
+                if this.gives_up(Violation::HeadTooSlow) {
+                    return this.poll_inspected(cx, buf);
+                }
+                let message = format!("no request began within {limit:?}");
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
             }
             (true, _) | (false, None) => polled,
         }

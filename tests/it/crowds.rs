@@ -180,6 +180,7 @@ fn a_kept_connection_may_be_without_a_call_for_longer_than_a_head_may_take() {
     assert_eq!(open.client.read_answer().text(), "2");
     // Half a head is no silence.
     open.client.send("GET /x HTTP/1.1\r\nHost: a.exa");
+    assert_eq!(open.client.read_answer().status(), 408);
     open.client.expect_gone();
 }
 

@@ -44,14 +44,42 @@ fn a_client_that_ends_its_side_within_a_request_is_told_so() {
 }
 
 #[test]
-fn a_client_that_ends_its_side_within_a_head_has_called_nothing() {
+fn a_client_that_ends_its_side_within_a_head_is_told_so() {
+    for part in [
+        "G",
+        "GET /x HTTP/1.1\r",
+        "GET /x HTTP/1.1\r\n",
+        "GET /x HTTP/1.1\r\nHost: a.exa",
+        "GET /x HTTP/1.1\r\nHost: a.example\r\n",
+        "GET /x HTTP/1.1\r\nHost: a.example\r\n\r",
+    ] {
+        let upstream = Upstream::start();
+        let proxy = RestPassed.start(&upstream, "");
+        let mut client = proxy.connect();
+        client.send(part);
+        client.finish_sending();
+        let answer = client.read_answer();
+        assert_eq!(answer.status(), 400, "{part:?}: {answer:?}");
+        assert_eq!(problem(&answer).0, "malformed_http");
+        client.expect_closed();
+        proxy.log_line(&["outcome=failed", "blame=client", "reason=malformed_http"]);
+        upstream.expect_no_connection();
+    }
+}
+
+#[test]
+fn a_client_that_ends_its_side_before_a_request_has_called_nothing() {
     let upstream = Upstream::start();
     let proxy = RestPassed.start(&upstream, "");
-    let mut client = proxy.connect();
-    client.send("GET /x HTTP/1.1\r\nHost: a.exa");
-    client.finish_sending();
-    client.read_rest();
-    upstream.expect_no_connection();
+    for sent in ["", "\r\n"] {
+        let mut client = proxy.connect();
+        client.send(sent);
+        client.finish_sending();
+        client.expect_closed();
+    }
+    let labels = ["route", "client", "side", "stage", "outcome", "blame"];
+    let calls = proxy.metrics().table("dualgauge_calls_total", &labels);
+    assert_eq!(calls.values().sum::<f64>(), 0.0, "{calls:?}");
 }
 
 #[test]

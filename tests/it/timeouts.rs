@@ -102,8 +102,12 @@ fn a_head_that_does_not_arrive_in_time_ends_its_connection() {
     let track = track("[limits]\nheader_timeout = \"100ms\"");
     let mut client = track.proxy.connect();
     client.send("GET /x HTTP/1.1\r\nHost: a.exa");
-    client.read_rest();
+    let answer = client.read_answer();
+    assert_eq!(answer.status(), 408, "{answer:?}");
+    client.expect_gone();
     track.upstream.expect_no_connection();
+    // Nobody is told anything who has not begun to ask.
+    track.proxy.connect().expect_gone();
 }
 
 #[test]

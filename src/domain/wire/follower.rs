@@ -292,6 +292,20 @@ impl Follower {
     }
 
     #[cold]
+    /// Refuses a head that has begun and will not end, if there is one: tells how much of it was passed. `held` bytes came and
+    /// were not passed.
+    pub fn give_up(&mut self, held: usize, violation: Violation) -> Option<Place> {
+        let place = match self.state {
+            State::RequestLine if held > 0 => Place::BeforeMessage,
+            State::Fields | State::HeadEnd => Place::InHead,
+            State::RequestLine | State::Body(_) | State::Upgrade | State::Refused(..) => {
+                return None;
+            }
+        };
+        self.refuse(place, violation);
+        Some(place)
+    }
+
     fn refuse(&mut self, place: Place, violation: Violation) -> Found {
         if place == Place::BeforeMessage {
             self.message += 1;

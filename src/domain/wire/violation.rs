@@ -35,6 +35,10 @@ pub enum Violation {
     HeadTooLarge,
     /// More header lines than are kept apart (RFC 6585 §5).
     TooManyFields,
+    /// A head that ends before its end (RFC 9112 §8).
+    HeadCut,
+    /// A head that takes longer than the limit (RFC 9110 §15.5.9).
+    HeadTooSlow,
     /// A header line without a colon (RFC 9112 §5).
     NoColon,
     /// A header name that is empty or not a token (RFC 9110 §5.1).
@@ -79,7 +83,7 @@ pub enum Violation {
 
 impl Violation {
     /// Every violation, for tables that have one row for each.
-    pub const ALL: [Violation; 34] = [
+    pub const ALL: [Violation; 36] = [
         Violation::BareLf,
         Violation::BareCr,
         Violation::EmptyLines,
@@ -94,6 +98,8 @@ impl Violation {
         Violation::AuthorityDiffers,
         Violation::HeadTooLarge,
         Violation::TooManyFields,
+        Violation::HeadCut,
+        Violation::HeadTooSlow,
         Violation::NoColon,
         Violation::FieldName,
         Violation::SpaceBeforeColon,
@@ -140,6 +146,10 @@ impl Violation {
             }
             Violation::HeadTooLarge => "the request head is larger than the limit",
             Violation::TooManyFields => "too many header lines; at most 99 are allowed",
+            Violation::HeadCut => "the connection ended within the request head",
+            Violation::HeadTooSlow => {
+                "the request head did not come within the time that it may take"
+            }
             Violation::NoColon => "a header line without a colon; it must be `name: value`",
             Violation::FieldName => "a malformed header name; it must be a token",
             Violation::SpaceBeforeColon => {
@@ -186,6 +196,7 @@ impl Violation {
     pub const fn reason(self) -> Reason {
         match self {
             Violation::TargetTooLong => Reason::TargetTooLong,
+            Violation::HeadTooSlow => Reason::RequestTimeout,
             Violation::HeadTooLarge | Violation::TooManyFields | Violation::TrailersTooLarge => {
                 Reason::HeadTooLarge
             }
@@ -194,6 +205,7 @@ impl Violation {
             | Violation::EmptyLines
             | Violation::Http2Preface
             | Violation::RequestLine
+            | Violation::HeadCut
             | Violation::Method
             | Violation::Connect
             | Violation::Version
