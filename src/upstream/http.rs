@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use http::header::{HOST, UPGRADE};
 use http::{HeaderValue, Request, Response};
-use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -20,7 +19,7 @@ use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
-use super::{Body, Tasks};
+use super::{Body, Inflow, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
@@ -42,7 +41,7 @@ impl Permit {
 #[derive(Debug)]
 pub struct Exchange {
     /// The answer.
-    pub response: Response<Incoming>,
+    pub response: Response<Inflow>,
     /// The connection.
     pub lease: Lease,
 }

@@ -15,7 +15,6 @@ use http::header::{CONNECTION, HOST, TE, TRANSFER_ENCODING};
 use http::uri::{Authority, Parts, Scheme};
 use http::{Request, Response, Uri, Version, request};
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -27,7 +26,7 @@ use super::connection::Open;
 use super::error::{ends_connection, is_refusal};
 use super::heard::Heard;
 use super::line::{Left, Unanswered};
-use super::{Body, Socket, Tasks};
+use super::{Body, Inflow, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
@@ -227,7 +226,7 @@ impl Ride {
     pub(super) async fn offer(
         &mut self,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+    ) -> Result<Response<Inflow>, Box<Unanswered>> {
         let (head, body) = request.into_parts();
         let (as_it_was, spare) = (head.clone(), body.copy());
         let (body, upload) = Sent::of(body);
@@ -235,7 +234,7 @@ impl Ride {
         let request = Request::from_parts(self.conform(head), body);
         let mut sender = self.trunk.sender.clone();
         let mut failed = match sender.try_send_request(request).await {
-            Ok(response) => return Ok(response),
+            Ok(response) => return Ok(Inflow::of_answer(response)),
             Err(failed) => failed,
         };
         let unsent = failed.take_message();

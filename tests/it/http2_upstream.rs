@@ -2,6 +2,7 @@
 
 mod frames;
 mod secured;
+mod torn;
 mod watched;
 
 use std::sync::Arc;

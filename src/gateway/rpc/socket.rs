@@ -15,7 +15,6 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, request};
-use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -45,7 +44,7 @@ use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
 use crate::upstream::link::Event;
-use crate::upstream::{Frames, Intake, Upstream, accept_key};
+use crate::upstream::{Frames, Inflow, Intake, Upstream, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
 const BEAT: Heartbeat = Heartbeat {
@@ -59,7 +58,7 @@ const AHEAD: usize = 64;
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
     mut reading: Record,
-    mut request: Request<Incoming>,
+    mut request: Request<Inflow>,
     (arrival, sockets): (Arrival, Sockets),
 ) -> Response<AnswerBody> {
     let installed = reading.installed().clone();
@@ -104,7 +103,7 @@ pub(super) fn accept(
 fn agree(
     reading: &Record,
     installed: &Installed,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
 ) -> Result<Response<AnswerBody>, Failure> {
     reading.admit()?;
     let asked = Head {
