@@ -258,9 +258,15 @@ impl Body for AnswerBody {
                 streamed.record.overdue(Reason::RequestTimeout, cause);
             }
             Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
+                streamed.lease.iter().for_each(Lease::is_late);
                 streamed.record.overdue(Reason::UpstreamTimeout, fault);
             }
-            Some(Err(fault)) => streamed.record.cut(describe(fault)),
+            Some(Err(fault)) => {
+                if let AnswerFault::Silent(_) = fault {
+                    streamed.lease.iter().for_each(Lease::is_late);
+                }
+                streamed.record.cut(describe(fault));
+            }
         }
         // The record is written here, with the end of the body.
         self.0 = Kind::Over;

@@ -114,6 +114,13 @@ impl Lease {
         self.prospect = Prospect::Closed;
     }
 
+    /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
+    pub fn is_late(&self) {
+        if let Line::Shared(ride) = &self.line {
+            ride.trunk().retires();
+        }
+    }
+
     /// Gives the connection back, after a whole answer to a whole request.
     pub fn release(self) {
         let wanted = self.prospect == Prospect::Open && self.upstream.pooling.get() == Pooling::On;
@@ -340,7 +347,7 @@ impl HttpUpstream {
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
-        } = match offer(lease, request).await {
+        } = match offer(attempt, lease, request).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
@@ -363,7 +370,7 @@ impl HttpUpstream {
         let Some(request) = again.on(&lease.line) else {
             return Err(classify(error));
         };
-        offer(lease, request)
+        offer(attempt, lease, request)
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -467,7 +474,12 @@ struct Failed {
     permit: Permit,
 }
 
-async fn offer(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
+async fn offer(
+    attempt: &Attempt<'_>,
+    mut lease: Lease,
+    request: Request<Body>,
+) -> Result<Exchange, Box<Failed>> {
+    attempt.goes_by(&lease.line);
     match lease.line.offer(request).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(Failed {

@@ -66,7 +66,7 @@ pub(super) struct Trunk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     Open,
-    /// The server goes away, or the connection is broken.
+    /// The server goes away, the connection is broken, or a call on it had no answer in time.
     Leaving,
 }
 
@@ -143,6 +143,11 @@ impl Trunk {
     /// Whether no call may go on it any more.
     pub(super) fn is_over(&self) -> bool {
         self.prospect.get() == Prospect::Leaving || self.sender.is_closed()
+    }
+
+    /// It takes no further calls; those that are on it go on, and it ends with the last of them.
+    pub(super) fn retires(&self) {
+        self.prospect.set(Prospect::Leaving);
     }
 
     /// Whether no call is on it.
@@ -222,6 +227,10 @@ impl Ride {
         }
     }
 
+    pub(super) fn trunk(&self) -> &Rc<Trunk> {
+        &self.trunk
+    }
+
     /// Sends a call and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
@@ -240,7 +249,7 @@ impl Ride {
         let unsent = failed.take_message();
         let error = failed.into_error();
         if unsent.is_some() || ends_connection(&error) {
-            self.trunk.prospect.set(Prospect::Leaving);
+            self.trunk.retires();
         }
         let left = match (unsent, spare) {
             (Some(unsent), _) => {

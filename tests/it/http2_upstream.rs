@@ -2,6 +2,7 @@
 
 mod frames;
 mod secured;
+mod stalled;
 mod torn;
 mod watched;
 

@@ -65,7 +65,7 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
 /// `:status 204` (RFC 7541 Appendix A).
-const NO_CONTENT: &[u8] = &[0x89];
+pub(super) const NO_CONTENT: &[u8] = &[0x89];
 
 /// A connection of HTTP/2, frame by frame (RFC 9113 §4.1).
 pub(super) struct Frames(Wire);
