@@ -327,11 +327,16 @@ impl Conversation {
     async fn message(&self, body: Bytes) -> Ended {
         if self.sockets.tongue == Tongue::Both {
             let depth = self.worker.installed().plan.limits.depth;
-            match Heard::of(&body, depth) {
+            // What is read of it is a part of it, and keeps its room.
+            let (kept, room) = match self.worker.memory().keep(body.clone()) {
+                Ok(kept) => (kept, Ok(())),
+                Err(full) => (body.clone(), Err(full)),
+            };
+            match Heard::of(&kept, depth) {
                 Heard::Rpc(_) => self.recognised(Form::Rpc),
                 Heard::Frame(frame) => {
                     self.recognised(Form::Frame);
-                    return match command(&self.commander(), (frame, body)).await {
+                    return match command(&self.commander(), (frame, kept), room).await {
                         Served::Said(text) => Ended::Said(text.map(Reply::alone)),
                         Served::Passes(passing) => Ended::Passes(Box::pin(passing.settle())),
                     };
