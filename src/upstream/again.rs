@@ -49,14 +49,14 @@ impl Spare {
         match self {
             Spare::Nothing => None,
             Spare::Bytes(method) => Some(Again::Bytes(method, bytes?)),
-            Spare::Copy(copy) => Some(Again::Request(*copy)),
+            Spare::Copy(copy) => Some(Again::Request(copy)),
         }
     }
 }
 
 /// A call that is sent once more.
 pub(super) enum Again {
-    Request(Request<Body>),
+    Request(Box<Request<Body>>),
     /// As it went out the first time.
     Bytes(Method, Vec<u8>),
 }
@@ -66,7 +66,7 @@ impl Again {
     /// the answer is read.
     pub(super) fn on(self, line: &Line) -> Option<Request<Body>> {
         match (self, line) {
-            (Again::Request(request), _) => Some(request),
+            (Again::Request(request), _) => Some(*request),
             (Again::Bytes(method, bytes), Line::Own(connection)) => {
                 connection.play(bytes);
                 let mut request = Request::new(Body::Empty);

@@ -353,9 +353,9 @@ impl HttpUpstream {
         };
         let again = match (reused, left) {
             // A kept connection may have been closed by the server at the very moment it was taken.
-            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Request(unsent)),
+            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Request(Box::new(unsent))),
             (_, Left::Refused(refused)) if self.places.may_repeat() => {
-                Some(Again::Request(refused))
+                Some(Again::Request(Box::new(refused)))
             }
             (Reused::Yes, Left::Taken(bytes)) if !is_malformed(&error) && !is_reset(&error) => {
                 let again = spare.again(bytes);

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use bytes::Bytes;
 use h2::Reason;
 use http::Method;
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
 
 use super::{Client, begin, request, run};
 use crate::scene::{Called, json};
@@ -25,6 +25,13 @@ async fn half(client: &mut Client, target: &str, body: &'static str) -> h2::Send
     sent
 }
 
+/// What blocks, beside the client.
+fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
+    let (tell, told) = oneshot::channel();
+    std::thread::spawn(move || tell.send(work()));
+    told
+}
+
 #[test]
 fn an_upload_that_is_reset_never_ends_at_the_server() {
     for reason in REASONS {
@@ -33,7 +40,7 @@ fn an_upload_that_is_reset_never_ends_at_the_server() {
         run(async {
             let mut client = Client::connect(&proxy, &ours, None).await;
             let mut sent = half(&mut client, "/a", "half").await;
-            let begun = spawn_blocking(move || {
+            let begun = beside(move || {
                 let mut server = rest.accept();
                 server.read_head();
                 assert_eq!(server.read_chunk().unwrap(), b"half");
@@ -43,7 +50,7 @@ fn an_upload_that_is_reset_never_ends_at_the_server() {
             sent.send_reset(reason);
             client.settle().await;
             // Never `0\r\n\r\n`.
-            spawn_blocking(move || server.expect_gone()).await.unwrap();
+            beside(move || server.expect_gone()).await.unwrap();
         });
         proxy.log_line(&["path=/a ", "blame=client"]);
         becomes(|| proxy.metrics().value("dualgauge_calls_in_flight"), &0.0);
@@ -61,7 +68,7 @@ fn a_message_that_is_reset_before_its_end_is_none() {
             let mut sent = half(&mut client, "/rpc", text).await;
             sent.send_reset(reason);
             client.settle().await;
-            let first = spawn_blocking(move || {
+            let first = beside(move || {
                 let mut server = rpc.accept();
                 let first = server.read_request();
                 server.send(json(r#"{"jsonrpc":"2.0","id":1,"result":1}"#));
