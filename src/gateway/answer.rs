@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Method;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -20,7 +21,7 @@ use super::rpc::Telling;
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::pieces::Pieces;
 use crate::telemetry::clock;
-use crate::upstream::Lease;
+use crate::upstream::{Lease, Torn};
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ enum Part {
 pub enum AnswerFault {
     /// The upstream's body broke off.
     #[error("the upstream's answer broke off")]
-    Cut(#[source] hyper::Error),
+    Cut(#[source] Torn),
     /// Nothing came for too long.
     #[error("the upstream sent nothing for {0:?}")]
     Silent(Duration),
@@ -132,7 +133,8 @@ impl AnswerBody {
             due: coming.due,
             part: Part::First,
         };
-        if streamed.content.is_end_stream() {
+        // To HEAD there is none, although a stream of HTTP/2 may end behind its head only.
+        if streamed.content.is_end_stream() || *streamed.record.method() == Method::HEAD {
             streamed.complete();
             return AnswerBody(Kind::Over);
         }
@@ -256,9 +258,15 @@ impl Body for AnswerBody {
                 streamed.record.overdue(Reason::RequestTimeout, cause);
             }
             Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
+                streamed.lease.iter().for_each(Lease::is_late);
                 streamed.record.overdue(Reason::UpstreamTimeout, fault);
             }
-            Some(Err(fault)) => streamed.record.cut(describe(fault)),
+            Some(Err(fault)) => {
+                if let AnswerFault::Silent(_) = fault {
+                    streamed.lease.iter().for_each(Lease::is_late);
+                }
+                streamed.record.cut(describe(fault));
+            }
         }
         // The record is written here, with the end of the body.
         self.0 = Kind::Over;
@@ -288,7 +296,11 @@ impl Body for AnswerBody {
 impl Drop for AnswerBody {
     fn drop(&mut self) {
         if let Kind::Streamed(streamed) = &mut self.0 {
-            streamed.record.cancelled();
+            // Who has as many bytes as were announced asks for no more, although the end of the stream may be on its way.
+            match streamed.content.size_hint().exact() {
+                Some(0) => streamed.complete(),
+                Some(_) | None => streamed.record.cancelled(),
+            }
         }
     }
 }

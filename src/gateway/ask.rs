@@ -66,7 +66,7 @@ pub(super) async fn whole(
     let asked = asked.await;
     record.spent(since);
     asked.unwrap_or_else(|_| {
-        attempt.failed();
+        attempt.late();
         Err(late(limit))
     })
 }
@@ -97,7 +97,7 @@ pub(super) async fn forget(
             }
         });
         if answered.await.is_err() {
-            attempt.failed();
+            attempt.late();
         }
     });
     Ok(())
@@ -135,7 +135,7 @@ pub(super) async fn head(
                 });
             }
             Err(_) => {
-                attempt.failed();
+                attempt.late();
                 break Err(late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all))));
             }
         }

@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::{Body as _, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use bytes::Bytes;
 
@@ -15,12 +14,13 @@ use super::record::Record;
 use crate::domain::stream::{Rewriter, Step};
 use crate::domain::translate::Terms;
 use crate::telemetry::clock;
+use crate::upstream::{Inflow, Torn};
 
 /// A body that comes.
 #[derive(Debug)]
 pub(super) enum Content {
     /// As it comes.
-    Plain(Incoming),
+    Plain(Inflow),
     /// Event by event.
     Events(Box<Rewritten>),
 }
@@ -28,7 +28,7 @@ pub(super) enum Content {
 /// A stream of events that is rewritten.
 #[derive(Debug)]
 pub(super) struct Rewritten {
-    incoming: Incoming,
+    incoming: Inflow,
     rewriter: Rewriter,
     state: State,
     moved: Moved,
@@ -55,10 +55,10 @@ enum Told {
     NotYet,
 }
 
-type Polled = Poll<Option<Result<Frame<Bytes>, hyper::Error>>>;
+type Polled = Poll<Option<Result<Frame<Bytes>, Torn>>>;
 
 impl Content {
-    pub(super) fn of(incoming: Incoming, rewriter: Option<Rewriter>) -> Content {
+    pub(super) fn of(incoming: Inflow, rewriter: Option<Rewriter>) -> Content {
         match rewriter {
             None => Content::Plain(incoming),
             Some(rewriter) => Content::Events(Box::new(Rewritten {

@@ -7,7 +7,6 @@ use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_E
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri, Version, request};
 use http_body::Body as _;
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
 use super::Arrival;
@@ -19,7 +18,7 @@ use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Progress, Repeat, Tap, Upload};
+use crate::upstream::{Body, HttpUpstream, Inflow, Progress, Repeat, Tap, Upload};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -54,11 +53,7 @@ impl Forwarded {
     }
 
     /// A call whose body streams on, and is copied where `tap` says so.
-    pub(super) fn streamed(
-        mut head: request::Parts,
-        body: Incoming,
-        tap: Option<Tap>,
-    ) -> Forwarded {
+    pub(super) fn streamed(mut head: request::Parts, body: Inflow, tap: Option<Tap>) -> Forwarded {
         let upgrade = head.extensions.remove();
         let (body, progress) = Upload::begin(body, tap);
         Forwarded {

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
-use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::ask::broken;
@@ -12,7 +11,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{Full, Memory, ReadFault, Tap, read_kept, violation_of};
+use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of};
 
 /// What bounds a body: by itself, and with all others.
 pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
@@ -20,7 +19,7 @@ pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
 /// The body of a request that is looked into.
 pub(super) enum Content {
     /// It is on its way, and copied where somebody wants it again.
-    Coming(Incoming, Option<Tap>),
+    Coming(Inflow, Option<Tap>),
     /// It was read to find the route, as it came.
     Read(Bytes),
 }
@@ -104,7 +103,7 @@ fn decoded(
 /// Reads the body of an RPC request, which must not be coded: it goes on as the bytes that were read.
 pub(super) async fn message(
     headers: &HeaderMap,
-    body: Incoming,
+    body: Inflow,
     bounds: Bounds<'_>,
 ) -> Result<Bytes, Failure> {
     match coding(headers)? {
@@ -131,7 +130,7 @@ fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
 }
 
 /// Reads a body that says that it is JSON.
-async fn whole(headers: &HeaderMap, body: Incoming, bounds: Bounds<'_>) -> Result<Bytes, Failure> {
+async fn whole(headers: &HeaderMap, body: Inflow, bounds: Bounds<'_>) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         refusal::media_type(headers)?;
     }
@@ -139,7 +138,7 @@ async fn whole(headers: &HeaderMap, body: Incoming, bounds: Bounds<'_>) -> Resul
 }
 
 /// Reads a body, whatever it is.
-pub(super) async fn raw(body: Incoming, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
+pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
     // Dropped at its limit, the body closes the connection behind the answer.
     match timeout(limits.body_timeout, read_kept(body, limits.body, memory)).await {
         Ok(Ok(body)) => Ok(body),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::ask::{Reply, in_time, late};
+use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::Unnumbered;
@@ -54,6 +55,7 @@ pub(super) async fn ask(
             if body.len() > most || !charged {
                 return Err(too_large(most));
             }
+            let body = record.worker().memory().keep(body).map_err(no_room)?;
             let reply = Reply {
                 status: StatusCode::OK,
                 headers: HeaderMap::new(),

@@ -49,6 +49,7 @@ use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
 use crate::domain::wire::Violation;
+use crate::upstream::Inflow;
 use crate::upstream::link::OwnLinks;
 
 pub use answer::AnswerBody;
@@ -159,6 +160,7 @@ pub fn handle(
     request: Request<Incoming>,
     arrival: Arrival,
 ) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
+    let request = Inflow::of_request(request);
     Box::pin(heard(Unheard(Some((worker, request, arrival)))))
 }
 
@@ -171,7 +173,7 @@ async fn heard(mut unheard: Unheard) -> Response<AnswerBody> {
 }
 
 /// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
-struct Unheard(Option<(Rc<Worker>, Request<Incoming>, Arrival)>);
+struct Unheard(Option<(Rc<Worker>, Request<Inflow>, Arrival)>);
 
 impl Drop for Unheard {
     fn drop(&mut self) {
@@ -188,7 +190,7 @@ impl Drop for Unheard {
 
 async fn serve(
     worker: Rc<Worker>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let installed = worker.installed();
@@ -221,7 +223,7 @@ enum Faced {
 /// Which face a request speaks to, if it may speak at all.
 fn face(
     installed: &Installed,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
     arrival: &Arrival,
 ) -> Result<Faced, (Side, Failure)> {
     let head = Head {

@@ -3,7 +3,6 @@
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, response};
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::domain::outcome::{error_object, problem};
 use crate::domain::pieces::Pieces;
 use crate::domain::side::Side;
 use crate::domain::stream::Rewriter;
-use crate::upstream::Lease;
+use crate::upstream::{Inflow, Lease};
 
 /// What a call is answered with.
 pub(super) enum Answer {
@@ -44,7 +43,7 @@ pub(super) struct Whole {
 /// An upstream's answer as it comes.
 pub(super) struct Stream {
     pub(super) head: response::Parts,
-    pub(super) body: Incoming,
+    pub(super) body: Inflow,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
     /// What makes it a stream of the other side.

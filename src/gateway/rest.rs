@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Request, Response};
-use hyper::body::Incoming;
 
 use super::ask::in_all;
 use super::caller::identify;
@@ -19,13 +18,13 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Session, Stage, Way};
 use crate::domain::side::Side;
-use crate::upstream::Upstream;
+use crate::upstream::{Inflow, Upstream};
 
 /// Serves one REST call.
 pub(super) async fn serve(
     worker: &Rc<Worker>,
     installed: &Rc<Installed>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let mut record = Record::begin(worker, installed, Side::Rest, &request);
@@ -55,7 +54,7 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode, Version, request};
-use hyper::body::Incoming;
 
 use super::ask::{self, Wait};
 use super::caller::identify;
@@ -20,7 +19,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Progress, Repeat};
+use crate::upstream::{Body, Inflow, Progress, Repeat};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -30,7 +29,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// Serves a client who asks for a stream.
 pub(super) async fn serve(
     (worker, installed): (&Rc<Worker>, &Rc<Installed>),
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
     followed: Followed,
 ) -> Response<AnswerBody> {
@@ -42,7 +41,7 @@ pub(super) async fn serve(
 
 async fn follow(
     record: &mut Record,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: &Arrival,
     followed: Followed,
 ) -> Result<Answer, Failure> {

@@ -7,10 +7,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::{Tap, violation_of};
+use super::{Inflow, Tap, violation_of};
 use crate::domain::pieces::Pieces;
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
@@ -67,7 +66,7 @@ impl Body {
 /// A body on its way from the client to an upstream.
 #[derive(Debug)]
 pub struct Upload {
-    incoming: Incoming,
+    incoming: Inflow,
     progress: Rc<Progress>,
     /// Where a copy of it is kept.
     tap: Option<Tap>,
@@ -101,7 +100,7 @@ enum UploadState {
 impl Upload {
     /// The body, of which a copy may be kept, and where its progress can be read.
     #[must_use]
-    pub fn begin(incoming: Incoming, tap: Option<Tap>) -> (Body, Rc<Progress>) {
+    pub fn begin(incoming: Inflow, tap: Option<Tap>) -> (Body, Rc<Progress>) {
         let done = http_body::Body::is_end_stream(&incoming);
         if let Some(tap) = tap.as_ref().filter(|_| done) {
             tap.ends();

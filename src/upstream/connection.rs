@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::rc::Rc;
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
@@ -15,7 +14,7 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Body, Socket, Tasks};
+use super::{Body, Inflow, Socket, Tasks};
 use crate::telemetry::clock;
 
 /// An open connection.
@@ -105,14 +104,14 @@ impl Connection {
     pub(super) async fn offer(
         &mut self,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+    ) -> Result<Response<Inflow>, Box<Unanswered>> {
         self.patience.begin();
         let answered = self.sender.try_send_request(request).await;
         self.patience.end();
         match answered {
             Ok(answer) => {
                 self.tape.stop();
-                Ok(answer)
+                Ok(Inflow::of_answer(answer))
             }
             Err(mut failed) => {
                 let taken = || Left::Taken(self.tape.recorded());

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use http::header::{HOST, UPGRADE};
 use http::{HeaderValue, Request, Response};
-use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -20,7 +19,7 @@ use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
-use super::{Body, Tasks};
+use super::{Body, Inflow, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
@@ -42,7 +41,7 @@ impl Permit {
 #[derive(Debug)]
 pub struct Exchange {
     /// The answer.
-    pub response: Response<Incoming>,
+    pub response: Response<Inflow>,
     /// The connection.
     pub lease: Lease,
 }
@@ -113,6 +112,13 @@ impl Lease {
     /// Keeps the connection from serving again, because of what is left in it.
     pub fn spoil(&mut self) {
         self.prospect = Prospect::Closed;
+    }
+
+    /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
+    pub fn is_late(&self) {
+        if let Line::Shared(ride) = &self.line {
+            ride.trunk().retires();
+        }
     }
 
     /// Gives the connection back, after a whole answer to a whole request.
@@ -341,7 +347,7 @@ impl HttpUpstream {
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
-        } = match offer(lease, request).await {
+        } = match offer(attempt, lease, request).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
@@ -364,7 +370,7 @@ impl HttpUpstream {
         let Some(request) = again.on(&lease.line) else {
             return Err(classify(error));
         };
-        offer(lease, request)
+        offer(attempt, lease, request)
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -468,7 +474,12 @@ struct Failed {
     permit: Permit,
 }
 
-async fn offer(mut lease: Lease, request: Request<Body>) -> Result<Exchange, Box<Failed>> {
+async fn offer(
+    attempt: &Attempt<'_>,
+    mut lease: Lease,
+    request: Request<Body>,
+) -> Result<Exchange, Box<Failed>> {
+    attempt.goes_by(&lease.line);
     match lease.line.offer(request).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(Failed {

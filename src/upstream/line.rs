@@ -1,11 +1,10 @@
 //! What carries one call to a server: a connection of HTTP/1.1 for itself, or a stream of HTTP/2 beside others.
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 
-use super::Body;
 use super::connection::Connection;
 use super::trunk::Ride;
+use super::{Body, Inflow};
 
 /// What carries a call.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl Line {
     pub(super) async fn offer(
         &mut self,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+    ) -> Result<Response<Inflow>, Box<Unanswered>> {
         match self {
             Line::Own(connection) => connection.offer(request).await,
             Line::Shared(ride) => ride.offer(request).await,

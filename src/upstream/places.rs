@@ -4,7 +4,7 @@
 //! with one address, no breaker and no health check has nothing to decide, and its calls are not looked at.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -14,6 +14,8 @@ use super::connect::Connector;
 use super::connection::Idle;
 use super::error::UpstreamError;
 use super::http::HttpUpstream;
+use super::line::Line;
+use super::trunk::Trunk;
 use super::trunks::Trunks;
 use crate::config::compile::tls::Spoken;
 use crate::domain::addresses::{Addresses, Choice, End, News, Part, Repeats, Sign};
@@ -252,6 +254,9 @@ pub struct Attempt<'a> {
     upstream: &'a HttpUpstream,
     place: Cell<Option<(usize, Part)>>,
     end: Cell<End>,
+    began: Instant,
+    /// What it shares with other calls.
+    trunk: RefCell<Weak<Trunk>>,
 }
 
 impl<'a> Attempt<'a> {
@@ -260,6 +265,8 @@ impl<'a> Attempt<'a> {
             upstream,
             place: Cell::new(None),
             end: Cell::new(End::Abandoned),
+            began: clock::now(),
+            trunk: RefCell::default(),
         }
     }
 
@@ -267,6 +274,13 @@ impl<'a> Attempt<'a> {
     pub(super) fn goes_to(&self, place: (usize, Part)) {
         if self.upstream.places().watched == Watched::Yes {
             self.place.set(Some(place));
+        }
+    }
+
+    /// It goes by a connection.
+    pub(super) fn goes_by(&self, line: &Line) {
+        if let Line::Shared(ride) = line {
+            self.trunk.replace(Rc::downgrade(ride.trunk()));
         }
     }
 
@@ -280,9 +294,21 @@ impl<'a> Attempt<'a> {
             .set(if is_gone { End::Failed } else { End::Answered });
     }
 
-    /// No answer came, or none in time.
-    pub fn failed(&self) {
+    /// No answer came.
+    pub(super) fn failed(&self) {
         self.end.set(End::Failed);
+    }
+
+    /// No answer came in time. A connection that it shares takes no further calls: nothing may come by it to anybody.
+    pub fn late(&self) {
+        self.failed();
+        self.retires();
+    }
+
+    fn retires(&self) {
+        if let Some(trunk) = self.trunk.borrow().upgrade() {
+            trunk.retires();
+        }
     }
 
     /// It has failed at its address, and goes on elsewhere.
@@ -304,6 +330,11 @@ impl<'a> Attempt<'a> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
+        // Of a link, its owner measures the time.
+        let limit = self.upstream.plan().timeout;
+        if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
+            self.retires();
+        }
         self.tell();
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{Error, ErrorKind};
 
 use bytes::{Bytes, BytesMut};
+use http_body::Body;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
 
 use super::error::is_malformed;
-use super::{Full, Memory, Tap};
+use super::{Full, Inflow, Memory, Tap, Torn};
 use crate::domain::wire::Violation;
 
 /// Why a body could not be read.
@@ -21,14 +21,14 @@ pub enum ReadFault {
     NoRoom(#[from] Full),
     /// It broke off.
     #[error("the body broke off")]
-    Cut(#[source] hyper::Error),
+    Cut(#[source] Torn),
 }
 
 impl ReadFault {
     /// Whether the bytes that came are not valid HTTP, rather than too few.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        let ReadFault::Cut(error) = self else {
+        let ReadFault::Cut(Torn::Broken(error)) = self else {
             return false;
         };
         // A chunk that cannot be read is an I/O error for hyper, which knows parse errors of heads only.
@@ -45,7 +45,7 @@ impl ReadFault {
 ///
 /// # Errors
 /// [`ReadFault`]; cancel-safe only in that a dropped body closes its connection.
-pub async fn read_whole(body: Incoming, limit: usize) -> Result<Bytes, ReadFault> {
+pub async fn read_whole(body: Inflow, limit: usize) -> Result<Bytes, ReadFault> {
     read(body, limit, |_| Ok(())).await
 }
 
@@ -53,7 +53,7 @@ pub async fn read_whole(body: Incoming, limit: usize) -> Result<Bytes, ReadFault
 ///
 /// # Errors
 /// As [`read_whole`], and [`ReadFault::NoRoom`].
-pub async fn read_kept(body: Incoming, limit: usize, memory: &Memory) -> Result<Bytes, ReadFault> {
+pub async fn read_kept(body: Inflow, limit: usize, memory: &Memory) -> Result<Bytes, ReadFault> {
     let mut held = memory.part();
     let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
     Ok(held.by(whole))
@@ -63,7 +63,7 @@ pub async fn read_kept(body: Incoming, limit: usize, memory: &Memory) -> Result<
 ///
 /// # Errors
 /// As [`read_whole`]; a budget that is too small is a limit as well.
-pub async fn read_charged(body: Incoming, limit: usize, tap: &Tap) -> Result<Bytes, ReadFault> {
+pub async fn read_charged(body: Inflow, limit: usize, tap: &Tap) -> Result<Bytes, ReadFault> {
     let charge = |bytes| match tap.charge(bytes) {
         true => Ok(()),
         false => Err(ReadFault::TooLarge(limit)),
@@ -72,7 +72,7 @@ pub async fn read_charged(body: Incoming, limit: usize, tap: &Tap) -> Result<Byt
 }
 
 async fn read(
-    mut body: Incoming,
+    mut body: Inflow,
     limit: usize,
     mut keeps: impl FnMut(usize) -> Result<(), ReadFault>,
 ) -> Result<Bytes, ReadFault> {
@@ -111,7 +111,10 @@ async fn read(
 
 /// What the wire inspector has refused, if that is why a body broke off.
 #[must_use]
-pub fn violation_of(error: &hyper::Error) -> Option<Violation> {
+pub fn violation_of(torn: &Torn) -> Option<Violation> {
+    let Torn::Broken(error) = torn else {
+        return None;
+    };
     let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
     io.get_ref()?.downcast_ref::<Violation>().copied()
 }

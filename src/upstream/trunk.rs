@@ -15,7 +15,6 @@ use http::header::{CONNECTION, HOST, TE, TRANSFER_ENCODING};
 use http::uri::{Authority, Parts, Scheme};
 use http::{Request, Response, Uri, Version, request};
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -27,7 +26,7 @@ use super::connection::Open;
 use super::error::{ends_connection, is_refusal};
 use super::heard::Heard;
 use super::line::{Left, Unanswered};
-use super::{Body, Socket, Tasks};
+use super::{Body, Inflow, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
@@ -67,7 +66,7 @@ pub(super) struct Trunk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     Open,
-    /// The server goes away, or the connection is broken.
+    /// The server goes away, the connection is broken, or a call on it had no answer in time.
     Leaving,
 }
 
@@ -144,6 +143,11 @@ impl Trunk {
     /// Whether no call may go on it any more.
     pub(super) fn is_over(&self) -> bool {
         self.prospect.get() == Prospect::Leaving || self.sender.is_closed()
+    }
+
+    /// It takes no further calls; those that are on it go on, and it ends with the last of them.
+    pub(super) fn retires(&self) {
+        self.prospect.set(Prospect::Leaving);
     }
 
     /// Whether no call is on it.
@@ -223,11 +227,15 @@ impl Ride {
         }
     }
 
+    pub(super) fn trunk(&self) -> &Rc<Trunk> {
+        &self.trunk
+    }
+
     /// Sends a call and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<Unanswered>> {
+    ) -> Result<Response<Inflow>, Box<Unanswered>> {
         let (head, body) = request.into_parts();
         let (as_it_was, spare) = (head.clone(), body.copy());
         let (body, upload) = Sent::of(body);
@@ -235,13 +243,13 @@ impl Ride {
         let request = Request::from_parts(self.conform(head), body);
         let mut sender = self.trunk.sender.clone();
         let mut failed = match sender.try_send_request(request).await {
-            Ok(response) => return Ok(response),
+            Ok(response) => return Ok(Inflow::of_answer(response)),
             Err(failed) => failed,
         };
         let unsent = failed.take_message();
         let error = failed.into_error();
         if unsent.is_some() || ends_connection(&error) {
-            self.trunk.prospect.set(Prospect::Leaving);
+            self.trunk.retires();
         }
         let left = match (unsent, spare) {
             (Some(unsent), _) => {

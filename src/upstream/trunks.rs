@@ -73,7 +73,9 @@ impl Trunks {
 
     /// Another connection, for other calls as well.
     pub(super) fn add(&self, trunk: Rc<Trunk>) {
-        self.all.borrow_mut().push(trunk);
+        let mut all = self.all.borrow_mut();
+        all.retain(|trunk| !trunk.is_over());
+        all.push(trunk);
     }
 
     /// Lets go of those that have no use: the calls on them end in peace.

@@ -6,6 +6,7 @@ mod ios;
 mod local;
 mod order;
 mod passing;
+mod room;
 mod servers;
 mod storm;
 

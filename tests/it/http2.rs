@@ -1,5 +1,7 @@
 //! Clients that speak HTTP/2: the same calls, and what a connection may cost.
 
+mod torn;
+
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::SocketAddr;

@@ -2,6 +2,8 @@
 
 mod frames;
 mod secured;
+mod stalled;
+mod torn;
 mod watched;
 
 use std::sync::Arc;

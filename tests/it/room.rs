@@ -3,6 +3,7 @@
 
 use crate::scene::{before_rest, before_rpc, body_of, call, json, saying};
 use crate::support::{Proxy, Track, Upstream, Wire, becomes, rest_only, rpc_only};
+use crate::websocket::ends::accept;
 
 const ROUTES: &str = r#"
 [[route]]
@@ -143,6 +144,33 @@ fn messages_of_a_websocket_take_room_too() {
 fn text_frame(wire: &mut Wire, text: &str) {
     let length = u16::try_from(text.len()).unwrap().to_be_bytes();
     wire.send([&[0x81, 0xfe], &length[..], &[0; 4], text.as_bytes()].concat());
+}
+
+#[test]
+fn an_answer_over_a_link_that_has_no_room_is_none() {
+    let server = Upstream::start();
+    let proxy = Proxy::start(&format!(
+        "[upstream.live]\nside = \"rpc\"\nurl = \"ws://{}/x\"\n[limits]\nmemory = \"4KiB\"\n",
+        server.address()
+    ));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut end = accept(&server);
+            let heard = end.hear();
+            let long = "x".repeat(9000);
+            end.say(
+                serde_json::json!({"jsonrpc": "2.0", "id": heard["id"], "result": long})
+                    .to_string(),
+            );
+            let heard = end.hear();
+            end.echo(&heard);
+        });
+        let answer = proxy.rpc(call("other", "{}"));
+        is_refused(answer.status(), answer.head.one("retry-after"));
+        becomes(|| held(&proxy), &0.0);
+        assert_eq!(proxy.rpc(call("other", "{}")).status(), 200);
+        becomes(|| held(&proxy), &0.0);
+    });
 }
 
 #[test]

@@ -17,12 +17,13 @@ use crate::domain::rollout::{self, Why};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::caller::identify;
+use crate::gateway::intake::no_room;
 use crate::gateway::record::Record;
 use crate::gateway::rest::decide;
 use crate::gateway::translated::{carried, response, terms};
 use crate::gateway::{Arrival, Installed, Worker, sessions};
 use crate::telemetry::clock;
-use crate::upstream::{FramesUpstream, Upstream};
+use crate::upstream::{FramesUpstream, Full, Upstream};
 
 /// Who sends frames.
 pub(in crate::gateway) struct Commander<'a> {
@@ -39,6 +40,8 @@ struct Told<'a> {
     frame: Json,
     /// As it came.
     text: Bytes,
+    /// Whether there is room for it.
+    room: Result<(), Full>,
     route: Option<(usize, &'a Route)>,
 }
 
@@ -50,10 +53,11 @@ pub(in crate::gateway) enum Served {
     Passes(Box<Passing>),
 }
 
-/// Serves one frame, up to its answer or to its passing on.
+/// Serves one frame, up to its answer or to its passing on; none that has no room.
 pub(in crate::gateway) async fn command(
     who: &Commander<'_>,
     (frame, text): (Json, Bytes),
+    room: Result<(), Full>,
 ) -> Served {
     let installed = who.worker.installed();
     let mut asked = Request::new(());
@@ -65,6 +69,7 @@ pub(in crate::gateway) async fn command(
     let told = Told {
         frame: frame.clone(),
         text,
+        room,
         route: selected.map(|index| (index, routes.route(index))),
     };
     match serve(&mut record, who, told, &installed).await {
@@ -122,6 +127,7 @@ async fn serve(
     let identity = identify(record, headers, who.arrival);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
+    told.room.map_err(no_room)?;
     if let Some(said) = plan.locals.frame(&told.frame, terms(&plan.limits)) {
         record.stays_here(Why::Local);
         record.answered_here(200, None);

@@ -15,7 +15,6 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, request};
-use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::domain::claim;
@@ -38,8 +37,8 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, local, sessions};
-use crate::upstream::Upstream;
 use crate::upstream::link::Ear;
+use crate::upstream::{Inflow, Upstream};
 
 pub(in crate::gateway) use repeated::Repeated;
 pub(in crate::gateway) use telling::Telling;
@@ -111,7 +110,7 @@ impl Company<'_> {
 pub(super) async fn serve(
     worker: &Rc<Worker>,
     installed: &Rc<Installed>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let mut reading = Record::begin(worker, installed, Side::Rpc, &request);
@@ -161,7 +160,7 @@ pub(super) async fn serve(
 async fn read(
     reading: &Record,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Inflow,
 ) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
     reading.admit()?;
     let limits = &reading.installed().plan.limits;
@@ -176,7 +175,7 @@ async fn read(
 /// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
 async fn pass(
     mut record: Record,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();

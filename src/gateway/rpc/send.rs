@@ -259,13 +259,11 @@ impl Letter {
         if let Answer::Stream(stream) = answer {
             record.answered(stream.head.status.as_u16());
             let limit = self.installed.plan.limits.answer;
-            if let Ok(Ok(_)) = timeout(
-                upstream.plan().timeout,
-                read_kept(stream.body, limit, self.worker.memory()),
-            )
-            .await
-            {
-                stream.lease.release();
+            let read = read_kept(stream.body, limit, self.worker.memory());
+            match timeout(upstream.plan().timeout, read).await {
+                Ok(Ok(_)) => stream.lease.release(),
+                Ok(Err(_)) => {}
+                Err(_) => stream.lease.is_late(),
             }
         }
         Ok(Spoken::Nothing)

@@ -15,7 +15,6 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, request};
-use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -44,7 +43,7 @@ use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
 use crate::upstream::link::{Event, Tidings};
-use crate::upstream::{Closing, Frames, Intake, Upstream, accept_key};
+use crate::upstream::{Closing, Frames, Inflow, Intake, Upstream, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
 const BEAT: Heartbeat = Heartbeat {
@@ -58,7 +57,7 @@ const AHEAD: usize = 64;
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
     mut reading: Record,
-    mut request: Request<Incoming>,
+    mut request: Request<Inflow>,
     (arrival, sockets): (Arrival, Sockets),
 ) -> Response<AnswerBody> {
     let installed = reading.installed().clone();
@@ -104,7 +103,7 @@ pub(super) fn accept(
 fn agree(
     reading: &Record,
     installed: &Installed,
-    request: &Request<Incoming>,
+    request: &Request<Inflow>,
 ) -> Result<Response<AnswerBody>, Failure> {
     reading.admit()?;
     let asked = Head {
@@ -351,11 +350,16 @@ impl Conversation {
         let body = message.text.clone();
         if self.sockets.tongue == Tongue::Both {
             let depth = self.worker.installed().plan.limits.depth;
-            match Heard::of(&body, depth) {
+            // What is read of it is a part of it, and keeps its room.
+            let (kept, room) = match self.worker.memory().keep(body.clone()) {
+                Ok(kept) => (kept, Ok(())),
+                Err(full) => (body.clone(), Err(full)),
+            };
+            match Heard::of(&kept, depth) {
                 Heard::Rpc(_) => self.recognised(Form::Rpc),
                 Heard::Frame(frame) => {
                     self.recognised(Form::Frame);
-                    return match command(&self.commander(), (frame, body)).await {
+                    return match command(&self.commander(), (frame, kept), room).await {
                         Served::Said(text) => Ended::Said(text.map(Reply::alone)),
                         Served::Passes(passing) => Ended::Passes(Box::pin(passing.settle())),
                     };

@@ -10,14 +10,13 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use tokio::time::{sleep, timeout};
 
 use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
 use crate::domain::mcp::{Looks, looks};
 use crate::domain::pending::Unanswered;
 use crate::domain::sse::Piece;
-use crate::upstream::{Body, Lease, read_whole};
+use crate::upstream::{Body, Inflow, Lease, read_whole};
 
 /// Why a stream of the server's own is not followed any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +31,7 @@ pub(super) enum Followed {
 
 /// What a request for the stream came to.
 enum Opened {
-    Stream(Incoming, Lease),
+    Stream(Inflow, Lease),
     Later,
     End(Followed),
 }
@@ -85,7 +84,7 @@ impl Door {
     }
 
     /// Hears a stream up to its end.
-    async fn overhear(&self, body: &mut Incoming, place: &mut Place) -> (Ended, Last) {
+    async fn overhear(&self, body: &mut Inflow, place: &mut Place) -> (Ended, Last) {
         let mut last = Last::Heard;
         let ended = loop {
             while let Some(piece) = place.reader.next() {

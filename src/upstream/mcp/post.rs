@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
@@ -19,7 +18,8 @@ use crate::domain::plan::{McpPlan, UpstreamPlan, Variables};
 use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
 use crate::upstream::link::Event;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Lease, ReadFault, Repeat, Tasks, UpstreamError, chain, read_whole,
+    Body, Exchange, HttpUpstream, Inflow, Lease, ReadFault, Repeat, Tasks, UpstreamError, chain,
+    read_whole,
 };
 
 /// The session, as the server has named it.
@@ -288,7 +288,7 @@ impl Door {
     /// Reads a stream up to the answer, and takes it up again where it breaks off and can be.
     async fn stream(
         &self,
-        mut body: Incoming,
+        mut body: Inflow,
         mut lease: Lease,
         (id, headers): (u64, HeaderMap),
     ) -> Outcome {
@@ -334,7 +334,7 @@ impl Door {
         mut headers: HeaderMap,
         last: HeaderValue,
         rest: Duration,
-    ) -> Option<(Incoming, Lease)> {
+    ) -> Option<(Inflow, Lease)> {
         sleep(rest).await;
         headers.insert(LAST_EVENT, last);
         let request = self.request(Method::GET, headers, Body::Empty);
@@ -348,7 +348,7 @@ impl Door {
     }
 
     /// Hears a stream up to the answer; nothing where it ends before.
-    async fn listen(&self, body: &mut Incoming, place: &mut Place, id: u64) -> Option<Outcome> {
+    async fn listen(&self, body: &mut Inflow, place: &mut Place, id: u64) -> Option<Outcome> {
         loop {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
@@ -428,7 +428,7 @@ impl Door {
     }
 
     /// Waits a moment for the end of a stream behind its answer, so that its connection can serve again.
-    fn tail(&self, mut body: Incoming, lease: Lease) {
+    fn tail(&self, mut body: Inflow, lease: Lease) {
         self.tasks.start(async move {
             let ended = timeout(TAIL, async {
                 let mut read = 0;
@@ -457,7 +457,7 @@ fn headers(said: &Variables) -> HeaderMap {
     pairs.collect()
 }
 
-pub(super) fn parts(answered: Exchange) -> (http::response::Parts, Incoming, Lease) {
+pub(super) fn parts(answered: Exchange) -> (http::response::Parts, Inflow, Lease) {
     let Exchange { response, lease } = answered;
     let (head, body) = response.into_parts();
     (head, body, lease)

@@ -169,14 +169,15 @@ impl Line {
             Act::AnswersSlowly => return whole.iter().all(|byte| self.says(&[*byte])),
             Act::Refuses => resets(7),
             Act::Resets => resets(dice.pick(&[0, 1, 2, 8, 11])),
-            Act::ResetsInBody => [begun, resets(2)].concat(),
+            Act::ResetsInBody => [begun, resets(dice.pick(&[0, 2, 8]))].concat(),
             Act::GoesAwayInBody => {
                 let last = stream.to_be_bytes();
                 let leaves = frame(GOAWAY, 0, 0, &[&last[..], &[0; 4]].concat());
                 [begun, leaves, rest].concat()
             }
             Act::GoesAwayAndCloses => {
-                self.says(&[begun, frame(GOAWAY, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 2])].concat());
+                let code = dice.pick(&[0, 2]);
+                self.says(&[begun, frame(GOAWAY, 0, 0, &[0, 0, 0, 0, 0, 0, 0, code])].concat());
                 return false;
             }
             Act::DataOfNoStream => frame(DATA, 0, 0, b"x"),
@@ -290,6 +291,8 @@ fn calls_to_a_server_of_http_2_end_and_leave_nothing_whatever_it_does() {
         let labels = ["route", "client", "side", "stage", "outcome", "blame"];
         let counted = proxy.metrics().table("dualgauge_calls_total", &labels);
         assert_eq!(counted.values().sum::<f64>(), calls as f64, "{counted:#?}");
+        let left = counted.keys().find(|labels| labels.contains("cancelled"));
+        assert!(left.is_none(), "no client has left: {counted:#?}");
         let before = before.get_or_insert_with(|| Held::by(&proxy));
         becomes(|| Held::by(&proxy).is_back_at(before), &true);
     }

@@ -58,19 +58,21 @@ fn a_server_that_goes_away_answers_what_it_has_taken_and_nothing_is_lost() {
     assert_eq!(first.read_answer().status(), 204);
 }
 
-const HEADERS: u8 = 1;
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
-const GOAWAY: u8 = 7;
+pub(super) const GOAWAY: u8 = 7;
 /// `:status 204` (RFC 7541 Appendix A).
-const NO_CONTENT: &[u8] = &[0x89];
+pub(super) const NO_CONTENT: &[u8] = &[0x89];
 
 /// A connection of HTTP/2, frame by frame (RFC 9113 §4.1).
-struct Frames(Wire);
+pub(super) struct Frames(Wire);
 
 impl Frames {
     /// Both ends say hello.
-    fn begin(mut wire: Wire) -> Frames {
+    pub(super) fn begin(mut wire: Wire) -> Frames {
         wire.expect("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         let mut frames = Frames(wire);
         frames.send(SETTINGS, 0, &[]);
@@ -78,8 +80,16 @@ impl Frames {
     }
 
     /// Sends a frame, which ends headers and stream where it is of headers.
-    fn send(&mut self, kind: u8, stream: u32, payload: &[u8]) {
-        let flags = if kind == HEADERS { 0x5 } else { 0 };
+    pub(super) fn send(&mut self, kind: u8, stream: u32, payload: &[u8]) {
+        self.flagged(
+            (kind, if kind == HEADERS { 0x5 } else { 0 }),
+            stream,
+            payload,
+        );
+    }
+
+    /// Sends a frame with flags.
+    pub(super) fn flagged(&mut self, (kind, flags): (u8, u8), stream: u32, payload: &[u8]) {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = vec![length[1], length[2], length[3], kind, flags];
         frame.extend(stream.to_be_bytes());
@@ -88,7 +98,7 @@ impl Frames {
     }
 
     /// The next frame of a kind: its payload, and its stream.
-    fn next(&mut self, wanted: u8) -> (Vec<u8>, u32) {
+    pub(super) fn next(&mut self, wanted: u8) -> (Vec<u8>, u32) {
         loop {
             let head = self.0.read_exactly(9);
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);

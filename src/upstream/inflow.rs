@@ -1,0 +1,96 @@
+//! A body that comes from a connection, of a client or of a server: what ends is whole, and what was cut is a fault.
+//!
+//! Over HTTP/1.1, the framing tells the one from the other. Over HTTP/2, hyper ends a body in peace where its stream was
+//! reset with `NO_ERROR`, and where the connection ends behind a `GOAWAY` that says so; yet whoever sends these has only
+//! said that nothing more comes (RFC 9113 §8.1). There, a body is whole where `END_STREAM` came, or as many bytes as were
+//! announced.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+/// The body.
+#[derive(Debug)]
+pub struct Inflow {
+    incoming: Incoming,
+    framing: Framing,
+}
+
+/// By what a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Http1,
+    Http2,
+}
+
+/// A body that broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum Torn {
+    /// By a fault of its connection, or of what came.
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+    /// By one who said that there is no fault.
+    #[error("the stream ended without error before its body")]
+    Unended,
+}
+
+impl Inflow {
+    fn of(incoming: Incoming, version: Version) -> Inflow {
+        let framing = match version {
+            Version::HTTP_2 => Framing::Http2,
+            _ => Framing::Http1,
+        };
+        Inflow { incoming, framing }
+    }
+
+    /// A request as it came.
+    #[must_use]
+    pub fn of_request(request: Request<Incoming>) -> Request<Inflow> {
+        let version = request.version();
+        request.map(|incoming| Inflow::of(incoming, version))
+    }
+
+    /// An answer as it came.
+    #[must_use]
+    pub fn of_answer(answer: Response<Incoming>) -> Response<Inflow> {
+        let version = answer.version();
+        answer.map(|incoming| Inflow::of(incoming, version))
+    }
+
+    /// Whether a body that comes to an end now is not there whole.
+    fn is_unended(&self) -> bool {
+        let is_whole =
+            self.incoming.is_end_stream() || self.incoming.size_hint().exact() == Some(0);
+        self.framing == Framing::Http2 && !is_whole
+    }
+}
+
+impl Body for Inflow {
+    type Data = Bytes;
+    type Error = Torn;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
+        let inflow = self.get_mut();
+        match Pin::new(&mut inflow.incoming).poll_frame(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame.map_err(Torn::Broken))),
+            Poll::Ready(None) if inflow.is_unended() => Poll::Ready(Some(Err(Torn::Unended))),
+            Poll::Ready(None) => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
