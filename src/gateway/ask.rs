@@ -127,6 +127,7 @@ pub(super) async fn head(
             Ok(Ok(exchange)) => break Ok(exchange),
             Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
             Ok(Err(error)) => break Err(sent(error)),
+            Err(_) if progress.is_broken() => break Err(broken(progress.violation())),
             Err(_) if due(progress) > clock::now() => {}
             Err(_) if progress.waits_for_client() => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {

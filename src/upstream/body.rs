@@ -62,6 +62,14 @@ impl Body {
             Body::Upload(_) => None,
         }
     }
+
+    /// How far it is, where it streams.
+    pub(super) fn progress(&self) -> Option<Rc<Progress>> {
+        match self {
+            Body::Empty | Body::Written { .. } => None,
+            Body::Upload(upload) => Some(upload.progress.clone()),
+        }
+    }
 }
 
 /// A body on its way from the client to an upstream.
