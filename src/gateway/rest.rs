@@ -19,6 +19,7 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Session, Stage, Way};
 use crate::domain::side::Side;
+use crate::telemetry::clock;
 use crate::upstream::Upstream;
 
 /// Serves one REST call.
@@ -82,7 +83,9 @@ async fn call(
         Claim::ByBody(group) => {
             let worker = record.worker().clone();
             let bounds = (&plan.limits, worker.memory());
+            let since = clock::now();
             let body = intake::raw(body, bounds).await?;
+            record.body_came(since);
             let json = intake::read_json(&head.headers, body.clone(), bounds);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
