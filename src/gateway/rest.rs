@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
@@ -81,11 +82,8 @@ async fn call(
         Claim::Route(route) => (Some(route), Content::Coming(body, None)),
         Claim::Nobody => (None, Content::Coming(body, None)),
         Claim::ByBody(group) => {
-            let worker = record.worker().clone();
-            let bounds = (&plan.limits, worker.memory());
-            let since = clock::now();
-            let body = intake::raw(body, bounds).await?;
-            record.body_came(since);
+            let body = read(record, body).await?;
+            let bounds = (&plan.limits, record.worker().memory());
             let json = intake::read_json(&head.headers, body.clone(), bounds);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
@@ -120,6 +118,15 @@ async fn call(
             forward(record, upstream, forwarded, arrival).await
         }
     }
+}
+
+/// Reads the body that tells which route a call is of.
+async fn read(record: &mut Record, body: Incoming) -> Result<Bytes, Failure> {
+    let (worker, installed) = (record.worker().clone(), record.installed().clone());
+    let since = clock::now();
+    let body = intake::raw(body, (&installed.plan.limits, worker.memory())).await?;
+    record.body_came(since);
+    Ok(body)
 }
 
 /// Decides for a call, and notes it. What belongs to no route passes through.
