@@ -99,7 +99,7 @@ pub enum Reason {
     BodyTooLarge,
     /// The body ended before it was complete.
     BodyCut,
-    /// The body did not arrive in time.
+    /// The request did not arrive in time, or left too little time to the server.
     RequestTimeout,
     /// A content type, charset or content coding that is not read.
     UnsupportedMediaType,

@@ -66,8 +66,10 @@ pub(super) async fn whole(
     let asked = asked.await;
     record.spent(since);
     asked.unwrap_or_else(|_| {
-        attempt.late();
-        Err(late(limit))
+        Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
+            attempt.late();
+            late(limit)
+        }))
     })
 }
 
@@ -127,6 +129,7 @@ pub(super) async fn head(
             Ok(Ok(exchange)) => break Ok(exchange),
             Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
             Ok(Err(error)) => break Err(sent(error)),
+            Err(_) if progress.is_broken() => break Err(broken(progress.violation())),
             Err(_) if due(progress) > clock::now() => {}
             Err(_) if progress.waits_for_client() => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {
@@ -135,8 +138,10 @@ pub(super) async fn head(
                 });
             }
             Err(_) => {
-                attempt.late();
-                break Err(late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all))));
+                break Err(held_up(record, progress.client_took()).unwrap_or_else(|| {
+                    attempt.late();
+                    late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
+                }));
             }
         }
     };
@@ -154,6 +159,15 @@ fn overdue(limit: Duration) -> Failure {
     let message =
         format!("the request was not complete, and {limit:?} are all that a call may take");
     Failure::new(Reason::RequestTimeout, message)
+}
+
+/// The time of a call is over before that of its server, because its client took much of it; see [`Record::held_up`].
+pub(super) fn held_up(record: &Record, uploading: Duration) -> Option<Failure> {
+    let limit = record.held_up(uploading)?;
+    let message = format!(
+        "the request took so much of the {limit:?} that a call may take that the server could not answer in the rest"
+    );
+    Some(Failure::new(Reason::RequestTimeout, message))
 }
 
 /// Bounds a call as a whole, where it has such a limit. What waits for an upstream keeps within it by itself: here the
@@ -186,7 +200,8 @@ async fn reserve(
 pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
     let left = record.left(limit);
     match left.is_zero() {
-        true => Err(late(record.due().map_or(limit, |(_, all)| all))),
+        true => Err(held_up(record, Duration::ZERO)
+            .unwrap_or_else(|| late(record.due().map_or(limit, |(_, all)| all)))),
         false => Ok(left),
     }
 }

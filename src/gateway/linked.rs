@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::ask::{Reply, in_time, late};
+use super::ask::{Reply, held_up, in_time, late};
 use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -96,7 +96,10 @@ async fn said(
     };
     let said = link.ask_for(asker, (say, repeat), limit).await;
     record.spent(since);
-    said.map_err(|why| unanswered(why, link.plan(), limit))
+    said.map_err(|why| match (why, held_up(record, Duration::ZERO)) {
+        (Unanswered::Late, Some(held_up)) => held_up,
+        (why, _) => unanswered(why, link.plan(), limit),
+    })
 }
 
 pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Duration) -> Failure {

@@ -32,8 +32,7 @@ pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     started: Instant,
-    /// How long the head of its request took.
-    head_took: Duration,
+    took: Took,
     /// The same moment, by the time of day.
     at: Moment,
     side: Side,
@@ -66,6 +65,17 @@ pub(super) struct Record {
     /// The trace that the call belongs to.
     trace: Option<Trace>,
 }
+
+/// How long the client of a call took for its request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Took {
+    head: Duration,
+    /// As far as the body was waited for before an upstream was asked.
+    body: Duration,
+}
+
+/// A client that has taken more than this part of the time of a call may have left too little of it to the server.
+const HELD_UP: u32 = 10;
 
 /// What a record is of.
 #[derive(Debug)]
@@ -113,9 +123,12 @@ impl Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
-            head_took: extensions
-                .get()
-                .map_or(Duration::ZERO, |HeadTook(took)| *took),
+            took: Took {
+                head: extensions
+                    .get()
+                    .map_or(Duration::ZERO, |HeadTook(took)| *took),
+                body: Duration::ZERO,
+            },
             at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
@@ -148,7 +161,7 @@ impl Record {
             worker: self.worker.clone(),
             installed: self.installed.clone(),
             started: self.started,
-            head_took: self.head_took,
+            took: self.took,
             at: self.at,
             side: self.side,
             method: self.method.clone(),
@@ -301,7 +314,7 @@ impl Record {
     /// When the call must have ended, and after how much time that is, where it has such a limit.
     pub(super) fn due(&self) -> Option<(Instant, Duration)> {
         let limit = self.installed.plan.limits.total_timeout?;
-        let left = limit.saturating_sub(self.head_took);
+        let left = limit.saturating_sub(self.took.head);
         matches!(self.role, Role::Call | Role::Reading).then(|| (self.started + left, limit))
     }
 
@@ -311,6 +324,19 @@ impl Record {
             None => limit,
             Some((end, _)) => limit.min(end.saturating_duration_since(clock::now())),
         }
+    }
+
+    /// The body was waited for since then.
+    pub(super) fn body_came(&mut self, since: Instant) {
+        self.took.body += clock::now() - since;
+    }
+
+    /// The time of the call as a whole, where it is over and its client has taken so much of it, `uploading` besides, that
+    /// a server which has not answered yet is not to blame.
+    pub(super) fn held_up(&self, uploading: Duration) -> Option<Duration> {
+        let (end, limit) = self.due()?;
+        let took = self.took.head + self.took.body + uploading;
+        (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
     }
 
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
@@ -416,14 +442,15 @@ impl Record {
     }
 
     /// The call began with the request that brought it, whose body had to be read first.
-    pub(super) fn since(mut self, started: Instant) -> Record {
-        self.started = started;
+    pub(super) fn since(mut self, (started, took): (Instant, Took)) -> Record {
+        (self.started, self.took) = (started, took);
         self
     }
 
-    /// What the record stands for has records of its own from here on; tells when it began.
-    pub(super) fn discard(mut self) -> Instant {
+    /// What the record stands for has records of its own from here on; tells when it began, and how long it
+    /// was waited for.
+    pub(super) fn discard(mut self) -> (Instant, Took) {
         self.role = Role::Reading;
-        self.started
+        (self.started, self.took)
     }
 }

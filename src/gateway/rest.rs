@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::ask::in_all;
@@ -18,6 +19,7 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Session, Stage, Way};
 use crate::domain::side::Side;
+use crate::telemetry::clock;
 use crate::upstream::{Inflow, Upstream};
 
 /// Serves one REST call.
@@ -79,9 +81,8 @@ async fn call(
         Claim::Route(route) => (Some(route), Content::Coming(body, None)),
         Claim::Nobody => (None, Content::Coming(body, None)),
         Claim::ByBody(group) => {
-            let worker = record.worker().clone();
-            let bounds = (&plan.limits, worker.memory());
-            let body = intake::raw(body, bounds).await?;
+            let body = read(record, body).await?;
+            let bounds = (&plan.limits, record.worker().memory());
             let json = intake::read_json(&head.headers, body.clone(), bounds);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
@@ -116,6 +117,15 @@ async fn call(
             forward(record, upstream, forwarded, arrival).await
         }
     }
+}
+
+/// Reads the body that tells which route a call is of.
+async fn read(record: &mut Record, body: Inflow) -> Result<Bytes, Failure> {
+    let (worker, installed) = (record.worker().clone(), record.installed().clone());
+    let since = clock::now();
+    let body = intake::raw(body, (&installed.plan.limits, worker.memory())).await?;
+    record.body_came(since);
+    Ok(body)
 }
 
 /// Decides for a call, and notes it. What belongs to no route passes through.

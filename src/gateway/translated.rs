@@ -54,7 +54,9 @@ pub(super) async fn rest_call(
     if route.carries() == Carries::Nothing && !body.is_empty() {
         return Err(refusal::bind(translate::no_body(route)));
     }
+    let since = clock::now();
     let body = intake::json(&head.headers, body, (limits, record.worker().memory())).await?;
+    record.body_came(since);
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);

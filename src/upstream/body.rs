@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
@@ -61,6 +62,14 @@ impl Body {
             Body::Upload(_) => None,
         }
     }
+
+    /// How far it is, where it streams.
+    pub(super) fn progress(&self) -> Option<Rc<Progress>> {
+        match self {
+            Body::Empty | Body::Written { .. } => None,
+            Body::Upload(upload) => Some(upload.progress.clone()),
+        }
+    }
 }
 
 /// A body on its way from the client to an upstream.
@@ -78,6 +87,10 @@ pub struct Progress {
     last: Cell<Instant>,
     state: Cell<UploadState>,
     awaited: Cell<Awaited>,
+    /// How long the client was waited for.
+    client_took: Cell<Duration>,
+    /// Who is waited for was noted then.
+    noted: Cell<Instant>,
 }
 
 /// Who is waited for while an upload runs.
@@ -105,14 +118,10 @@ impl Upload {
         if let Some(tap) = tap.as_ref().filter(|_| done) {
             tap.ends();
         }
-        let progress = Rc::new(Progress {
-            last: Cell::new(clock::now()),
-            state: Cell::new(if done {
-                UploadState::Done
-            } else {
-                UploadState::Running
-            }),
-            awaited: Cell::new(Awaited::Upstream),
+        let progress = Progress::new(if done {
+            UploadState::Done
+        } else {
+            UploadState::Running
         });
         let body = if done {
             Body::Empty
@@ -131,11 +140,33 @@ impl Progress {
     /// A body that was complete from the start.
     #[must_use]
     pub fn complete() -> Rc<Progress> {
+        Progress::new(UploadState::Done)
+    }
+
+    fn new(state: UploadState) -> Rc<Progress> {
+        let now = clock::now();
         Rc::new(Progress {
-            last: Cell::new(clock::now()),
-            state: Cell::new(UploadState::Done),
+            last: Cell::new(now),
+            state: Cell::new(state),
             awaited: Cell::new(Awaited::Upstream),
+            client_took: Cell::new(Duration::ZERO),
+            noted: Cell::new(now),
         })
+    }
+
+    /// How long the client was waited for, to send more.
+    #[must_use]
+    pub fn client_took(&self) -> Duration {
+        self.client_took.get()
+    }
+
+    /// From now on somebody is waited for.
+    fn awaits(&self, awaited: Awaited) {
+        let now = clock::now();
+        let since = self.noted.replace(now);
+        if self.awaited.replace(awaited) == Awaited::Client {
+            self.client_took.set(self.client_took.get() + (now - since));
+        }
     }
 
     /// When the upload last moved.
@@ -221,7 +252,7 @@ impl Upload {
         } else {
             Awaited::Client
         };
-        self.progress.awaited.set(awaited);
+        self.progress.awaits(awaited);
         if polled.is_ready() {
             self.progress.last.set(clock::now());
         }

@@ -322,9 +322,12 @@ impl HttpUpstream {
         repeat: Repeat,
     ) -> Result<Exchange, UpstreamError> {
         self.places.called();
+        let progress = request.body().progress();
         let sent = self.sent(attempt, (permit, request), repeat).await;
         match &sent {
             Ok(exchange) => attempt.answered(exchange.response.status()),
+            // The client's doing says nothing of the server.
+            Err(_) if progress.is_some_and(|progress| progress.is_broken()) => {}
             Err(_) => attempt.failed(),
         }
         sent

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Proxy, Upstream, eventually};
+use http::Response;
+
+use crate::support::{Act, Multiplex, Proxy, Upstream, Wire, eventually};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const GONE: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\ngone";
@@ -139,4 +141,105 @@ fn with_no_address_that_passes_its_checks_all_are_called() {
     let proxy = before(&[&only], health);
     proxy.log_line(&["an address does not pass its health checks"]);
     assert_eq!(statuses(&proxy, 3), [200; 3]);
+}
+
+/// The ways to break off an upload.
+#[derive(Debug, Clone, Copy)]
+enum Breaks {
+    Reset,
+    Close,
+    HalfClose,
+    Chunk,
+}
+
+const BREAKS: [Breaks; 4] = [
+    Breaks::Reset,
+    Breaks::Close,
+    Breaks::HalfClose,
+    Breaks::Chunk,
+];
+
+impl Breaks {
+    /// Half an upload.
+    fn begin(self, proxy: &Proxy) -> Wire {
+        let mut client = proxy.connect();
+        client.send(match self {
+            Breaks::Chunk => {
+                "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"
+            }
+            Breaks::Reset | Breaks::Close | Breaks::HalfClose => {
+                "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"
+            }
+        });
+        client
+    }
+
+    /// No more of it; waits until the call is over, which is one of so many.
+    fn end(self, proxy: &Proxy, mut client: Wire, calls: usize) {
+        match self {
+            Breaks::Reset => client.reset(),
+            Breaks::Close => drop(client),
+            Breaks::HalfClose => {
+                client.finish_sending();
+                assert_eq!(client.read_answer().status(), 400);
+            }
+            Breaks::Chunk => {
+                client.send("zz\r\n");
+                assert_eq!(client.read_answer().status(), 400);
+            }
+        }
+        let over = || (proxy.log().matches("path=/x ").count() == calls).then_some(());
+        eventually("the end of the call", over);
+    }
+}
+
+const SOON_OPEN: &str = "breaker = { failures = 3, pause = \"1h\" }\n\
+                         eject = { failures = 1, pause = \"1h\" }\n";
+
+/// Nothing was held against the server.
+fn is_blameless(proxy: &Proxy) {
+    assert_eq!(
+        value(proxy, "breaker_openings_total{upstream=\"old\"}"),
+        0.0
+    );
+    assert_eq!(value(proxy, "ejections_total{upstream=\"old\"}"), 0.0);
+}
+
+#[test]
+fn clients_that_break_off_their_uploads_are_no_failures_of_the_server() {
+    let servers = [Upstream::start(), Upstream::start()];
+    let proxy = before(&[&servers[0], &servers[1]], SOON_OPEN);
+    for (count, breaks) in BREAKS.into_iter().cycle().take(12).enumerate() {
+        let client = breaks.begin(&proxy);
+        let mut reached = servers[count % 2].accept();
+        reached.read_head();
+        reached.read_until("half");
+        breaks.end(&proxy, client, count + 1);
+        reached.read_rest();
+    }
+    is_blameless(&proxy);
+    let mut client = proxy.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut reached = servers[0].accept();
+    reached.read_request();
+    reached.send(OK);
+    assert_eq!(client.read_answer().status(), 200);
+}
+
+#[test]
+fn neither_are_they_where_the_server_speaks_http2() {
+    let [one, two] =
+        [0, 1].map(|_| Multiplex::serving(|_, _| Act::Answer(Response::new(b"ok".to_vec()))));
+    let proxy = Proxy::start(&format!(
+        "[listen]\nworkers = 1\n[upstream.old]\nside = \"rest\"\nhttp2 = true\n\
+         urls = [\"http://{}\", \"http://{}\"]\n{SOON_OPEN}",
+        one.address(),
+        two.address()
+    ));
+    for (count, breaks) in BREAKS.into_iter().cycle().take(12).enumerate() {
+        let client = breaks.begin(&proxy);
+        breaks.end(&proxy, client, count + 1);
+    }
+    is_blameless(&proxy);
+    assert_eq!(statuses(&proxy, 2), [200; 2]);
 }

@@ -1,7 +1,7 @@
 //! The time of a call as a whole: whoever is waited for when it is over is to blame.
 
 use crate::scene::{problem, rpc_failure};
-use crate::support::{End, Open, Proxy, Track, Upstream, rest_only, rpc_only};
+use crate::support::{End, Open, Proxy, Track, Upstream, Wire, rest_only, rpc_only};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
 const LIMIT: &str = "[limits]\ntotal_timeout = \"500ms\"\n";
@@ -143,4 +143,83 @@ fn a_stream_has_no_such_time() {
     open.server.send("9\r\ndata: a\n\n\r\n0\r\n\r\n");
     assert_eq!(open.client.read_chunk().unwrap(), b"data: a\n\n");
     assert_eq!(open.client.read_chunk(), None);
+}
+
+/// A proxy before a server of each side, both of which the test holds; the breaker of the one in question opens soon, and
+/// the other one has so little time that a call to it is a clock.
+fn held_up(rest: (&Upstream, &str), rpc: (&Upstream, &str)) -> Proxy {
+    Proxy::start(&format!(
+        "[listen]\nworkers = 1\n[limits]\ntotal_timeout = \"2s\"\n\
+         [upstream.old]\nside = \"rest\"\nurl = \"http://{}\"\n{}\n\
+         [upstream.new]\nside = \"rpc\"\nurl = \"http://{}/rpc\"\n{}\n",
+        rest.0.address(),
+        rest.1,
+        rpc.0.address(),
+        rpc.1,
+    ))
+}
+
+const IN_QUESTION: &str = "breaker = { failures = 3, pause = \"1h\" }";
+const CLOCK: &str = "timeout = \"400ms\"";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#;
+
+/// Half a request of each of three clients.
+fn halves(proxy: &Proxy, path: &str) -> [Wire; 3] {
+    [0, 1, 2].map(|_| {
+        let mut client = proxy.connect();
+        let length = CALL.len();
+        client.send(format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{}",
+            &CALL[..4]
+        ));
+        client
+    })
+}
+
+#[test]
+fn slow_uploads_are_no_failures_of_a_server_that_had_too_little_time() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let proxy = held_up((&rest, IN_QUESTION), (&rpc, CLOCK));
+    let mut clients = halves(&proxy, "/x");
+    let mut servers = [0, 1, 2].map(|_| rest.accept());
+    for server in &mut servers {
+        server.read_head();
+        server.expect(&CALL[..4]);
+    }
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    for client in &mut clients {
+        client.send(&CALL[4..]);
+    }
+    for (client, server) in clients.iter_mut().zip(&mut servers) {
+        server.expect(&CALL[4..]);
+        let answer = client.read_answer();
+        let found = (answer.status(), problem(&answer).0);
+        assert_eq!(found, (408, "request_timeout".to_owned()));
+        server.expect_gone();
+    }
+    proxy.log_line(&["path=/x ", "blame=client", "reason=request_timeout"]);
+    let opened = "dualgauge_upstream_breaker_openings_total{upstream=\"old\"}";
+    assert_eq!(proxy.metrics().value(opened), 0.0);
+}
+
+#[test]
+fn slow_messages_are_no_failures_of_a_server_that_had_too_little_time() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let proxy = held_up((&rest, CLOCK), (&rpc, IN_QUESTION));
+    let mut clients = halves(&proxy, "/rpc");
+    assert_eq!(proxy.rest("GET", "/slow", &[], "").status(), 504);
+    for client in &mut clients {
+        client.send(&CALL[4..]);
+    }
+    for client in &mut clients {
+        let answer = client.read_answer();
+        let said = answer.json();
+        let found = (answer.status(), rpc_failure(&said));
+        assert_eq!(found, (408, (-32007, "request_timeout")));
+        assert_eq!(said["id"], 7);
+        rpc.accept().read_request();
+    }
+    proxy.log_line(&["side=rpc", "blame=client", "reason=request_timeout"]);
+    let opened = "dualgauge_upstream_breaker_openings_total{upstream=\"new\"}";
+    assert_eq!(proxy.metrics().value(opened), 0.0);
 }

@@ -31,7 +31,10 @@ enum State {
         until: Duration,
     },
     /// One call is under way that shows whether the upstream is back.
-    Trial,
+    Trial {
+        /// For so long the others wait for it; then another one is asked as well.
+        until: Duration,
+    },
 }
 
 impl Breaker {
@@ -47,18 +50,21 @@ impl Breaker {
     pub(super) fn ask(&mut self, now: Duration) -> Result<Part, Duration> {
         match self.state {
             State::Closed { .. } => Ok(Part::Usual),
-            State::Open { until } if until <= now => {
-                self.state = State::Trial;
+            State::Open { until } | State::Trial { until } if until <= now => {
+                self.state = State::Trial {
+                    until: now + self.plan.pause,
+                };
                 Ok(Part::Trial)
             }
-            State::Open { until } => Err(until - now),
-            State::Trial => Err(self.plan.pause),
+            State::Open { until } | State::Trial { until } => Err(until - now),
         }
     }
 
     /// A call that was let through has ended: the trial, or one of all others.
     pub(super) fn ended(&mut self, (end, part): (End, Part), now: Duration) -> Option<News> {
-        if self.state == State::Trial && part == Part::Usual && end != End::Answered {
+        if let (State::Trial { .. }, Part::Usual, End::Failed | End::Abandoned) =
+            (self.state, part, end)
+        {
             // It began before the breaker opened, and says nothing new.
             return None;
         }
@@ -75,20 +81,20 @@ impl Breaker {
                 };
                 None
             }
-            (State::Closed { .. } | State::Trial, End::Failed) => {
+            (State::Closed { .. } | State::Trial { .. }, End::Failed) => {
                 let pause = self.plan.pause * (1 << self.times.min(3));
                 self.times += 1;
                 self.state = State::Open { until: now + pause };
                 Some(News::Opened(pause))
             }
             // A call that began before it opened says that the upstream is back as well.
-            (State::Trial | State::Open { .. }, End::Answered) => {
+            (State::Trial { .. } | State::Open { .. }, End::Answered) => {
                 self.state = State::Closed { failures: 0 };
                 self.times = 0;
                 Some(News::Closed)
             }
             // The next call is the one that shows it.
-            (State::Trial, End::Abandoned) => {
+            (State::Trial { .. }, End::Abandoned) => {
                 self.state = State::Open { until: now };
                 None
             }

@@ -4,7 +4,7 @@
 //! where the next call goes. Laws: no more than a share of the addresses is left out for its failures; one that is left
 //! out is asked again after its pause; with no healthy address left all of them are used, so that a wrong health check
 //! takes nothing down; an open breaker lets one call through when its pause is over, and no second one before that one
-//! has ended; repeats never exceed their budget.
+//! has ended or has lasted for a pause itself; repeats never exceed their budget.
 
 mod breaker;
 mod budget;

@@ -185,6 +185,30 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
 }
 
 #[test]
+fn a_trial_that_does_not_end_holds_nobody_up_for_longer_than_a_pause() {
+    let mut one = with_breaker();
+    fails(&mut one, 0, 2, seconds(0));
+    let trial = Choice::Address(0, Part::Trial);
+    assert_eq!(one.choose(seconds(10), None), trial);
+    let nowhere = Choice::Nowhere {
+        again_in: seconds(1),
+    };
+    assert_eq!(one.choose(seconds(19), None), nowhere);
+    assert_eq!(one.choose(seconds(20), None), trial);
+    assert_eq!(one.choose(seconds(29), None), nowhere);
+    // Either of them shows whether the upstream is back.
+    assert_eq!(
+        one.ended((0, Part::Trial), End::Answered, seconds(29)),
+        [News::Closed]
+    );
+    assert_eq!(one.ended((0, Part::Trial), End::Abandoned, seconds(29)), []);
+    assert_eq!(
+        one.choose(seconds(29), None),
+        Choice::Address(0, Part::Usual)
+    );
+}
+
+#[test]
 fn repeats_are_a_share_of_the_calls_and_a_few_more() {
     let mut one = Addresses::new(plan(), 1);
     let allowed = |one: &mut Addresses, now| {
@@ -229,6 +253,28 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
+/// How long a call lasts.
+#[derive(Debug, Clone, Copy)]
+enum Lasts {
+    /// It ends at once, and so does one of those before it.
+    Ends(End, usize),
+    /// It stays.
+    Stays,
+}
+
+fn lasts() -> impl Strategy<Value = Lasts> {
+    let end = prop::sample::select(vec![
+        End::Answered,
+        End::Failed,
+        End::Failed,
+        End::Abandoned,
+    ]);
+    prop_oneof![
+        (end, any::<usize>()).prop_map(|(end, at)| Lasts::Ends(end, at)),
+        Just(Lasts::Stays),
+    ]
+}
+
 proptest! {
     /// Whatever happens, a call has an address unless the breaker is open, at most half are left out for failures, and
     /// who is left alone is asked again.
@@ -262,6 +308,43 @@ proptest! {
         now += seconds(1000);
         let asked = addresses.choose(now, None);
         prop_assert!(matches!(asked, Choice::Address(..)), "after {trials} refusals");
+    }
+
+    /// Whichever calls have no end, whoever is refused is let through when he comes again in time, and there is one trial
+    /// in each pause for each call that has ended.
+    #[test]
+    fn no_call_without_an_end_keeps_a_breaker_open(story in prop::collection::vec((0..12_u64, lasts()), 0..200)) {
+        let mut one = with_breaker();
+        let (mut now, mut open, mut ended, mut trials) = (seconds(0), Vec::new(), 0_u32, 0_u32);
+        for (passes, lasts) in story {
+            now += seconds(passes);
+            match (lasts, one.choose(now, None)) {
+                (Lasts::Ends(end, _), Choice::Address(place, part)) => {
+                    trials += u32::from(part == Part::Trial);
+                    one.ended((place, part), end, now);
+                    ended += 1;
+                }
+                (Lasts::Stays, Choice::Address(place, part)) => {
+                    trials += u32::from(part == Part::Trial);
+                    open.push((place, part));
+                }
+                (_, Choice::Nowhere { again_in }) => {
+                    prop_assert!(again_in <= seconds(80));
+                    now += again_in;
+                    let again = one.choose(now, None);
+                    prop_assert!(matches!(again, Choice::Address(_, Part::Trial)), "{again:?}");
+                    trials += 1;
+                    open.push((0, Part::Trial));
+                }
+            }
+            if let Lasts::Ends(end, at) = lasts && !open.is_empty() {
+                let earlier = open.swap_remove(at % open.len());
+                one.ended(earlier, end, now);
+                ended += 1;
+            }
+            let pauses = u32::try_from(now.as_secs() / 10).unwrap();
+            prop_assert!(trials <= pauses + ended, "{trials} in {pauses} pauses, {ended} ended");
+        }
     }
 
     /// No more is repeated than the share of the calls, and the least of each ten seconds.

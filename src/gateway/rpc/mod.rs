@@ -33,10 +33,11 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::marks::Marks;
-use crate::gateway::record::Record;
+use crate::gateway::record::{Record, Took};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, HeadTook, Installed, Worker, intake, local, sessions};
+use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local, sessions};
+use crate::telemetry::clock;
 use crate::upstream::link::Ear;
 use crate::upstream::{Inflow, Upstream};
 
@@ -51,7 +52,7 @@ const NOTICES: usize = 64;
 struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
-    since: Instant,
+    since: (Instant, Took),
     head: request::Parts,
     /// As it came.
     body: Bytes,
@@ -123,6 +124,7 @@ pub(super) async fn serve(
     }
     let (head, body) = request.into_parts();
     let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
+    let since = clock::now();
     let read = in_all(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
     });
@@ -130,6 +132,7 @@ pub(super) async fn serve(
         Ok(read) => read,
         Err(failure) => return render::failure(reading, failure),
     };
+    reading.body_came(since);
     // From here on each message has a record of its own.
     let since = reading.discard();
     let letter = Letter {
@@ -205,9 +208,6 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
-        if let Some(took) = self.head.extensions.get::<HeadTook>() {
-            request.extensions_mut().insert(*took);
-        }
         Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
     }
 
