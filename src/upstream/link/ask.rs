@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::ear::{self, Answered, Ear, Reply};
-use super::listeners::Listeners;
+use super::listeners::{Listener, Listeners};
 use super::own_links::{Listens, OwnLinks, Reach};
 use super::recall::Recall;
 use super::spread::Load;
@@ -40,7 +40,7 @@ pub struct Asked {
     /// The ear of the client that waits for the answer.
     pub(super) ear: Option<Ear>,
     /// Who hears from now on what the server tells to all.
-    pub(super) listener: Option<Ear>,
+    pub(super) listener: Option<Listener>,
     /// Who hears how far the server is with this question.
     pub(super) progress: Option<Progress>,
     /// Whether its client has recalled it.
@@ -302,7 +302,7 @@ impl LinkUpstream {
         let on_socket = own.is_some_and(OwnLinks::is_heard);
         let listener = match on_socket {
             true => listens.as_ref().map(Listens::listener),
-            false => ear.clone(),
+            false => ear.clone().map(Listener::new),
         };
         let told = ear.clone().filter(|_| !on_socket || shared.is_some());
         let (say, progress) = self.in_progress(say, told);

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::ask::{Inbox, LinkHandle, WeakLink, open};
 use super::ear::Ear;
+use super::listeners::Listener;
 use crate::domain::pending::Unanswered;
 use crate::domain::side::Side;
 
@@ -157,25 +158,26 @@ pub struct OwnLinks {
     notices: RefCell<Option<Ear>>,
     /// Whose events the client hears, where servers of both sides have some for it.
     speaker: Cell<Option<Side>>,
-    /// The links, shared with others, whose owners know that.
-    listens: RefCell<Vec<Weak<Notify>>>,
+    /// The links, shared with others, whose owners know that, each for as long as it does.
+    listens: RefCell<Vec<(Weak<Notify>, Weak<()>)>>,
 }
 
 /// A client that is about to hear what a server tells to all.
 pub(super) struct Listens<'a> {
     own: &'a OwnLinks,
     link: Weak<Notify>,
-    listener: Ear,
+    listener: Listener,
 }
 
 impl Listens<'_> {
-    pub(super) fn listener(&self) -> Ear {
+    pub(super) fn listener(&self) -> Listener {
         self.listener.clone()
     }
 
-    /// The owner of the link knows.
+    /// The owner of the link is told, and knows unless it has no room.
     pub(super) fn begun(self) {
-        self.own.listens.borrow_mut().push(self.link);
+        let known = (self.link, self.listener.hears());
+        self.own.listens.borrow_mut().push(known);
     }
 }
 
@@ -224,12 +226,12 @@ impl OwnLinks {
         let listener = self.ear()?;
         let link = link.identity();
         let mut known = self.listens.borrow_mut();
-        known.retain(|known| known.strong_count() > 0);
-        let is_known = known.iter().any(|known| known.ptr_eq(&link));
+        known.retain(|(link, hears)| link.strong_count() > 0 && hears.strong_count() > 0);
+        let is_known = known.iter().any(|(known, _)| known.ptr_eq(&link));
         (!is_known).then_some(Listens {
             own: self,
             link,
-            listener,
+            listener: Listener::new(listener),
         })
     }
 

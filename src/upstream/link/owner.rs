@@ -253,15 +253,16 @@ impl<T: Transport> Owner<'_, T> {
     }
 
     fn asked(&mut self, asked: Asked) {
+        // It hears from now on, whether or not it still waits for this.
+        if let Some(listener) = asked.listener {
+            self.audience.join(listener);
+        }
         if asked.reply.is_closed() {
             return;
         }
         self.used = clock::now();
         let ticket = Ticket(self.next);
         self.next += 1;
-        if let Some(listener) = asked.listener {
-            self.audience.join(listener);
-        }
         let caller = Caller {
             reply: asked.reply,
             ear: asked.ear,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -250,6 +251,40 @@ async fn nobody_waits_longer_than_allowed() {
             .iter()
             .filter(|said| matches!(said, Err(Unanswered::Busy)));
         assert!(busy.count() >= 75);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let (ear, mut heard) = hearing();
+        let own = OwnLinks::default();
+        own.tell(ear);
+        let ask = || {
+            let asker = Asker {
+                own: Some(&own),
+                ..Asker::default()
+            };
+            let what = (call(), Repeat::Never);
+            driven.server.ask_for(asker, what, SECOND)
+        };
+        // The owner, on the same thread, comes to see it when nobody waits for it any more.
+        assert!(ask().now_or_never().is_none());
+        let served = async {
+            written.recv().await.unwrap();
+            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+            say.send(Event::Message(answer)).await.unwrap();
+        };
+        let (said, ()) = tokio::join!(ask(), served);
+        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        say.send(Event::Message(changed.into())).await.unwrap();
+        match heard.next().await {
+            Tidings::Told(text, _) => assert_eq!(text, changed),
+            Tidings::Gone(loss) => panic!("{loss:?}"),
+        }
     })
     .await;
 }
