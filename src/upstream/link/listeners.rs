@@ -75,11 +75,12 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// The same for a link that is heard while none of these is up.
+    /// The same for a link that is heard while none of these is up, either.
     pub(super) fn behind(&self, before: &[Arc<Standing>]) -> Listeners {
+        let all = self.before.iter().chain(before);
         Listeners {
             crowd: self.crowd.clone(),
-            before: before.to_vec(),
+            before: all.cloned().collect(),
         }
     }
 
@@ -119,8 +120,12 @@ impl Listeners {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::super::ear::hearing;
+    use super::super::standing::{Levels, Share};
     use super::*;
+    use crate::domain::pending::Counts;
 
     #[test]
     fn who_finds_no_room_is_told_so_and_finds_some_when_another_has_left() {
@@ -146,5 +151,27 @@ mod tests {
         assert_eq!(listeners.join(late), Joined::Hears);
         assert_eq!((hears.strong_count(), then.strong_count()), (0, 1));
         assert_eq!(listeners.join(Listener::new(other)), Joined::First(1));
+    }
+
+    #[test]
+    fn a_link_behind_others_is_heard_while_none_of_them_is_up() {
+        let others = [(); 2].map(|()| Arc::<Standing>::default());
+        let [member, elder] = &others;
+        let listeners = Listeners::default();
+        let heir = listeners
+            .behind(slice::from_ref(member))
+            .behind(slice::from_ref(elder));
+        assert!(!heir.hear_another());
+        for other in &others {
+            let mut share = Share::new(&**other);
+            let up = Levels {
+                ready: 1,
+                ..Levels::default()
+            };
+            share.stands(up, Counts::default());
+            assert!(heir.hear_another());
+            drop(share);
+            assert!(!heir.hear_another());
+        }
     }
 }
