@@ -86,7 +86,7 @@ struct Owner<'a, T: Transport> {
     began: Instant,
     /// Who hears what the server tells.
     audience: Audience<'a>,
-    /// When something was last asked, or told.
+    /// When something was last asked, answered, given up, or told.
     used: Instant,
     /// Rung each time that the link is ready.
     ready: Option<Arc<Notify>>,
@@ -185,7 +185,8 @@ impl<T: Transport> Owner<'_, T> {
                     return;
                 }
             }
-            let unused = inbox.idle.filter(|_| self.pending.is_idle());
+            let idle = inbox.idle.filter(|_| !inbox.asks.is_closed());
+            let unused = idle.filter(|_| self.pending.is_idle());
             let unused = unused.map(|idle| self.used + idle);
             let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
@@ -205,7 +206,12 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
+                // What was asked just now is use of it, or is still answered.
+                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
+                    if inbox.asks.is_empty() {
+                        inbox.asks.close();
+                    }
+                }
                 () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
         }
@@ -309,6 +315,7 @@ impl<T: Transport> Owner<'_, T> {
             Told::Event(Event::Message(message)) => self.said(message),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
             Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
+            self.used = clock::now();
             Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
             Told::Event(Event::Unwritten(why)) => self.take(Input::Unwritten(why)),
             Told::Event(Event::Written) => self.take(Input::Written),
@@ -435,6 +442,7 @@ fn described(fault: Fault) -> Cow<'static, str> {
         Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
         Fault::Silent => "it showed no sign of life",
         Fault::Forgotten => "the server does not know it any more",
+            self.used = clock::now();
     };
     Cow::Borrowed(known)
 }
