@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::Progress;
@@ -59,6 +59,7 @@ pub async fn own<T: Transport>(
         ready: inbox.ready.clone(),
         since: None,
         door: Door::Open,
+        retired: Retired::No,
         loss: None,
     };
     owner.run(inbox, Share::new(standing)).await;
@@ -94,6 +95,7 @@ struct Owner<'a, T: Transport> {
     since: Option<Instant>,
     /// Whether more can be asked.
     door: Door,
+    retired: Retired,
     /// Why there is no other link for the one client that this was of.
     loss: Option<Loss>,
 }
@@ -109,6 +111,13 @@ enum Wanted {
 enum Door {
     Open,
     Closed,
+}
+
+/// Whether the upstream is configured no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retired {
+    No,
+    Yes,
 }
 
 /// Whether the server is listened to.
@@ -182,6 +191,9 @@ impl<T: Transport> Owner<'_, T> {
                 // The server is told of calls that were given up at last.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_said_all() || until <= clock::now() {
+                    if self.retired == Retired::Yes {
+                        self.loses(Through::Plan);
+                    }
                     return;
                 }
             }
@@ -206,6 +218,10 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
+                () = is_over(&mut inbox.over), if self.retired == Retired::No => {
+                    self.retired = Retired::Yes;
+                    inbox.asks.close();
+                }
                 // What was asked just now is use of it, or is still answered.
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
                     if inbox.asks.is_empty() {
@@ -294,6 +310,7 @@ impl<T: Transport> Owner<'_, T> {
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
         for ticket in gone {
             let caller = self.callers.remove(&ticket);
+            self.used = clock::now();
             let recall = caller.and_then(|caller| caller.recall);
             self.take(match recall.is_some_and(|recall| recall.is_rung()) {
                 true => Input::Recall(ticket),
@@ -315,7 +332,6 @@ impl<T: Transport> Owner<'_, T> {
             Told::Event(Event::Message(message)) => self.said(message),
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
             Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
-            self.used = clock::now();
             Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
             Told::Event(Event::Unwritten(why)) => self.take(Input::Unwritten(why)),
             Told::Event(Event::Written) => self.take(Input::Written),
@@ -421,9 +437,20 @@ impl<T: Transport> Owner<'_, T> {
 
     fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {
         if let Some(caller) = self.callers.remove(&ticket) {
+            self.used = clock::now();
             self.audience.answer((caller.reply, caller.ear), told);
         }
     }
+}
+
+/// Cancel-safe. Never ends where nobody would tell.
+async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
+    if let Some(over) = over
+        && over.wait_for(|over| *over).await.is_ok()
+    {
+        return;
+    }
+    pending().await
 }
 
 /// Cancel-safe, as what it waits for is.
@@ -442,7 +469,6 @@ fn described(fault: Fault) -> Cow<'static, str> {
         Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
         Fault::Silent => "it showed no sign of life",
         Fault::Forgotten => "the server does not know it any more",
-            self.used = clock::now();
     };
     Cow::Borrowed(known)
 }
