@@ -122,10 +122,9 @@ impl Listeners {
 mod tests {
     use std::slice;
 
-    use super::super::ear::hearing;
-    use super::super::standing::{Levels, Share};
     use super::*;
     use crate::domain::pending::Counts;
+    use crate::upstream::link::{Levels, Share, hearing};
 
     #[test]
     fn who_finds_no_room_is_told_so_and_finds_some_when_another_has_left() {
