@@ -1,7 +1,8 @@
 //! The thread of the tasks that own links: one link for each upstream that is spoken to over one, in the whole process.
 //!
 //! A link is kept for as long as its upstream's plan stays what it was. Else another is opened, and the old one ends when
-//! the last call that began with it is over: the workers hold its handle, and this module does not.
+//! the last call that began with it is over: the workers hold its handle, and this module does not. Clients on sockets hold
+//! those of links of their own, which are told here when their upstream is configured no more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
@@ -35,7 +36,7 @@ enum Work {
     /// One link.
     One(Inbox),
     /// Links that clients have for themselves, as they come.
-    Each(mpsc::Receiver<Apart>),
+    Each(mpsc::Receiver<Apart>, watch::Receiver<bool>),
 }
 
 /// The links of the process.
@@ -58,6 +59,8 @@ struct Known {
     links: Vec<(UpstreamPlan, WeakReach)>,
     /// By the names of upstreams, those of former plans among them: counts never go back.
     standings: BTreeMap<String, Arc<Standing>>,
+    /// Whether upstreams whose links come and go with clients, by their names, are links of the plan no more.
+    over: BTreeMap<String, watch::Sender<bool>>,
     /// The upstreams of the plan in force.
     names: Vec<String>,
     /// Those of them whose links come and go with clients.
@@ -166,6 +169,11 @@ impl Known {
             }
         });
         let links = Links::new(all.collect());
+        for (name, over) in &self.over {
+            let mut all = plan.upstreams.all.iter();
+            let stays = all.any(|now| now.name == *name && now.transport.link().is_some());
+            over.send_replace(!stays);
+        }
         (links, wanted)
     }
 
@@ -193,7 +201,8 @@ impl Known {
                 idle: plan.idle_timeout,
                 queue,
             });
-            (Reach::Apart(opener), Work::Each(links))
+            let over = self.over.entry(plan.name.clone()).or_default();
+            (Reach::Apart(opener), Work::Each(links, over.subscribe()))
         } else {
             let (link, inbox) = open(queue);
             (Reach::Shared(link), Work::One(inbox))
@@ -232,8 +241,9 @@ async fn begin(launch: Launch, tasks: Tasks) {
     } = launch;
     match work {
         Work::One(inbox) => conduct(plan, inbox, standing, tasks).await,
-        Work::Each(mut links) => {
+        Work::Each(mut links, over) => {
             while let Some(Apart { inbox, place }) = links.recv().await {
+                let inbox = inbox.until(over.clone());
                 let (plan, standing) = (plan.clone(), standing.clone());
                 let own = tasks.clone();
                 tasks.start(async move {

@@ -47,11 +47,11 @@ impl Server {
         let Some(age) = self.max_age else {
             return self.own(inbox, standing).await;
         };
-        let begin = |inbox| {
-            let one = self.clone().own(inbox, standing.clone());
+        let begin = |inbox, own| {
+            let one = self.clone().own(inbox, own);
             self.tasks.start(one);
         };
-        succeed(inbox, (self.settings.queue, age), begin).await;
+        succeed(inbox, &standing, (self.settings.queue, age), begin).await;
     }
 
     /// Has several of them at a time.

@@ -93,6 +93,42 @@ fn a_socket_that_all_share_is_replaced_before_it_ends() {
 }
 
 #[test]
+fn what_a_server_tells_on_a_socket_and_on_the_one_after_it_is_told_once() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "max_age = \"300ms\"\n[rpc]\nwebsocket = true\n");
+    let mut old = accept(&upstream);
+    let mut client = connect(&proxy);
+    client.say(r#"{"jsonrpc":"2.0","id":"a","method":"do"}"#);
+    let asked = old.hear();
+    let mut new = accept(&upstream);
+    becomes(
+        || proxy.log().matches("the link is ready").count() >= 2,
+        &true,
+    );
+    let heard = |of: &str| {
+        let series = format!(r#"dualgauge_link_{of}"#);
+        proxy.metrics().value(&series)
+    };
+    let notified = || heard(r#"strays_total{upstream="socket",kind="notified"}"#);
+    let told = || heard(r#"notifications_total{upstream="socket",fate="told"}"#);
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    for times in [1.0, 2.0] {
+        old.say(changed);
+        new.say(changed);
+        becomes(notified, &(2.0 * times));
+        assert_eq!(client.hear_text(), changed);
+        assert_eq!(told(), times);
+    }
+    // When the old one has ended the new one is heard.
+    old.say(result(&asked["id"], "1"));
+    assert_eq!(client.hear(), json!({"jsonrpc":"2.0","id":"a","result":1}));
+    assert_eq!(old.heard(), None);
+    new.say(changed);
+    assert_eq!(client.hear_text(), changed);
+    assert_eq!(told(), 3.0);
+}
+
+#[test]
 fn a_socket_of_one_client_answers_what_it_was_asked_and_the_next_call_opens_another() {
     let upstream = Upstream::start();
     let keys =

@@ -105,6 +105,10 @@ pub(super) fn closing(loss: &Loss) -> Closing {
             code: GOING_AWAY,
             reason: format!("the connection to the upstream `{upstream}` is lost"),
         },
+        Through::Plan => Closing {
+            code: GOING_AWAY,
+            reason: format!("the upstream `{upstream}` is configured no more"),
+        },
         Through::Client => Closing {
             code: POLICY,
             reason: format!("too slow for what the upstream `{upstream}` tells"),

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::ear::{self, Answered, Ear, Reply};
-use super::listeners::Listeners;
+use super::listeners::{Listener, Listeners};
 use super::own_links::{Listens, OwnLinks, Reach};
 use super::recall::Recall;
 use super::spread::Load;
@@ -40,7 +40,7 @@ pub struct Asked {
     /// The ear of the client that waits for the answer.
     pub(super) ear: Option<Ear>,
     /// Who hears from now on what the server tells to all.
-    pub(super) listener: Option<Ear>,
+    pub(super) listener: Option<Listener>,
     /// Who hears how far the server is with this question.
     pub(super) progress: Option<Progress>,
     /// Whether its client has recalled it.
@@ -148,6 +148,8 @@ pub struct Inbox {
     pub(super) idle: Option<Duration>,
     /// How old it grows before it takes no more questions.
     pub(super) max_age: Option<Duration>,
+    /// Whether its upstream is configured no more.
+    pub(super) over: Option<watch::Receiver<bool>>,
     /// Rung each time that the link is ready.
     pub(super) ready: Option<Arc<Notify>>,
     /// Who hears what the server tells to all.
@@ -172,6 +174,13 @@ impl Inbox {
         }
     }
 
+    /// The same for a link that ends when its upstream is configured no more.
+    #[must_use]
+    pub fn until(self, over: watch::Receiver<bool>) -> Inbox {
+        let over = Some(over);
+        Inbox { over, ..self }
+    }
+
     /// The same for a link that ends at an age; the next question opens another.
     #[must_use]
     pub fn aging(self, max_age: Option<Duration>) -> Inbox {
@@ -194,6 +203,7 @@ pub fn open(queue: usize) -> (LinkHandle, Inbox) {
         notices: None,
         idle: None,
         max_age: None,
+        over: None,
         ready: None,
         listeners: Listeners::default(),
     };
@@ -265,9 +275,9 @@ impl LinkUpstream {
 
     /// Opens the link of a client that only listens, where each connection has one for itself.
     pub fn listen(&self, own: &OwnLinks) {
-        if let Reach::Apart(opener) = &self.reach {
+        if matches!(self.reach, Reach::Apart(_)) {
             // One that cannot be opened is opened by the first call that needs it, which is told why not.
-            let _ = own.of(opener);
+            let _ = self.way(Some(own));
         }
     }
 
@@ -292,17 +302,13 @@ impl LinkUpstream {
         limit: Duration,
     ) -> Result<Said, Unanswered> {
         let Asker { own, recall, ear } = asker;
-        let (handle, shared) = match (&self.reach, own) {
-            (Reach::Shared(link), own) => (link.clone(), own),
-            (Reach::Apart(opener), Some(own)) => (own.of(opener)?, None),
-            (Reach::Apart(_), None) => return Err(Unanswered::Unreachable),
-        };
+        let (handle, shared) = self.way(own)?;
         let listens = shared.and_then(|own| own.listens(&handle));
         // A client on a socket listens for as long as it is there, and hears all that a link of its own tells.
         let on_socket = own.is_some_and(OwnLinks::is_heard);
         let listener = match on_socket {
             true => listens.as_ref().map(Listens::listener),
-            false => ear.clone(),
+            false => ear.clone().map(Listener::new),
         };
         let told = ear.clone().filter(|_| !on_socket || shared.is_some());
         let (say, progress) = self.in_progress(say, told);
@@ -322,10 +328,7 @@ impl LinkUpstream {
             recall,
             load: None,
         };
-        handle.asks.try_send(asked).map_err(|full| match full {
-            TrySendError::Full(_) => Unanswered::Busy,
-            TrySendError::Closed(_) => Unanswered::Unreachable,
-        })?;
+        let handle = self.send(handle, own, asked)?;
         if let Some(listens) = listens {
             listens.begun();
         }
@@ -340,6 +343,44 @@ impl LinkUpstream {
 }
 
 impl LinkUpstream {
+    /// Where a question goes, and the links of its client if that shares this one.
+    fn way<'o>(
+        &self,
+        own: Option<&'o OwnLinks>,
+    ) -> Result<(LinkHandle, Option<&'o OwnLinks>), Unanswered> {
+        let upstream = &self.plan.name;
+        match (&self.reach, own) {
+            (Reach::Shared(link), own) => {
+                let kept = own.and_then(|own| own.kept(upstream));
+                Ok(kept.map_or_else(|| (link.clone(), own), |kept| (kept, None)))
+            }
+            (Reach::Apart(opener), Some(own)) => Ok((own.of(upstream, opener)?, None)),
+            (Reach::Apart(_), None) => Err(Unanswered::Unreachable),
+        }
+    }
+
+    /// Gives a question to its owner, or to the next one where that has just begun to end.
+    fn send(
+        &self,
+        handle: LinkHandle,
+        own: Option<&OwnLinks>,
+        asked: Asked,
+    ) -> Result<LinkHandle, Unanswered> {
+        let (handle, sent) = match handle.asks.try_send(asked) {
+            Err(TrySendError::Closed(asked)) => {
+                let (next, _) = self.way(own)?;
+                let sent = next.asks.try_send(asked);
+                (next, sent)
+            }
+            sent => (handle, sent),
+        };
+        match sent {
+            Ok(()) => Ok(handle),
+            Err(TrySendError::Full(_)) => Err(Unanswered::Busy),
+            Err(TrySendError::Closed(_)) => Err(Unanswered::Unreachable),
+        }
+    }
+
     /// A call of a client who hears of its progress, with a token that no other call has.
     fn in_progress(&self, say: Say, ear: Option<Ear>) -> (Say, Option<Progress>) {
         let (Say::Call(call), Some(to)) = (&say, ear) else {

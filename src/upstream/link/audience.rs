@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::ask::Progress;
 use super::ear::{self, Ear, Loss, Reply};
-use super::listeners::Listeners;
+use super::listeners::{Joined, Listener, Listeners};
 use super::outlet::Outlet;
 use super::standing::Fate;
 use super::{Said, Standing};
@@ -40,8 +40,20 @@ impl<'a> Audience<'a> {
     }
 
     /// One more hears what is everybody's.
-    pub(super) fn join(&self, listener: Ear) {
-        self.all.join(listener);
+    pub(super) fn join(&self, listener: Listener) {
+        match self.all.join(listener) {
+            Joined::Hears => {}
+            Joined::First(most) => {
+                let upstream = self.upstream;
+                tracing::warn!(
+                    upstream,
+                    most,
+                    "more clients than may listen to a link do, and those miss what the server tells to all"
+                );
+                self.standing.came_to(Fate::Crowded);
+            }
+            Joined::Not => self.standing.came_to(Fate::Crowded),
+        }
     }
 
     /// Passes something on that the server tells, while these calls are open.

@@ -96,6 +96,8 @@ pub enum Through {
     Server,
     /// The client, which did not take what the server told.
     Client,
+    /// The plan, which does not have the upstream any more.
+    Plan,
 }
 
 /// What a caller is told, and when.

@@ -1,7 +1,8 @@
 //! Links that one connection of a client has for itself, where a server keeps state per connection.
 //!
 //! A link is opened with the first call that needs it, and ends with the client's connection, or when it was not used for
-//! too long. There are as many at a time as the plan says, and no more.
+//! too long. There are as many at a time as the plan says, and no more. Law: a client on a socket has one at each upstream:
+//! it stays on the one that it has, whatever becomes of the plan.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::ask::{Inbox, LinkHandle, WeakLink, open};
 use super::ear::Ear;
+use super::listeners::Listener;
 use crate::domain::pending::Unanswered;
 use crate::domain::side::Side;
 
@@ -152,30 +154,40 @@ impl Opener {
 /// The links of one connection of a client.
 #[derive(Debug, Default)]
 pub struct OwnLinks {
-    links: RefCell<Vec<(Arc<AtomicUsize>, LinkHandle)>>,
+    links: RefCell<Vec<Known>>,
     /// Where what servers tell goes.
     notices: RefCell<Option<Ear>>,
     /// Whose events the client hears, where servers of both sides have some for it.
     speaker: Cell<Option<Side>>,
-    /// The links, shared with others, whose owners know that.
-    listens: RefCell<Vec<Weak<Notify>>>,
+    /// The links, shared with others, whose owners know that, each for as long as it does.
+    listens: RefCell<Vec<(Weak<Notify>, Weak<()>)>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Known {
+    upstream: String,
+    /// That of its opener.
+    open: Arc<AtomicUsize>,
+    link: LinkHandle,
 }
 
 /// A client that is about to hear what a server tells to all.
 pub(super) struct Listens<'a> {
     own: &'a OwnLinks,
     link: Weak<Notify>,
-    listener: Ear,
+    listener: Listener,
 }
 
 impl Listens<'_> {
-    pub(super) fn listener(&self) -> Ear {
+    pub(super) fn listener(&self) -> Listener {
         self.listener.clone()
     }
 
-    /// The owner of the link knows.
+    /// The owner of the link is told, and knows unless it has no room.
     pub(super) fn begun(self) {
-        self.own.listens.borrow_mut().push(self.link);
+        let known = (self.link, self.listener.hears());
+        self.own.listens.borrow_mut().push(known);
     }
 }
 
@@ -224,35 +236,51 @@ impl OwnLinks {
         let listener = self.ear()?;
         let link = link.identity();
         let mut known = self.listens.borrow_mut();
-        known.retain(|known| known.strong_count() > 0);
-        let is_known = known.iter().any(|known| known.ptr_eq(&link));
+        known.retain(|(link, hears)| link.strong_count() > 0 && hears.strong_count() > 0);
+        let is_known = known.iter().any(|(known, _)| known.ptr_eq(&link));
         (!is_known).then_some(Listens {
             own: self,
             link,
-            listener,
+            listener: Listener::new(listener),
         })
     }
 
-    /// The link that an opener has opened for this connection, or opens now.
+    /// The link at an upstream that a client on a socket has, whoever has opened it: what the server keeps for the client
+    /// is there.
+    pub(super) fn kept(&self, upstream: &str) -> Option<LinkHandle> {
+        let mut links = self.links.borrow_mut();
+        links.retain(|known| !known.link.has_ended());
+        let mut links = links.iter().filter(|_| self.is_heard());
+        let kept = links.find(|known| known.upstream == upstream)?;
+        Some(kept.link.clone())
+    }
+
+    /// The link that an opener has opened for this connection, or opens now, unless it has one that it keeps.
     ///
     /// # Errors
     /// [`Unanswered::Busy`] where as many as allowed are open; [`Unanswered::Unreachable`] where one was lost that this
     /// client is to hear of.
-    pub(super) fn of(&self, opener: &Opener) -> Result<LinkHandle, Unanswered> {
+    pub(super) fn of(&self, upstream: &str, opener: &Opener) -> Result<LinkHandle, Unanswered> {
         if self.notices.borrow().as_ref().is_some_and(Ear::has_lost) {
             return Err(Unanswered::Unreachable);
         }
         self.asks(Side::Rpc);
+        if let Some(kept) = self.kept(upstream) {
+            return Ok(kept);
+        }
         let mut links = self.links.borrow_mut();
-        links.retain(|(_, link)| !link.has_ended());
-        let known = links
-            .iter()
-            .find(|(known, _)| Arc::ptr_eq(known, &opener.open));
-        if let Some((_, link)) = known {
-            return Ok(link.clone());
+        // One of a former plan ends behind the calls that it has.
+        let is_own = |known: &Known| Arc::ptr_eq(&known.open, &opener.open);
+        links.retain(|known| known.upstream != upstream || is_own(known));
+        if let Some(known) = links.iter().find(|known| is_own(known)) {
+            return Ok(known.link.clone());
         }
         let link = opener.open(self.notices.borrow().clone())?;
-        links.push((opener.open.clone(), link.clone()));
+        links.push(Known {
+            upstream: upstream.to_owned(),
+            open: opener.open.clone(),
+            link: link.clone(),
+        });
         Ok(link)
     }
 }

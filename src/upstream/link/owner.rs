@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::Progress;
@@ -59,6 +59,7 @@ pub async fn own<T: Transport>(
         ready: inbox.ready.clone(),
         since: None,
         door: Door::Open,
+        retired: Retired::No,
         loss: None,
     };
     owner.run(inbox, Share::new(standing)).await;
@@ -86,7 +87,7 @@ struct Owner<'a, T: Transport> {
     began: Instant,
     /// Who hears what the server tells.
     audience: Audience<'a>,
-    /// When something was last asked, or told.
+    /// When something was last asked, answered, given up, or told.
     used: Instant,
     /// Rung each time that the link is ready.
     ready: Option<Arc<Notify>>,
@@ -94,6 +95,7 @@ struct Owner<'a, T: Transport> {
     since: Option<Instant>,
     /// Whether more can be asked.
     door: Door,
+    retired: Retired,
     /// Why there is no other link for the one client that this was of.
     loss: Option<Loss>,
 }
@@ -109,6 +111,13 @@ enum Wanted {
 enum Door {
     Open,
     Closed,
+}
+
+/// Whether the upstream is configured no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retired {
+    No,
+    Yes,
 }
 
 /// Whether the server is listened to.
@@ -182,10 +191,14 @@ impl<T: Transport> Owner<'_, T> {
                 // The server is told of calls that were given up at last.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_said_all() || until <= clock::now() {
+                    if self.retired == Retired::Yes {
+                        self.loses(Through::Plan);
+                    }
                     return;
                 }
             }
-            let unused = inbox.idle.filter(|_| self.pending.is_idle());
+            let idle = inbox.idle.filter(|_| !inbox.asks.is_closed());
+            let unused = idle.filter(|_| self.pending.is_idle());
             let unused = unused.map(|idle| self.used + idle);
             let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
@@ -205,7 +218,16 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => return,
+                () = is_over(&mut inbox.over), if self.retired == Retired::No => {
+                    self.retired = Retired::Yes;
+                    inbox.asks.close();
+                }
+                // What was asked just now is use of it, or is still answered.
+                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
+                    if inbox.asks.is_empty() {
+                        inbox.asks.close();
+                    }
+                }
                 () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
         }
@@ -253,15 +275,16 @@ impl<T: Transport> Owner<'_, T> {
     }
 
     fn asked(&mut self, asked: Asked) {
+        // It hears from now on, whether or not it still waits for this.
+        if let Some(listener) = asked.listener {
+            self.audience.join(listener);
+        }
         if asked.reply.is_closed() {
             return;
         }
         self.used = clock::now();
         let ticket = Ticket(self.next);
         self.next += 1;
-        if let Some(listener) = asked.listener {
-            self.audience.join(listener);
-        }
         let caller = Caller {
             reply: asked.reply,
             ear: asked.ear,
@@ -287,6 +310,7 @@ impl<T: Transport> Owner<'_, T> {
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
         for ticket in gone {
             let caller = self.callers.remove(&ticket);
+            self.used = clock::now();
             let recall = caller.and_then(|caller| caller.recall);
             self.take(match recall.is_some_and(|recall| recall.is_rung()) {
                 true => Input::Recall(ticket),
@@ -413,9 +437,20 @@ impl<T: Transport> Owner<'_, T> {
 
     fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {
         if let Some(caller) = self.callers.remove(&ticket) {
+            self.used = clock::now();
             self.audience.answer((caller.reply, caller.ear), told);
         }
     }
+}
+
+/// Cancel-safe. Never ends where nobody would tell.
+async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
+    if let Some(over) = over
+        && over.wait_for(|over| *over).await.is_ok()
+    {
+        return;
+    }
+    pending().await
 }
 
 /// Cancel-safe, as what it waits for is.

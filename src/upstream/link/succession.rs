@@ -1,7 +1,7 @@
 //! A link that all share and that grows old: another one is opened before it ends, and calls go there from then on.
 //!
 //! Laws: every question goes to one owner, in the order of asking; an old link ends when its last question is answered;
-//! where no new one can be opened the old one serves on.
+//! where no new one can be opened the old one serves on; what a server tells to all is taken from the oldest that is up.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,13 +9,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::Standing;
 use super::ask::{Inbox, LinkHandle, open};
-use super::listeners::Listeners;
 use crate::telemetry::clock;
 
 /// An owner and when its link became ready.
 struct Current {
     link: LinkHandle,
+    standing: Arc<Standing>,
     ready: Arc<Notify>,
     since: Option<Instant>,
 }
@@ -23,12 +24,29 @@ struct Current {
 /// Hands on what comes in to one owner after another, each of which `begin` starts.
 pub async fn succeed(
     mut inbox: Inbox,
+    whole: &Arc<Standing>,
     (queue, max_age): (usize, Duration),
-    mut begin: impl FnMut(Inbox),
+    mut begin: impl FnMut(Inbox, Arc<Standing>),
 ) {
     let listeners = inbox.listeners.clone();
-    let mut elders: Vec<Weak<Notify>> = Vec::new();
-    let mut current = launch(queue, &listeners, &mut begin);
+    let mut elders: Vec<Elder> = Vec::new();
+    let mut launch = |before: &[Arc<Standing>]| {
+        let (link, own) = open(queue);
+        let (ready, standing) = (Arc::default(), Arc::new(Standing::part_of(whole)));
+        let begun = Inbox {
+            ready: Some(Arc::clone(&ready)),
+            listeners: listeners.behind(before),
+            ..own
+        };
+        begin(begun, standing.clone());
+        Current {
+            link,
+            standing,
+            ready,
+            since: None,
+        }
+    };
+    let mut current = launch(&[]);
     let mut heir: Option<Current> = None;
     loop {
         let end = current.since.map(|since| since + max_age);
@@ -43,34 +61,39 @@ pub async fn succeed(
                 None => return,
             },
             () = inbox.gone.notified() => {
-                elders.retain(|elder| elder.upgrade().inspect(|elder| elder.notify_one()).is_some());
+                elders.retain(Elder::is_there);
+                elders.iter().for_each(Elder::gone);
                 current.link.gone();
             }
             () = current.ready.notified() => current.since = Some(clock::now()),
             () = is_ready(heir.as_ref()) => if let Some(mut new) = heir.take() {
-                elders.push(current.link.identity());
+                elders.push(Elder(current.link.identity(), current.standing));
                 new.since = Some(clock::now());
                 current = new;
             },
             () = sleep_until(end.unwrap_or_else(clock::now)), if end.is_some() => {
-                heir = Some(launch(queue, &listeners, &mut begin));
+                elders.retain(Elder::is_there);
+                let before = elders.iter().map(|Elder(_, standing)| standing);
+                let before: Vec<_> = before.chain([&current.standing]).cloned().collect();
+                heir = Some(launch(&before));
             }
         }
     }
 }
 
-fn launch(queue: usize, listeners: &Listeners, begin: &mut impl FnMut(Inbox)) -> Current {
-    let (link, inbox) = open(queue);
-    let ready = Arc::<Notify>::default();
-    begin(Inbox {
-        ready: Some(ready.clone()),
-        listeners: listeners.clone(),
-        ..inbox
-    });
-    Current {
-        link,
-        ready,
-        since: None,
+/// An owner that takes no more questions, and how its link stands.
+struct Elder(Weak<Notify>, Arc<Standing>);
+
+impl Elder {
+    fn is_there(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// A caller has gone away.
+    fn gone(&self) {
+        if let Some(gone) = self.0.upgrade() {
+            gone.notify_one();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -135,8 +136,14 @@ impl Driven {
 
 /// Runs a test beside an owner, which ends when the test has let go of its server.
 async fn beside(test: impl AsyncFnOnce(Driven)) {
+    beside_one(|inbox| inbox, test).await;
+}
+
+/// The same with an inbox of another kind.
+async fn beside_one(kind: impl FnOnce(Inbox) -> Inbox, test: impl AsyncFnOnce(Driven)) {
     let work = async {
         let (handle, inbox) = open(4);
+        let inbox = kind(inbox);
         let peers = Rc::<RefCell<Vec<Peer>>>::default();
         let (sender, opened) = mpsc::channel(8);
         let fake = Fake(peers.clone(), sender);
@@ -250,6 +257,83 @@ async fn nobody_waits_longer_than_allowed() {
             .iter()
             .filter(|said| matches!(said, Err(Unanswered::Busy)));
         assert!(busy.count() >= 75);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let (ear, mut heard) = hearing();
+        let own = OwnLinks::default();
+        own.tell(ear);
+        let ask = || {
+            let asker = Asker {
+                own: Some(&own),
+                ..Asker::default()
+            };
+            let what = (call(), Repeat::Never);
+            driven.server.ask_for(asker, what, SECOND)
+        };
+        // The owner, on the same thread, comes to see it when nobody waits for it any more.
+        assert!(ask().now_or_never().is_none());
+        let served = async {
+            written.recv().await.unwrap();
+            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+            say.send(Event::Message(answer)).await.unwrap();
+        };
+        let (said, ()) = tokio::join!(ask(), served);
+        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        say.send(Event::Message(changed.into())).await.unwrap();
+        match heard.next().await {
+            Tidings::Told(text, _) => assert_eq!(text, changed),
+            Tidings::Gone(loss) => panic!("{loss:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_while_an_unused_link_ends_is_served() {
+    for _ in 0..32 {
+        let unused_at_once = |inbox: Inbox| inbox.for_one(None, Duration::ZERO);
+        beside_one(unused_at_once, async |mut driven: Driven| {
+            let server = driven.server.clone();
+            // It lies in the inbox when the owner begins.
+            let asked = server.ask(call(), SECOND, Repeat::Never);
+            let served = async {
+                let (mut written, say) = driven.peer().await;
+                written.recv().await.unwrap();
+                let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+                say.send(Event::Message(answer)).await.unwrap();
+            };
+            let (said, ()) = tokio::join!(asked, served);
+            assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_is_unused_from_its_last_answer_on() {
+    let unused_after_a_second = |inbox: Inbox| inbox.for_one(None, SECOND);
+    beside_one(unused_after_a_second, async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let asked = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
+        let served = async {
+            written.recv().await.unwrap();
+            tokio::time::sleep(5 * SECOND).await;
+            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+            say.send(Event::Message(answer)).await.unwrap();
+        };
+        let (said, ()) = tokio::join!(asked, served);
+        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        tokio::time::sleep(SECOND / 2).await;
+        assert_eq!(driven.state().ready, 1);
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(driven.state().ready, 0);
     })
     .await;
 }

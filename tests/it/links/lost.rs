@@ -148,3 +148,52 @@ fn an_upstream_whose_clients_have_sockets_of_their_own_is_not_down_without_clien
     let nowhere = before(&Upstream::nowhere(), "");
     assert_eq!(nowhere.metrics().value(UP), 0.0);
 }
+
+/// Writes the configuration anew, and waits until it is in force.
+fn reload(proxy: &Proxy, upstream: &Upstream, (name, keys): (&str, &str)) {
+    let address = upstream.address();
+    let config = format!(
+        "[listen]\nworkers = 2\n[upstream.{name}]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\n{keys}"
+    );
+    std::fs::write(proxy.folder().join("dualgauge.toml"), config).unwrap();
+    proxy.signal("HUP");
+    let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
+    becomes(|| proxy.metrics().value(reloads), &1.0);
+}
+
+#[test]
+fn a_client_keeps_its_own_socket_over_a_reload_that_changes_the_upstream() {
+    for keys in ["sharing = \"client\"\ntimeout = \"29s\"\n", ""] {
+        let upstream = Upstream::start();
+        let proxy = before(&upstream, OWN);
+        let (mut client, mut server) = served(&upstream, &proxy);
+        reload(&proxy, &upstream, ("socket", keys));
+        ask(&mut client, 1);
+        let heard = server.hear();
+        assert_eq!(heard["params"], json!([1]));
+        server.echo(&heard);
+        assert_eq!(client.hear()["id"], 1);
+        // Who comes now is served as the plan says.
+        let (_other, mut new) = served(&upstream, &proxy);
+        let event = r#"{"jsonrpc":"2.0","method":"notifications/message","params":[1]}"#;
+        new.say(event.replace("[1]", "[2]"));
+        server.say(event);
+        assert_eq!(client.hear_text(), event);
+        drop(server);
+        is_told(client);
+    }
+}
+
+#[test]
+fn a_client_whose_upstream_is_configured_no_more_is_closed_behind_its_answers() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, OWN);
+    let (mut client, mut server) = served(&upstream, &proxy);
+    ask(&mut client, 1);
+    let heard = server.hear();
+    reload(&proxy, &upstream, ("other", OWN));
+    server.echo(&heard);
+    assert_eq!(client.hear()["id"], 1);
+    is_told(client);
+    assert_eq!(server.end(), Some(1001));
+}

@@ -165,6 +165,8 @@ fn a_call_of_an_mcp_server_is_cancelled_by_a_post() {
     let mut client = post(&proxy, Some(&own), &call("never", "{}"));
     let written = r#"dualgauge_link_calls_in_flight{upstream="m",state="written"}"#;
     becomes(|| proxy.metrics().value(written), &1.0);
+    // What is cancelled before it is sent the server never sees.
+    becomes(|| asked(&server).contains(&"POST never".to_owned()), &true);
     assert_eq!(tell(&proxy, Some(&own), &cancelled("1")).status(), 204);
     assert_eq!(client.read_answer().status(), 204);
     let told = || asked(&server).contains(&"POST notifications/cancelled".to_owned());
