@@ -47,7 +47,7 @@ pub(super) async fn serve(
             tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
             upstream.standing().refuses();
             owner.share.ends();
-            refuse(&mut inbox);
+            refuse(&owner.outlet, &mut inbox);
             drop(place);
             return owner.outlet.end().await;
         }
@@ -66,7 +66,7 @@ pub(super) async fn serve(
         owner.stands(0);
     }
     owner.share.ends();
-    refuse(&mut inbox);
+    refuse(&owner.outlet, &mut inbox);
     let ends = async {
         frames.end().await;
         drop(place);
@@ -75,8 +75,9 @@ pub(super) async fn serve(
     tokio::join!(ends, owner.outlet.end());
 }
 
-/// Nothing of what was not taken is written.
-fn refuse(inbox: &mut mpsc::Receiver<Asked>) {
+/// Nothing of what was not taken is written, here or over another socket of a client that is let go.
+fn refuse(outlet: &Outlet, inbox: &mut mpsc::Receiver<Asked>) {
+    outlet.loses();
     inbox.close();
     while let Ok(asked) = inbox.try_recv() {
         let said = Err(Fault::Link(link::Unanswered::Unreachable));

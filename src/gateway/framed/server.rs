@@ -137,6 +137,8 @@ impl Drop for Door {
 impl OwnSockets {
     /// What servers say over sockets that are opened from now on goes here.
     pub(in crate::gateway) fn tell(&self, news: mpsc::Sender<News>) {
+        // One that was opened before would tell nobody.
+        self.sockets.borrow_mut().clear();
         *self.way.borrow_mut() = Way::to(news);
     }
 
@@ -191,6 +193,9 @@ impl OwnSockets {
         (worker, installed): (&Rc<Worker>, &Rc<Installed>),
         upstream: &Rc<FramesUpstream>,
     ) -> Result<Handle, link::Unanswered> {
+        if self.way.borrow().has_lost() {
+            return Err(link::Unanswered::Unreachable);
+        }
         let mut sockets = self.sockets.borrow_mut();
         sockets.retain(|(_, handle)| !handle.asks.is_closed());
         let mut known = sockets.iter();
