@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
@@ -27,7 +28,7 @@ use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, Levels, Share, Standing};
-use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake, Socket};
+use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake};
 
 /// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
 /// the seconds of this century, and short enough for a server that has 32 bits for them.
@@ -145,9 +146,9 @@ impl Owner {
     }
 
     /// Owns an open socket; tells why it was lost, unless it ended because nobody needs it.
-    async fn run(
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
-        frames: &mut Frames<Socket>,
+        frames: &mut Frames<S>,
         (inbox, gone): (&mut mpsc::Receiver<Asked>, &Notify),
     ) -> Option<String> {
         let mut entry = Entry::Open;
@@ -187,14 +188,34 @@ impl Owner {
                 }
                 () = self.outlet.go_on() => {}
                 () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
-                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => return None,
+                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => {
+                    if self.leaves(inbox) {
+                        return None;
+                    }
+                }
                 () = sleep_until(silence) => match self.rings() {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
-                    Ring::End if self.is_idle() => return None,
+                    Ring::End if self.is_idle() => {
+                        if self.leaves(inbox) {
+                            return None;
+                        }
+                    }
                     Ring::End => return Some("it showed no sign of life".to_owned()),
                 },
             }
+        }
+    }
+
+    /// Whether the socket may end although nobody has left: not where something was asked at this very moment, which is
+    /// served first.
+    fn leaves(&mut self, inbox: &mut mpsc::Receiver<Asked>) -> bool {
+        match inbox.try_recv() {
+            Ok(asked) => {
+                self.asked(asked);
+                false
+            }
+            Err(_) => true,
         }
     }
 
@@ -414,3 +435,6 @@ fn fault(why: Unanswered) -> Fault {
         Unanswered::Misfit(why) => Fault::Misfit(why),
     }
 }
+
+#[cfg(test)]
+mod tests;
