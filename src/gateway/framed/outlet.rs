@@ -33,9 +33,14 @@ impl Way {
         }
     }
 
+    /// Whether a client hears what goes this way.
+    pub(super) fn is_heard(&self) -> bool {
+        self.news.is_some()
+    }
+
     /// Whether the client has lost a socket of which it is to hear: it gets no other.
     pub(super) fn has_lost(&self) -> bool {
-        self.news.is_some() && self.lost.get()
+        self.is_heard() && self.lost.get()
     }
 }
 

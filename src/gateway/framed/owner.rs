@@ -90,6 +90,8 @@ fn refuse(outlet: &Outlet, inbox: &mut mpsc::Receiver<Asked>) {
 /// The conduct of one socket.
 pub(super) struct Owner {
     worker: Rc<Worker>,
+    /// The name of the server.
+    name: Arc<str>,
     /// Whose routes hold while somebody waits.
     installed: Rc<Installed>,
     waiting: Waiting,
@@ -127,6 +129,7 @@ impl Owner {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         Owner {
             worker: worker.clone(),
+            name: plan.name.as_str().into(),
             installed: installed.clone(),
             waiting: Waiting::new(frames.in_flight).giving_from(FIRST_ID),
             callers: BTreeMap::new(),
@@ -173,13 +176,14 @@ impl Owner {
             let alarm = self.waiting.alarm().map(|at| self.began + at);
             let silence = self.silence.alarm();
             let is_quiet = self.is_idle() && self.outlet.is_empty() && !frames.is_writing();
-            let end = end.filter(|_| is_quiet);
+            let end = self.ends(end).filter(|_| is_quiet);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
                 asked = inbox.recv(), if takes => match asked {
                     Some(asked) => self.asked(asked),
                     None => entry = Entry::Closed,
                 },
+                () = self.worker.swapped() => {}
                 () = gone.notified() => self.forget_gone(),
                 event = frames.next(intake) => {
                     if let Some(why) = self.happened(event) {
@@ -204,6 +208,14 @@ impl Owner {
                     Ring::End => return Some("it showed no sign of life".to_owned()),
                 },
             }
+        }
+    }
+
+    /// When the socket ends: at its age, or now, where the plan that holds knows the server no more.
+    fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
+        match self.worker.installed().has_frames(&self.name) {
+            true => aged,
+            false => Some(clock::now()),
         }
     }
 

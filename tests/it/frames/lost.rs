@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use super::{get_file, of_frames, start};
-use crate::support::Upstream;
+use super::{TABLE, get_file, of_frames, start};
+use crate::support::{Proxy, Upstream, becomes};
 use crate::websocket::ends::{accept, connect};
 
 /// Clients whose server goes away, and what is asked after that.
-const CLIENTS: u64 = 10;
+const CLIENTS: u64 = 5;
 const AFTER: u64 = 300;
 
 #[test]
@@ -47,4 +47,49 @@ fn a_client_whose_socket_is_lost_gets_no_other_before_it_is_let_go() {
         });
         assert_eq!(client.end(), Some(1001));
     }
+}
+
+#[test]
+fn a_reload_leaves_a_client_the_socket_that_it_has_and_a_removed_server_lets_it_go() {
+    let upstream = Upstream::start();
+    let proxy = start(&of_frames(&upstream, ""));
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    let watch = json!({"command": "watch", "request_id": "w", "payload": {"session": "s"}});
+    client.say(watch.to_string());
+    assert_eq!(server.hear(), watch);
+    server.say(r#"{"event":"watched","payload":{"session":"s"}}"#);
+    assert_eq!(client.hear()["event"], "watched");
+    reload(&proxy, &of_frames(&upstream, "timeout = \"29s\""), 1.0);
+    // What is watched is watched there, and each event comes once.
+    get_file(&mut client, "own", "a");
+    assert_eq!(server.hear()["request_id"], "own");
+    for line in 1..=3 {
+        server.say(json!({"event": "log", "payload": {"line": line}}).to_string());
+        assert_eq!(client.hear()["payload"]["line"], line);
+    }
+    // Another one begins with the plan of now.
+    let mut other = connect(&proxy);
+    let mut its_server = accept(&upstream);
+    get_file(&mut other, "other", "a");
+    assert_eq!(its_server.hear()["request_id"], "other");
+    // Their calls are answered, and then they are let go.
+    let renamed = of_frames(&upstream, "").replace("upstream.frames", "upstream.renamed");
+    reload(&proxy, &renamed, 2.0);
+    for (id, server) in [("own", &mut server), ("other", &mut its_server)] {
+        server.say(json!({"event": "file", "request_id": id, "payload": {}}).to_string());
+    }
+    for (id, mut client) in [("own", client), ("other", other)] {
+        assert_eq!(client.hear()["request_id"], id);
+        assert_eq!(client.end(), Some(1001));
+    }
+    assert_eq!(server.end(), Some(1001));
+}
+
+fn reload(proxy: &Proxy, upstreams: &str, count: f64) {
+    let text = format!("[listen]\nworkers = 1\n{upstreams}{TABLE}");
+    std::fs::write(proxy.folder().join("dualgauge.toml"), text).unwrap();
+    proxy.signal("HUP");
+    let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
+    becomes(|| proxy.metrics().value(reloads), &count);
 }
