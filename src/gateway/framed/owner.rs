@@ -277,6 +277,9 @@ impl Owner {
         let ticket = Ticket(self.next);
         self.next += 1;
         self.callers.insert(ticket, asked.reply);
+        if asked.deadline <= clock::now() {
+            return self.reply(ticket, Err(Fault::Link(link::Unanswered::Late)));
+        }
         let deadline = asked.deadline.saturating_duration_since(self.began);
         match asked.question {
             Question::Call { method, params } => {
@@ -324,8 +327,7 @@ impl Owner {
         for ticket in gone {
             self.callers.remove(&ticket);
             self.waiting.cancel(ticket);
-            // What nobody waits for is not written any more.
-            self.out.retain(|(own, _)| *own != ticket);
+            self.takes_back(ticket);
         }
     }
 
@@ -362,6 +364,9 @@ impl Owner {
         let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
         match Heard::of(&text, terms.depth) {
             Heard::Frame(frame) => {
+                // First, so that it is told from what this frame ends.
+                self.waiting.tick(&installed.plan.routes, now, terms);
+                self.obey_all(None);
                 self.waiting
                     .hear(&installed.plan.routes, (now, frame), terms);
                 self.obey_all(Some(&text));
@@ -403,7 +408,10 @@ impl Owner {
                 self.out.push_back((ticket, frame.into_bytes()));
             }
             Output::Answer(ticket, answer) => self.reply(ticket, Ok(Said::Answer(answer))),
-            Output::Failed(ticket, why) => self.reply(ticket, Err(fault(why))),
+            Output::Failed(ticket, why) => {
+                self.takes_back(ticket);
+                self.reply(ticket, Err(fault(why)));
+            }
             Output::News(frame) => {
                 self.counts.notified += 1;
                 let fate = self.outlet.tell(News::Event(text(frame)));
@@ -412,8 +420,19 @@ impl Owner {
             Output::Passed(frame) => {
                 self.outlet.tell(News::Answer(text(frame)));
             }
+            // Its time is over, and not a byte of it has gone out.
+            Output::Over(ticket) if heard.is_none() && self.takes_back(ticket) => {
+                self.reply(ticket, Err(Fault::Link(link::Unanswered::Late)));
+            }
             Output::Over(ticket) => self.reply(ticket, Ok(Said::Told)),
         }
+    }
+
+    /// What was not begun is not written any more; tells whether there was something.
+    fn takes_back(&mut self, ticket: Ticket) -> bool {
+        let before = self.out.len();
+        self.out.retain(|(own, _)| *own != ticket);
+        self.out.len() < before
     }
 
     fn reply(&mut self, ticket: Ticket, said: Result<Said, Fault>) {

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{TABLE, get_file, of_frames, start};
+use super::{TABLE, ask, get_file, of_frames, start};
+use crate::scene::rpc_failure;
 use crate::support::{Proxy, Upstream, becomes};
 use crate::websocket::ends::{accept, connect};
 
@@ -92,4 +93,31 @@ fn reload(proxy: &Proxy, upstreams: &str, count: f64) {
     proxy.signal("HUP");
     let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
     becomes(|| proxy.metrics().value(reloads), &count);
+}
+
+#[test]
+fn what_was_given_up_before_it_was_written_is_not_written_later() {
+    let upstream = Upstream::start();
+    let proxy = start(&of_frames(&upstream, "timeout = \"500ms\""));
+    let mut client = connect(&proxy);
+    let mut server = accept(&upstream);
+    // More than goes out while the server does not read.
+    let long = "x".repeat(7 << 20);
+    for id in 0..4 {
+        ask(&mut client, id, ("file/get", json!({ "path": long })));
+    }
+    ask(&mut client, 4, ("file/get", json!({"path": "call"})));
+    get_file(&mut client, "own", "frame");
+    client.say(r#"{"command":"unknown","request_id":"stranger"}"#);
+    for _ in 0..5 {
+        assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+    }
+    proxy.log_line(&["side=rest", "route=file", "upstream_timeout"]);
+    proxy.log_line(&["side=rest", "decision=unrouted", "upstream_timeout"]);
+    // Nothing is asked any more, and all that is on its way arrives.
+    drop(client);
+    while let Some(text) = server.heard() {
+        let command: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(command["payload"]["path"], *long, "it was not taken back");
+    }
 }
