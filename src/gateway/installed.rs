@@ -112,6 +112,12 @@ impl Installed {
         self.upstreams.get(place).filter(|_| passes)
     }
 
+    /// Whether there is a server of this name that speaks in frames, whatever else the plan says of it.
+    pub(super) fn has_frames(&self, name: &str) -> bool {
+        let mut all = self.upstreams.iter().filter_map(Upstream::frames);
+        all.any(|upstream| upstream.plan().name == name)
+    }
+
     /// The upstream of a side for those who ask for a stream; only HTTP has streams.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
@@ -37,6 +37,7 @@ pub struct Worker {
     connections: Cell<u64>,
     patience: Cell<Patience>,
     leaving: watch::Sender<bool>,
+    swapped: Notify,
     ids: RefCell<Ids>,
 }
 
@@ -107,6 +108,7 @@ impl Worker {
             connections: Cell::new(0),
             patience: Cell::new(Patience::Waits),
             leaving: watch::Sender::new(false),
+            swapped: Notify::new(),
         })
     }
 
@@ -127,12 +129,18 @@ impl Worker {
         }
         self.bench.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next;
+        self.swapped.notify_waiters();
     }
 
     /// The plan that a call begins with, and keeps.
     #[must_use]
     pub fn installed(&self) -> Rc<Installed> {
         self.installed.borrow().clone()
+    }
+
+    /// Waits until another plan holds; cancel-safe for whoever looks at the plan before each waiting.
+    pub(super) async fn swapped(&self) {
+        self.swapped.notified().await;
     }
 
     /// The tasks of this worker.

@@ -4,6 +4,7 @@ mod clients;
 mod explained;
 mod ios;
 mod local;
+mod lost;
 mod order;
 mod passing;
 mod room;

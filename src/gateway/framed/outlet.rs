@@ -19,6 +19,8 @@ pub(super) struct Way {
     news: Option<mpsc::Sender<News>>,
     /// How many news have gone this way so far, whoever sent them.
     sent: Rc<Cell<u64>>,
+    /// Whether a socket whose news went this way has ended.
+    lost: Rc<Cell<bool>>,
 }
 
 impl Way {
@@ -27,7 +29,18 @@ impl Way {
         Way {
             news: Some(news),
             sent: Rc::default(),
+            lost: Rc::default(),
         }
+    }
+
+    /// Whether a client hears what goes this way.
+    pub(super) fn is_heard(&self) -> bool {
+        self.news.is_some()
+    }
+
+    /// Whether the client has lost a socket of which it is to hear: it gets no other.
+    pub(super) fn has_lost(&self) -> bool {
+        self.is_heard() && self.lost.get()
     }
 }
 
@@ -60,6 +73,11 @@ impl Outlet {
     /// Whether all is out.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// The socket has ended, whenever the client takes the word of it.
+    pub(super) fn loses(&self) {
+        self.way.lost.set(true);
     }
 
     /// The client is told this, if it listens; tells whether it is.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
@@ -27,7 +28,7 @@ use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, Levels, Share, Standing};
-use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake, Socket};
+use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake};
 
 /// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
 /// the seconds of this century, and short enough for a server that has 32 bits for them.
@@ -47,7 +48,7 @@ pub(super) async fn serve(
             tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
             upstream.standing().refuses();
             owner.share.ends();
-            refuse(&mut inbox);
+            refuse(&owner.outlet, &mut inbox);
             drop(place);
             return owner.outlet.end().await;
         }
@@ -66,7 +67,7 @@ pub(super) async fn serve(
         owner.stands(0);
     }
     owner.share.ends();
-    refuse(&mut inbox);
+    refuse(&owner.outlet, &mut inbox);
     let ends = async {
         frames.end().await;
         drop(place);
@@ -75,8 +76,9 @@ pub(super) async fn serve(
     tokio::join!(ends, owner.outlet.end());
 }
 
-/// Nothing of what was not taken is written.
-fn refuse(inbox: &mut mpsc::Receiver<Asked>) {
+/// Nothing of what was not taken is written, here or over another socket of a client that is let go.
+fn refuse(outlet: &Outlet, inbox: &mut mpsc::Receiver<Asked>) {
+    outlet.loses();
     inbox.close();
     while let Ok(asked) = inbox.try_recv() {
         let said = Err(Fault::Link(link::Unanswered::Unreachable));
@@ -88,6 +90,8 @@ fn refuse(inbox: &mut mpsc::Receiver<Asked>) {
 /// The conduct of one socket.
 pub(super) struct Owner {
     worker: Rc<Worker>,
+    /// The name of the server.
+    name: Arc<str>,
     /// Whose routes hold while somebody waits.
     installed: Rc<Installed>,
     waiting: Waiting,
@@ -125,6 +129,7 @@ impl Owner {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         Owner {
             worker: worker.clone(),
+            name: plan.name.as_str().into(),
             installed: installed.clone(),
             waiting: Waiting::new(frames.in_flight).giving_from(FIRST_ID),
             callers: BTreeMap::new(),
@@ -144,9 +149,9 @@ impl Owner {
     }
 
     /// Owns an open socket; tells why it was lost, unless it ended because nobody needs it.
-    async fn run(
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
-        frames: &mut Frames<Socket>,
+        frames: &mut Frames<S>,
         (inbox, gone): (&mut mpsc::Receiver<Asked>, &Notify),
     ) -> Option<String> {
         let mut entry = Entry::Open;
@@ -171,13 +176,14 @@ impl Owner {
             let alarm = self.waiting.alarm().map(|at| self.began + at);
             let silence = self.silence.alarm();
             let is_quiet = self.is_idle() && self.outlet.is_empty() && !frames.is_writing();
-            let end = end.filter(|_| is_quiet);
+            let end = self.ends(end).filter(|_| is_quiet);
             // Every branch is cancel-safe: what is not taken is there at the next turn.
             tokio::select! {
                 asked = inbox.recv(), if takes => match asked {
                     Some(asked) => self.asked(asked),
                     None => entry = Entry::Closed,
                 },
+                () = self.worker.swapped() => {}
                 () = gone.notified() => self.forget_gone(),
                 event = frames.next(intake) => {
                     if let Some(why) = self.happened(event) {
@@ -186,14 +192,42 @@ impl Owner {
                 }
                 () = self.outlet.go_on() => {}
                 () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
-                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => return None,
+                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => {
+                    if self.leaves(inbox) {
+                        return None;
+                    }
+                }
                 () = sleep_until(silence) => match self.rings() {
                     Ring::Ask => frames.beat(),
                     Ring::Wait => {}
-                    Ring::End if self.is_idle() => return None,
+                    Ring::End if self.is_idle() => {
+                        if self.leaves(inbox) {
+                            return None;
+                        }
+                    }
                     Ring::End => return Some("it showed no sign of life".to_owned()),
                 },
             }
+        }
+    }
+
+    /// When the socket ends: at its age, or now, where the plan that holds knows the server no more.
+    fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
+        match self.worker.installed().has_frames(&self.name) {
+            true => aged,
+            false => Some(clock::now()),
+        }
+    }
+
+    /// Whether the socket may end although nobody has left: not where something was asked at this very moment, which is
+    /// served first.
+    fn leaves(&mut self, inbox: &mut mpsc::Receiver<Asked>) -> bool {
+        match inbox.try_recv() {
+            Ok(asked) => {
+                self.asked(asked);
+                false
+            }
+            Err(_) => true,
         }
     }
 
@@ -243,6 +277,9 @@ impl Owner {
         let ticket = Ticket(self.next);
         self.next += 1;
         self.callers.insert(ticket, asked.reply);
+        if asked.deadline <= clock::now() {
+            return self.reply(ticket, Err(Fault::Link(link::Unanswered::Late)));
+        }
         let deadline = asked.deadline.saturating_duration_since(self.began);
         match asked.question {
             Question::Call { method, params } => {
@@ -290,8 +327,7 @@ impl Owner {
         for ticket in gone {
             self.callers.remove(&ticket);
             self.waiting.cancel(ticket);
-            // What nobody waits for is not written any more.
-            self.out.retain(|(own, _)| *own != ticket);
+            self.takes_back(ticket);
         }
     }
 
@@ -328,6 +364,9 @@ impl Owner {
         let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
         match Heard::of(&text, terms.depth) {
             Heard::Frame(frame) => {
+                // First, so that it is told from what this frame ends.
+                self.waiting.tick(&installed.plan.routes, now, terms);
+                self.obey_all(None);
                 self.waiting
                     .hear(&installed.plan.routes, (now, frame), terms);
                 self.obey_all(Some(&text));
@@ -369,7 +408,10 @@ impl Owner {
                 self.out.push_back((ticket, frame.into_bytes()));
             }
             Output::Answer(ticket, answer) => self.reply(ticket, Ok(Said::Answer(answer))),
-            Output::Failed(ticket, why) => self.reply(ticket, Err(fault(why))),
+            Output::Failed(ticket, why) => {
+                self.takes_back(ticket);
+                self.reply(ticket, Err(fault(why)));
+            }
             Output::News(frame) => {
                 self.counts.notified += 1;
                 let fate = self.outlet.tell(News::Event(text(frame)));
@@ -378,8 +420,19 @@ impl Owner {
             Output::Passed(frame) => {
                 self.outlet.tell(News::Answer(text(frame)));
             }
+            // Its time is over, and not a byte of it has gone out.
+            Output::Over(ticket) if heard.is_none() && self.takes_back(ticket) => {
+                self.reply(ticket, Err(Fault::Link(link::Unanswered::Late)));
+            }
             Output::Over(ticket) => self.reply(ticket, Ok(Said::Told)),
         }
+    }
+
+    /// What was not begun is not written any more; tells whether there was something.
+    fn takes_back(&mut self, ticket: Ticket) -> bool {
+        let before = self.out.len();
+        self.out.retain(|(own, _)| *own != ticket);
+        self.out.len() < before
     }
 
     fn reply(&mut self, ticket: Ticket, said: Result<Said, Fault>) {
@@ -413,3 +466,6 @@ fn fault(why: Unanswered) -> Fault {
         Unanswered::Misfit(why) => Fault::Misfit(why),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,10 +95,13 @@ struct Handle {
     gone: Rc<Notify>,
 }
 
+/// A socket that is open, by the server that it was opened at.
+type Open = (Rc<FramesUpstream>, Handle);
+
 /// The sockets of one connection of a client.
 #[derive(Debug, Default)]
 pub(in crate::gateway) struct OwnSockets {
-    sockets: RefCell<Vec<(Rc<FramesUpstream>, Handle)>>,
+    sockets: RefCell<Vec<Open>>,
     /// Where what servers say goes.
     way: RefCell<Way>,
     /// How many news came before the last answer that a caller has.
@@ -137,6 +140,8 @@ impl Drop for Door {
 impl OwnSockets {
     /// What servers say over sockets that are opened from now on goes here.
     pub(in crate::gateway) fn tell(&self, news: mpsc::Sender<News>) {
+        // One that was opened before would tell nobody.
+        self.sockets.borrow_mut().clear();
         *self.way.borrow_mut() = Way::to(news);
     }
 
@@ -193,8 +198,18 @@ impl OwnSockets {
     ) -> Result<Handle, link::Unanswered> {
         let mut sockets = self.sockets.borrow_mut();
         sockets.retain(|(_, handle)| !handle.asks.is_closed());
-        let mut known = sockets.iter();
-        if let Some((_, handle)) = known.find(|(known, _)| Rc::ptr_eq(known, upstream)) {
+        let way = self.way.borrow();
+        // One whose server is no longer planned ends as soon as nobody waits on it.
+        let holds = |(known, _): &Open| worker.installed().has_frames(&known.plan().name);
+        if way.has_lost() || way.is_heard() && !sockets.iter().all(holds) {
+            return Err(link::Unanswered::Unreachable);
+        }
+        // What the server keeps for a client that hears events is on the socket that it has, whatever a later plan says.
+        let is_it = |known: &Rc<FramesUpstream>| match way.is_heard() {
+            true => known.plan().name == upstream.plan().name,
+            false => Rc::ptr_eq(known, upstream),
+        };
+        if let Some((_, handle)) = sockets.iter().find(|(known, _)| is_it(known)) {
             return Ok(handle.clone());
         }
         let place = upstream.place()?;
@@ -203,7 +218,7 @@ impl OwnSockets {
             asks,
             gone: Rc::default(),
         };
-        let owner = Owner::new(worker, installed, upstream, self.way.borrow().clone());
+        let owner = Owner::new(worker, installed, upstream, way.clone());
         let (upstream, gone) = (upstream.clone(), handle.gone.clone());
         let known = upstream.clone();
         let serves = serve(owner, (upstream, place), (inbox, gone));

@@ -1,0 +1,123 @@
+//! A socket in memory, in paused time, and what is asked at the moment at which it ends.
+
+use std::fs;
+
+use futures_util::FutureExt;
+use tokio::io::duplex;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+use tokio::time::advance;
+
+use super::*;
+use crate::config::compile::compile;
+use crate::config::load::{Sources, load};
+use crate::domain::compare::Salt;
+use crate::domain::plan::{Share as WorkerShare, Transport};
+use crate::domain::trace::Ids;
+use crate::gateway::Common;
+use crate::gateway::Desk;
+use crate::upstream::Memory;
+use crate::upstream::link::Links;
+
+const LIMIT: Duration = Duration::from_millis(100);
+/// How often what is ready at the same moment is chosen from anew.
+const TIMES: usize = 64;
+
+fn worker(keys: &str) -> Rc<Worker> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    let text =
+        format!("[upstream.s]\nside = 'rest'\nurl = 'ws://127.0.0.1:1/'\ntimeout = '10s'\n{keys}");
+    fs::write(&file, text).unwrap();
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
+    let common = Common {
+        names: Arc::default(),
+        salt: Salt([0; 16]),
+        sessions: Arc::default(),
+        recalls: Arc::default(),
+        desk: Desk::open().0,
+        ids: Ids::new(0),
+        spans: None,
+        memory: Memory::of(plan.limits.memory),
+        share: WorkerShare {
+            worker: 0,
+            workers: 1,
+        },
+    };
+    Worker::new((Arc::new(plan), Links::default()), common)
+}
+
+fn upstream(worker: &Rc<Worker>) -> FramesUpstream {
+    let installed = worker.installed();
+    let plan = installed.plan.upstreams.all[0].clone();
+    match &plan.transport {
+        Transport::Frames(frames) => FramesUpstream::new(plan.clone(), frames, Arc::default()),
+        _ => panic!("no frames"),
+    }
+}
+
+/// A frame that nobody answers, and where its end is told.
+fn frame(worker: &Rc<Worker>) -> (Asked, oneshot::Receiver<Told>) {
+    let (reply, door) = oneshot::channel();
+    let text = Bytes::from_static(b"{\"command\":\"run\"}");
+    let Heard::Frame(frame) = Heard::of(&text, 8) else {
+        panic!("no frame");
+    };
+    let asked = Asked {
+        installed: worker.installed(),
+        question: Question::Passed { frame, text },
+        deadline: clock::now() + Duration::from_secs(10),
+        reply,
+    };
+    (asked, door)
+}
+
+async fn asked_at_the_end(keys: &str) {
+    let worker = worker(keys);
+    let upstream = upstream(&worker);
+    for _ in 0..TIMES {
+        let mut owner = Owner::new(&worker, &worker.installed(), &upstream, Way::default());
+        let (near, _far) = duplex(1 << 16);
+        let mut frames = Frames::server(near, 1 << 16).await;
+        let (asks, mut inbox) = mpsc::channel(QUEUE);
+        let gone = Notify::new();
+        let mut run = Box::pin(owner.run(&mut frames, (&mut inbox, &gone)));
+        assert!((&mut run).now_or_never().is_none());
+        advance(LIMIT).await;
+        let (asked, mut door) = frame(&worker);
+        asks.try_send(asked).unwrap();
+        // Both are ready by now, and it is a matter of luck which of them is looked at first.
+        let ended = (&mut run).now_or_never();
+        assert!(matches!(
+            door.try_recv(),
+            Ok(Told {
+                said: Ok(Said::Told),
+                ..
+            })
+        ));
+        // Nothing more is asked, and it ends in its time.
+        let why = match ended {
+            Some(why) => why,
+            None => run.await,
+        };
+        assert_eq!(why, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_at_the_end_of_an_idle_socket_is_served_before_it() {
+    let local = LocalSet::new();
+    local
+        .run_until(asked_at_the_end("idle_timeout = '100ms'"))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_at_the_end_of_an_old_socket_is_served_before_it() {
+    let local = LocalSet::new();
+    local.run_until(asked_at_the_end("max_age = '100ms'")).await;
+}
