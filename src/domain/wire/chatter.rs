@@ -26,11 +26,13 @@ pub enum Cut {
     Chatter,
     /// It makes faults of the protocol: one of the connection, or too many of its streams.
     Faults,
+    /// It takes nothing of an answer; the stream alone is cut.
+    Stalled,
 }
 
 impl Cut {
     /// All of them.
-    pub const ALL: [Cut; 3] = [Cut::Resets, Cut::Chatter, Cut::Faults];
+    pub const ALL: [Cut; 4] = [Cut::Resets, Cut::Chatter, Cut::Faults, Cut::Stalled];
 
     /// The word in metrics.
     #[must_use]
@@ -39,6 +41,7 @@ impl Cut {
             Cut::Resets => "resets",
             Cut::Chatter => "chatter",
             Cut::Faults => "faults",
+            Cut::Stalled => "stalled",
         }
     }
 }
