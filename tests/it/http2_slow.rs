@@ -46,7 +46,7 @@ fn calls() -> [(Request<()>, &'static str); 3] {
 /// Reads an answer a little at a time, each after a while, and tells how long it is.
 async fn slowly(answer: Response<h2::RecvStream>) -> usize {
     let mut body = answer.into_body();
-    let mut turns = interval(Duration::from_millis(50));
+    let mut turns = interval(Duration::from_millis(150));
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut length, mut taken) = (0, 0);
     while let Some(piece) = timeout(WITHIN, body.data()).await.unwrap() {
@@ -64,7 +64,7 @@ async fn slowly(answer: Response<h2::RecvStream>) -> usize {
 
 #[test]
 fn an_answer_in_one_piece_reaches_a_slow_client_whole() {
-    let (ours, proxy, _upstreams) = long("header_timeout = \"500ms\"\nwrite_timeout = \"5s\"\n");
+    let (ours, proxy, _upstreams) = long("header_timeout = \"2s\"\nwrite_timeout = \"10s\"\n");
     let ask = async |(call, body)| {
         let mut client = Client::connect(&proxy, &ours, None).await;
         slowly(client.ask(call, body).await).await
