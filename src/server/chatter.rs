@@ -16,10 +16,16 @@ use crate::telemetry::clock;
 const FRAMES: u32 = 1000;
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// Told when there are too many.
+/// Told of what happens at the socket.
 pub(super) trait Alarm {
-    /// There are.
+    /// There are too many frames that bring nothing.
     fn rings(&self);
+
+    /// The client has not taken what was sent before: what comes next waits.
+    fn waits(&self);
+
+    /// It has.
+    fn goes_on(&self);
 }
 
 /// The socket.
@@ -58,6 +64,15 @@ impl<S, A: Alarm> Overheard<S, A> {
             self.alarm.rings();
         }
     }
+
+    /// Tells whether the client takes what it is sent.
+    fn tells<T>(&self, polled: Poll<T>) -> Poll<T> {
+        match polled {
+            Poll::Pending => self.alarm.waits(),
+            Poll::Ready(_) => self.alarm.goes_on(),
+        }
+        polled
+    }
 }
 
 impl<S: AsyncRead + Unpin, A: Alarm> AsyncRead for Overheard<S, A> {
@@ -76,13 +91,15 @@ impl<S: AsyncRead + Unpin, A: Alarm> AsyncRead for Overheard<S, A> {
     }
 }
 
-impl<S: AsyncWrite + Unpin, A> AsyncWrite for Overheard<S, A> {
+impl<S: AsyncWrite + Unpin, A: Alarm> AsyncWrite for Overheard<S, A> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().socket).poll_write(cx, buf)
+        let own = self.get_mut();
+        let polled = Pin::new(&mut own.socket).poll_write(cx, buf);
+        own.tells(polled)
     }
 
     fn poll_write_vectored(
@@ -90,7 +107,9 @@ impl<S: AsyncWrite + Unpin, A> AsyncWrite for Overheard<S, A> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().socket).poll_write_vectored(cx, bufs)
+        let own = self.get_mut();
+        let polled = Pin::new(&mut own.socket).poll_write_vectored(cx, bufs);
+        own.tells(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -98,10 +117,54 @@ impl<S: AsyncWrite + Unpin, A> AsyncWrite for Overheard<S, A> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+        let own = self.get_mut();
+        let polled = Pin::new(&mut own.socket).poll_flush(cx);
+        own.tells(polled)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    /// Whether the client is waited for.
+    #[derive(Debug, Default)]
+    struct Noted(Cell<bool>);
+
+    impl Alarm for Noted {
+        fn rings(&self) {}
+
+        fn waits(&self) {
+            self.0.set(true);
+        }
+
+        fn goes_on(&self) {
+            self.0.set(false);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_yet_to_take_something_is_told_of() {
+        let (near, mut far) = duplex(16);
+        let noted = Rc::<Noted>::default();
+        let mut socket = Overheard::new(near, noted.clone());
+        socket.write_all(&[0; 16]).await.unwrap();
+        assert!(!noted.0.get());
+        let mut taken = [0; 17];
+        let (written, read) = tokio::join!(socket.write_all(&[0; 1]), async {
+            assert!(noted.0.get());
+            far.read_exact(&mut taken).await
+        });
+        written.unwrap();
+        read.unwrap();
+        assert!(!noted.0.get());
     }
 }

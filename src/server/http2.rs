@@ -7,14 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::http2::Builder;
@@ -25,10 +22,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::chatter::{Alarm, Overheard};
 use super::pace::Paced;
+use super::taken::{Pace, Taken};
 use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
-use crate::upstream::{Socket, Tasks};
+use crate::upstream::Socket;
 
 /// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
 const STREAMS: u32 = 100;
@@ -52,11 +50,13 @@ const PONG: Duration = Duration::from_secs(10);
 /// One connection, and the streams on it.
 #[derive(Debug)]
 struct Streams {
-    tasks: Tasks,
+    worker: Rc<Worker>,
     /// How long a client may take nothing of an answer.
     patience: Duration,
     open: Cell<usize>,
-    /// When the last stream ended.
+    /// Whether the client has yet to take what was sent, of streams that have ended too.
+    full: Cell<bool>,
+    /// When the last stream ended, or the client had taken what was sent.
     idle_since: Cell<Instant>,
     /// How many calls were reset beyond those that were answered.
     resets: Cell<u32>,
@@ -68,14 +68,12 @@ struct Streams {
     begun: RefCell<Option<Rc<Pace>>>,
 }
 
-/// What a client takes of one answer.
-#[derive(Debug, Default)]
-struct Pace {
-    /// Since when a piece of it waits to be taken.
-    given: Cell<Option<Instant>>,
-}
-
 impl Streams {
+    /// Whether nothing is on its way to the client.
+    fn is_idle(&self) -> bool {
+        self.open.get() == 0 && !self.full.get()
+    }
+
     fn cuts(&self, why: Cut) {
         self.cut.set(Some(why));
         self.enough.notify_one();
@@ -85,6 +83,16 @@ impl Streams {
 impl Alarm for Streams {
     fn rings(&self) {
         self.cuts(Cut::Chatter);
+    }
+
+    fn waits(&self) {
+        self.full.set(true);
+    }
+
+    fn goes_on(&self) {
+        if self.full.replace(false) {
+            self.idle_since.set(clock::now());
+        }
     }
 }
 
@@ -98,31 +106,14 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
         let pace = streams.begun.take().unwrap_or_default();
         let open = Open::count(streams.clone());
         let stream = Box::pin(stream);
-        streams.tasks.clone().start(async move {
+        streams.worker.clone().tasks().start(async move {
             let _open = open;
             // Dropped by the other branch, the stream is reset.
             tokio::select! {
                 () = stream => {}
-                () = pace.stalls(streams.patience) => {}
+                () = pace.stalls(streams.patience) => tell_cut(&streams.worker, Cut::Stalled),
             }
         });
-    }
-}
-
-impl Pace {
-    /// Waits until the client has taken nothing for so long.
-    async fn stalls(&self, patience: Duration) {
-        loop {
-            let since = self.given.get().unwrap_or_else(clock::now);
-            sleep_until(since + patience).await;
-            if self
-                .given
-                .get()
-                .is_some_and(|given| given + patience <= clock::now())
-            {
-                return;
-            }
-        }
     }
 }
 
@@ -164,35 +155,6 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// The body of an answer, which notes when the client asks for more of it.
-struct Taken {
-    body: AnswerBody,
-    pace: Rc<Pace>,
-}
-
-impl Body for Taken {
-    type Data = Bytes;
-    type Error = <AnswerBody as Body>::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Taken { body, pace } = self.get_mut();
-        let polled = Pin::new(body).poll_frame(cx);
-        pace.given.set(polled.is_ready().then(clock::now));
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// Serves a connection until it ends, or drains.
 pub(super) async fn serve(
     worker: Rc<Worker>,
@@ -201,9 +163,10 @@ pub(super) async fn serve(
 ) {
     let limits = worker.installed().plan.limits;
     let streams = Rc::new(Streams {
-        tasks: worker.tasks().clone(),
+        worker: worker.clone(),
         patience: limits.write_timeout,
         open: Cell::new(0),
+        full: Cell::new(false),
         idle_since: Cell::new(clock::now()),
         resets: Cell::new(0),
         cut: Cell::new(None),
@@ -238,8 +201,8 @@ pub(super) async fn serve(
         }
         () = idles(&streams, limits.header_timeout) => {
             connection.as_mut().graceful_shutdown();
-            // One that is silent now has not earned more.
-            let _ = timeout(limits.header_timeout, connection).await;
+            // One that is silent now has not earned more; one that is slow has its own limit.
+            while timeout(limits.header_timeout, connection.as_mut()).await.is_err() && !streams.is_idle() {}
             return;
         }
         _ = drains.changed() => connection.as_mut().graceful_shutdown(),
@@ -275,15 +238,16 @@ fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {
     builder
 }
 
-/// Waits until there was no stream for so long.
+/// Waits until nothing was on its way for so long.
 async fn idles(streams: &Streams, limit: Duration) {
     loop {
-        let since = match streams.open.get() {
-            0 => streams.idle_since.get(),
-            _ => clock::now(),
+        let since = if streams.is_idle() {
+            streams.idle_since.get()
+        } else {
+            clock::now()
         };
         sleep_until(since + limit).await;
-        if streams.open.get() == 0 && streams.idle_since.get() + limit <= clock::now() {
+        if streams.is_idle() && streams.idle_since.get() + limit <= clock::now() {
             return;
         }
     }
@@ -293,11 +257,11 @@ async fn answer(
     (worker, streams, pace): (Rc<Worker>, Rc<Streams>, Rc<Pace>),
     request: Request<Incoming>,
     (arrivals, wire): (Arrival, WireLimits),
-) -> Result<Response<Taken>, Infallible> {
+) -> Result<Response<Taken<AnswerBody>>, Infallible> {
     let asked = Asked(&streams);
     let (mut head, body) = request.into_parts();
     let arrival = arrivals.refused(settle(&mut head, wire));
     let response = handle(worker, Request::from_parts(head, body), arrival).await;
     asked.answered();
-    Ok(response.map(|body| Taken { body, pace }))
+    Ok(response.map(|body| Taken::new(body, pace)))
 }

@@ -8,4 +8,5 @@ pub mod listen;
 pub mod pace;
 mod preface;
 mod socket;
+mod taken;
 pub mod wire;

@@ -19,6 +19,8 @@ const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const PADDED: u8 = 8;
 const END_HEADERS: u8 = 4;
 
 /// `GET /` and `POST /` of `https://proxy.example`, by the static table of HPACK.
@@ -141,6 +143,34 @@ fn a_client_that_floods_with_pings_is_cut() {
     Rude::connect(&scene.proxy, &scene.ours).floods(|_| frame(PING, 0, 0, b"12345678"));
     scene.serves_others();
     scene.ends(&["chatter"]);
+}
+
+/// What nobody has asked for is no answer.
+#[test]
+fn a_client_that_floods_with_answers_to_pings_is_cut_and_the_log_does_not_grow() {
+    let scene = answering();
+    Rude::connect(&scene.proxy, &scene.ours).floods(|_| frame(PING, ACK, 0, b"12345678"));
+    scene.serves_others();
+    scene.ends(&["chatter"]);
+    assert_eq!(scene.proxy.log().matches("PING").count(), 0);
+}
+
+#[test]
+fn a_client_that_floods_with_answers_to_settings_is_cut() {
+    let scene = answering();
+    Rude::connect(&scene.proxy, &scene.ours).floods(|_| frame(SETTINGS, ACK, 0, b""));
+    scene.serves_others();
+    scene.ends(&["chatter", "faults"]);
+}
+
+#[test]
+fn a_client_that_floods_with_padding_is_cut() {
+    let scene = Scene::start(Upstream::start());
+    let mut rude = Rude::connect(&scene.proxy, &scene.ours);
+    assert!(rude.says(&frame(HEADERS, END_HEADERS, 1, POST)));
+    rude.floods(|_| frame(DATA, PADDED, 1, b"\x02\0\0"));
+    drop(rude);
+    scene.ends(&["chatter", "faults"]);
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod half_closed;
 mod harness;
 mod health;
 mod http2;
+mod http2_slow;
 mod http2_upstream;
 mod identity;
 mod import;

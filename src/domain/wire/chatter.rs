@@ -13,8 +13,9 @@ const PRIORITY: u8 = 2;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
-/// `END_STREAM` of DATA, `ACK` of SETTINGS and PING.
-const FIRST_FLAG: u8 = 1;
+/// Of DATA.
+const END_STREAM: u8 = 1;
+const PADDED: u8 = 8;
 
 /// Why a client of HTTP/2 was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +26,13 @@ pub enum Cut {
     Chatter,
     /// It makes faults of the protocol: one of the connection, or too many of its streams.
     Faults,
+    /// It takes nothing of an answer; the stream alone is cut.
+    Stalled,
 }
 
 impl Cut {
     /// All of them.
-    pub const ALL: [Cut; 3] = [Cut::Resets, Cut::Chatter, Cut::Faults];
+    pub const ALL: [Cut; 4] = [Cut::Resets, Cut::Chatter, Cut::Faults, Cut::Stalled];
 
     /// The word in metrics.
     #[must_use]
@@ -38,6 +41,7 @@ impl Cut {
             Cut::Resets => "resets",
             Cut::Chatter => "chatter",
             Cut::Faults => "faults",
+            Cut::Stalled => "stalled",
         }
     }
 }
@@ -47,8 +51,9 @@ impl Cut {
 pub struct Chatter {
     /// Bytes to pass over before the next head.
     skip: usize,
-    head: [u8; HEAD],
-    /// How many bytes of the head are there.
+    /// The head, and behind that of DATA the length of its padding (§6.1).
+    head: [u8; HEAD + 1],
+    /// How many bytes of it are there.
     filled: usize,
 }
 
@@ -56,7 +61,7 @@ impl Default for Chatter {
     fn default() -> Self {
         Chatter {
             skip: PREFACE,
-            head: [0; HEAD],
+            head: [0; HEAD + 1],
             filled: 0,
         }
     }
@@ -70,30 +75,48 @@ impl Chatter {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
             bytes = &bytes[skipped..];
-            let taken = (HEAD - self.filled).min(bytes.len());
+            let taken = (self.wanted() - self.filled).min(bytes.len());
             self.head[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
             self.filled += taken;
             bytes = &bytes[taken..];
-            if self.filled == HEAD {
+            let wanted = self.wanted();
+            if self.filled == wanted {
                 self.filled = 0;
-                let [high, middle, low, kind, flags, ..] = self.head;
-                let length =
-                    (usize::from(high) << 16) | (usize::from(middle) << 8) | usize::from(low);
-                self.skip = length;
-                found += u32::from(brings_nothing((kind, flags), length));
+                self.skip = self.length().saturating_sub(wanted - HEAD);
+                found += u32::from(self.brings_nothing());
             }
         }
         found
     }
-}
 
-/// A frame that is no part of a call, nor an answer to what this end has sent; and a part of a call without anything.
-const fn brings_nothing((kind, flags): (u8, u8), length: usize) -> bool {
-    match kind {
-        DATA => length == 0 && flags & FIRST_FLAG == 0,
-        SETTINGS | PING => flags & FIRST_FLAG == 0,
-        PRIORITY => true,
-        _ => kind > CONTINUATION,
+    /// How many bytes tell what the frame brings.
+    fn wanted(&self) -> usize {
+        let is_padded = self.filled >= HEAD && self.is_padded();
+        HEAD + usize::from(is_padded)
+    }
+
+    /// Whether the frame is DATA with a length of padding.
+    fn is_padded(&self) -> bool {
+        let [.., kind, flags, _, _, _, _, _] = self.head;
+        kind == DATA && flags & PADDED != 0 && self.length() > 0
+    }
+
+    fn length(&self) -> usize {
+        let [high, middle, low, ..] = self.head.map(usize::from);
+        (high << 16) | (middle << 8) | low
+    }
+
+    /// Whether the frame is no part of a call, or one without anything. Nor does it bring anything to say that a ping or
+    /// settings have come: so little of both is sent from here that whoever says it often was not asked.
+    fn brings_nothing(&self) -> bool {
+        let [.., kind, flags, _, _, _, _, padding] = self.head;
+        match kind {
+            DATA if flags & END_STREAM != 0 => false,
+            DATA if self.is_padded() => self.length() <= 1 + usize::from(padding),
+            DATA => self.length() == 0,
+            SETTINGS | PING | PRIORITY => true,
+            _ => kind > CONTINUATION,
+        }
     }
 }
 
@@ -102,6 +125,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const ACK: u8 = 1;
 
     fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
         let length = u8::try_from(payload.len()).unwrap();
@@ -118,11 +143,11 @@ mod tests {
     fn what_brings_a_call_further_is_no_chatter() {
         for (kind, flags, payload) in [
             (DATA, 0, &b"x"[..]),
-            (DATA, FIRST_FLAG, b""),
+            (DATA, END_STREAM, b""),
+            (DATA, PADDED, b"\x02x\0\0"),
+            (DATA, PADDED | END_STREAM, b"\x02\0\0"),
             (1, 4, b"\x82"),
             (3, 0, b"\0\0\0\0"),
-            (SETTINGS, FIRST_FLAG, b""),
-            (PING, FIRST_FLAG, b"12345678"),
             (7, 0, b"\0\0\0\0\0\0\0\0"),
             (8, 0, b"\0\0\0\x01"),
             (CONTINUATION, 0, b""),
@@ -135,9 +160,14 @@ mod tests {
     fn what_brings_nothing_is() {
         for (kind, flags, payload) in [
             (DATA, 0, &b""[..]),
+            (DATA, PADDED, b""),
+            (DATA, PADDED, b"\0"),
+            (DATA, PADDED, b"\x02\0\0"),
             (PRIORITY, 0, b"\0\0\0\0\0"),
             (SETTINGS, 0, b""),
+            (SETTINGS, ACK, b""),
             (PING, 0, b"12345678"),
+            (PING, ACK, b"12345678"),
             (10, 0, b"x"),
             (255, 255, b""),
         ] {
@@ -148,7 +178,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_counted_like_the_whole(
-            frames in prop::collection::vec((0u8..12, 0u8..3, 0usize..40), 0..20),
+            frames in prop::collection::vec((0u8..12, 0u8..16, 0usize..40), 0..20),
             cuts in prop::collection::vec(0usize..50, 0..40),
         ) {
             let mut bytes = vec![b'p'; PREFACE];

@@ -33,6 +33,10 @@ use queue::{Flush, Queue};
 pub use call::CallLine;
 pub use queue::{hand_over, keep_lines};
 
+/// What libraries say of every fault of a peer, which whoever is at the other end could have said without end. It is counted
+/// where it matters.
+const QUIET: &str = "h2=error,hyper=error";
+
 /// Bytes of lines that wait for standard error: a second of a busy proxy.
 const QUEUE: usize = 8 * 1024 * 1024;
 
@@ -109,11 +113,16 @@ pub fn init(format: LogFormat, level: &str) -> Result<LogGuard, LogError> {
     })
 }
 
-/// Reads nothing but the text: the environment is the configuration's business.
+/// Reads nothing but the text: the environment is the configuration's business. What stands later holds, so that a
+/// library that is named is heard.
 fn filter(level: &str) -> Result<EnvFilter, LogError> {
+    let directives = match level {
+        "debug" | "trace" | "off" => level.to_owned(),
+        _ => format!("{QUIET},{level}"),
+    };
     EnvFilter::builder()
         .with_regex(false)
-        .parse(level)
+        .parse(directives)
         .map_err(|source| LogError::Level {
             level: level.to_owned(),
             source,

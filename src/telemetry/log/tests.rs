@@ -139,6 +139,24 @@ fn nothing_is_written_below_the_level() {
     assert_eq!(lines.lines().count(), 1);
 }
 
+/// Whoever sends what nobody asked for must not be able to fill the log.
+#[test]
+fn what_libraries_of_http_warn_of_is_not_written_unless_they_are_named() {
+    let count = |level| {
+        let warn = || {
+            tracing::warn!(target: "h2::proto::ping_pong", "recv PING ack that we never sent");
+            tracing::warn!(target: "hyper::proto::h1", "unexpected content-length found");
+            tracing::warn!(target: "hyper_util::client", "one more");
+        };
+        logged(LogFormat::Text, level, warn).lines().count()
+    };
+    assert_eq!((count("info"), count("warn"), count("error")), (0, 0, 0));
+    assert_eq!((count("info,h2=warn"), count("h2=warn,info")), (1, 1));
+    assert_eq!((count("debug"), count("trace"), count("off")), (3, 3, 0));
+    let faults = || tracing::error!(target: "hyper::proto", "a fault of its own");
+    assert_eq!(logged(LogFormat::Text, "info", faults).lines().count(), 1);
+}
+
 #[test]
 fn a_level_that_is_none_is_refused() {
     let error = filter("dualgauge=loud").unwrap_err();

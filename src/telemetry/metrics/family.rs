@@ -146,7 +146,8 @@ pub(super) const CUT_CONNECTIONS: Family = Family {
     kind: MetricType::COUNTER,
     labels: &["reason"],
     help: "Connections of HTTP/2 clients that were cut: resets (more calls were reset than answered), chatter (frames that \
-           bring no call further) or faults (of the protocol: one of the connection, or too many of its streams).",
+           bring no call further) or faults (of the protocol: one of the connection, or too many of its streams); and single \
+           streams: stalled (the client took nothing of its answer for too long).",
 };
 
 pub(super) const FAILED_HANDSHAKES: Family = Family {

@@ -1,0 +1,125 @@
+//! Clients of HTTP/2 that take what the proxy has written for them slowly, or not at all.
+
+use std::time::Duration;
+
+use h2::client::Builder;
+use http::{Method, Request, Response};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::http2::{Client, begin, request, run, text};
+use crate::scene::{Called, json};
+use crate::soak::Held;
+use crate::support::certificates::Authority;
+use crate::support::{Proxy, Upstream, WITHIN, becomes, both};
+
+const LENGTH: usize = 600_000;
+/// What a slow client takes in a turn.
+const AT_ONCE: usize = 16 * 1024;
+const FIELDS: [(&str, &str); 1] = [("content-type", "application/json")];
+const RENUMBERED: &str = r#"{"jsonrpc":"2.0","id":1.5,"method":"a","params":{}}"#;
+const BATCH: &str =
+    r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#;
+
+/// A proxy before an upstream with long answers.
+fn long(limits: &str) -> (Authority, Proxy, [Upstream; 2]) {
+    let rest = Upstream::answering(json("1"));
+    let rpc = Upstream::serving(|asked| {
+        let called = Called::of(asked);
+        let result = "x".repeat(LENGTH);
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":"{result}"}}"#,
+            called.id()
+        ))
+    });
+    let more = "[[route]]\nname = \"a\"\nrest = \"POST /a\"\nrpc = \"a\"\n\
+        [rollout.default]\nrest = \"translate\"\n";
+    let (ours, proxy) = begin(&format!("{}[limits]\n{limits}{more}", both(&rest, &rpc)));
+    (ours, proxy, [rest, rpc])
+}
+
+/// Calls whose answers are written in one piece: translated, with another id, and a batch.
+fn calls() -> [(Request<()>, &'static str); 3] {
+    [("/a", "{}"), ("/rpc", RENUMBERED), ("/rpc", BATCH)]
+        .map(|(target, body)| (request(Method::POST, target, &FIELDS), body))
+}
+
+/// Reads an answer a little at a time, each after a while, and tells how long it is.
+async fn slowly(answer: Response<h2::RecvStream>) -> usize {
+    let mut body = answer.into_body();
+    let mut turns = interval(Duration::from_millis(150));
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut length, mut taken) = (0, 0);
+    while let Some(piece) = timeout(WITHIN, body.data()).await.unwrap() {
+        let piece = piece.unwrap();
+        length += piece.len();
+        taken += piece.len();
+        if taken >= AT_ONCE {
+            turns.tick().await;
+            body.flow_control().release_capacity(taken).unwrap();
+            taken = 0;
+        }
+    }
+    length
+}
+
+#[test]
+fn an_answer_in_one_piece_reaches_a_slow_client_whole() {
+    let (ours, proxy, _upstreams) = long("header_timeout = \"2s\"\nwrite_timeout = \"10s\"\n");
+    let ask = async |(call, body)| {
+        let mut client = Client::connect(&proxy, &ours, None).await;
+        slowly(client.ask(call, body).await).await
+    };
+    run(async {
+        let [translated, renumbered, batch] = calls();
+        let (translated, renumbered, batch) =
+            tokio::join!(ask(translated), ask(renumbered), ask(batch));
+        assert_eq!(translated, LENGTH + 2);
+        let envelope = r#"{"jsonrpc":"2.0","id":1.5,"result":""}"#.len();
+        assert_eq!(renumbered, LENGTH + envelope);
+        assert!(batch > 2 * LENGTH);
+    });
+    let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
+    assert_eq!(proxy.metrics().value(stalled), 0.0);
+}
+
+#[test]
+fn an_answer_in_one_piece_is_lost_to_a_client_that_takes_nothing() {
+    const TIMES: usize = 20;
+    let (ours, proxy, _upstreams) = long("write_timeout = \"500ms\"\n");
+    run(async {
+        let mut builder = Builder::new();
+        builder.initial_window_size(1000);
+        let mut client = Client::connect_by(&proxy, (&ours, None), &builder).await;
+        // What an answer needs for the first time is no stream's.
+        for (call, body) in calls() {
+            drop(client.ask(call, body).await);
+        }
+        client.settle().await;
+        let before = Held::by(&proxy);
+        let mut answers = Vec::new();
+        for _ in 0..TIMES {
+            for (call, body) in calls() {
+                answers.push(client.ask(call, body).await.into_body());
+            }
+        }
+        for mut body in answers {
+            let lost = loop {
+                match timeout(WITHIN, body.data()).await.unwrap() {
+                    Some(Ok(_)) => {}
+                    Some(Err(lost)) => break lost,
+                    None => panic!("the answer is whole"),
+                }
+            };
+            assert!(lost.is_reset());
+        }
+        // The connection goes on, and holds nothing of them but what an allocator keeps for later.
+        let answer = client.ask(request(Method::GET, "/p", &[]), "").await;
+        assert_eq!(text(answer).await, "1");
+        let carried = TIMES * 4 * LENGTH / 1024;
+        let most = before.resident_kib + carried / 4;
+        becomes(|| Held::by(&proxy).resident_kib < most, &true);
+        let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
+        let count = f64::from(u32::try_from(3 * TIMES).unwrap());
+        assert_eq!(proxy.metrics().value(stalled), count);
+    });
+}
