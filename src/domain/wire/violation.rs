@@ -126,68 +126,56 @@ impl Violation {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Violation::BareLf => "a line ends in LF alone; every line must end in CR LF",
-            Violation::BareCr => "a CR without LF inside a line; CR may only stand before LF",
-            Violation::EmptyLines => "empty lines before the request line; at most two are allowed",
-            Violation::Http2Preface => "the HTTP/2 preface; `HTTP/1.1` and `HTTP/1.0` are allowed",
-            Violation::RequestLine => {
+            Self::BareLf => "a line ends in LF alone; every line must end in CR LF",
+            Self::BareCr => "a CR without LF inside a line; CR may only stand before LF",
+            Self::EmptyLines => "empty lines before the request line; at most two are allowed",
+            Self::Http2Preface => "the HTTP/2 preface; `HTTP/1.1` and `HTTP/1.0` are allowed",
+            Self::RequestLine => {
                 "a malformed request line; it must be a method, one space, a target, one space, `HTTP/1.1`"
             }
-            Violation::Method => "a method with forbidden characters; it must be a token",
-            Violation::Connect => "the method CONNECT; tunnels are not offered",
-            Violation::Version => "an unknown version; `HTTP/1.1` and `HTTP/1.0` are allowed",
-            Violation::Target => {
+            Self::Method => "a method with forbidden characters; it must be a token",
+            Self::Connect => "the method CONNECT; tunnels are not offered",
+            Self::Version => "an unknown version; `HTTP/1.1` and `HTTP/1.0` are allowed",
+            Self::Target => {
                 "a malformed request target; it must be a path with an optional query, percent-encoded, or an `http` URL"
             }
-            Violation::Fragment => "a `#` in the request target; a fragment must not be sent",
-            Violation::TargetTooLong => "the request target is longer than the limit",
-            Violation::AuthorityDiffers => {
+            Self::Fragment => "a `#` in the request target; a fragment must not be sent",
+            Self::TargetTooLong => "the request target is longer than the limit",
+            Self::AuthorityDiffers => {
                 "the host in the request target differs from `Host`; both must be the same"
             }
-            Violation::HeadTooLarge => "the request head is larger than the limit",
-            Violation::TooManyFields => "too many header lines; at most 99 are allowed",
-            Violation::HeadCut => "the connection ended within the request head",
-            Violation::HeadTooSlow => {
-                "the request head did not come within the time that it may take"
-            }
-            Violation::NoColon => "a header line without a colon; it must be `name: value`",
-            Violation::FieldName => "a malformed header name; it must be a token",
-            Violation::SpaceBeforeColon => {
-                "white space before the colon of a header; none is allowed"
-            }
-            Violation::ObsFold => "a header line that begins with white space; none may",
-            Violation::FieldValue => {
+            Self::HeadTooLarge => "the request head is larger than the limit",
+            Self::TooManyFields => "too many header lines; at most 99 are allowed",
+            Self::HeadCut => "the connection ended within the request head",
+            Self::HeadTooSlow => "the request head took longer than the limit",
+            Self::NoColon => "a header line without a colon; it must be `name: value`",
+            Self::FieldName => "a malformed header name; it must be a token",
+            Self::SpaceBeforeColon => "white space before the colon of a header; none is allowed",
+            Self::ObsFold => "a header line that begins with white space; none may",
+            Self::FieldValue => {
                 "a control character in a header value; only tabs and visible characters are allowed"
             }
-            Violation::NoHost => "no `Host`; an HTTP/1.1 request must have exactly one",
-            Violation::HostRepeated => "more than one `Host`; exactly one is allowed",
-            Violation::Host => "a malformed `Host`; it must be a host name with an optional port",
-            Violation::ContentLength => {
-                "a malformed `Content-Length`; it must be one decimal number"
-            }
-            Violation::ContentLengthRepeated => "more than one `Content-Length`; one is allowed",
-            Violation::TwoFramings => {
+            Self::NoHost => "no `Host`; an HTTP/1.1 request must have exactly one",
+            Self::HostRepeated => "more than one `Host`; exactly one is allowed",
+            Self::Host => "a malformed `Host`; it must be a host name with an optional port",
+            Self::ContentLength => "a malformed `Content-Length`; it must be one decimal number",
+            Self::ContentLengthRepeated => "more than one `Content-Length`; one is allowed",
+            Self::TwoFramings => {
                 "both `Content-Length` and `Transfer-Encoding`; only one of them is allowed"
             }
-            Violation::TransferEncoding => {
-                "an unknown `Transfer-Encoding`; one `chunked` is allowed"
-            }
-            Violation::TransferEncodingRepeated => {
-                "two `Transfer-Encoding`; one `chunked` is allowed"
-            }
-            Violation::TransferEncodingInHttp10 => {
-                "`Transfer-Encoding` in HTTP/1.0; it needs HTTP/1.1"
-            }
-            Violation::ChunkSize => "a malformed chunk size; it must be 1 to 16 hexadecimal digits",
-            Violation::ChunkExtension => {
+            Self::TransferEncoding => "an unknown `Transfer-Encoding`; one `chunked` is allowed",
+            Self::TransferEncodingRepeated => "two `Transfer-Encoding`; one `chunked` is allowed",
+            Self::TransferEncodingInHttp10 => "`Transfer-Encoding` in HTTP/1.0; it needs HTTP/1.1",
+            Self::ChunkSize => "a malformed chunk size; it must be 1 to 16 hexadecimal digits",
+            Self::ChunkExtension => {
                 "a malformed chunk extension; it must be `;name`, `;name=token` or `;name=\"text\"`"
             }
-            Violation::ChunkExtensionTooLong => "chunk extensions longer than the limit",
-            Violation::ChunkEnd => "a chunk longer than its size; CR LF must follow its data",
-            Violation::TrailerForbidden => {
+            Self::ChunkExtensionTooLong => "chunk extensions longer than the limit",
+            Self::ChunkEnd => "a chunk longer than its size; CR LF must follow its data",
+            Self::TrailerForbidden => {
                 "a trailer that frames or routes the message; `Content-Length`, `Transfer-Encoding` and `Host` belong in the head"
             }
-            Violation::TrailersTooLarge => "the trailer section is larger than the limit",
+            Self::TrailersTooLarge => "the trailer section is larger than the limit",
         }
     }
 

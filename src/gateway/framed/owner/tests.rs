@@ -56,7 +56,9 @@ fn upstream(worker: &Rc<Worker>) -> FramesUpstream {
     let plan = installed.plan.upstreams.all[0].clone();
     match &plan.transport {
         Transport::Frames(frames) => FramesUpstream::new(plan.clone(), frames, Arc::default()),
-        _ => panic!("no frames"),
+        Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
+            panic!("no frames")
+        }
     }
 }
 
