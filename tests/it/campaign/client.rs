@@ -216,9 +216,14 @@ fn visit(mut end: Loose, manner: Manner, (dice, number): (&mut Dice, u64), tally
             end.reset();
         }
         Manner::EndsInHead => {
-            let _ = end.send(&bytes[..dice.below(head)]);
+            let part = &bytes[..dice.below(head)];
+            let _ = end.send(part);
             end.finish();
-            expect_end(&mut end, manner, &call, tally);
+            if part.is_empty() {
+                expect_end(&mut end, manner, &call, tally);
+            } else {
+                half_a_head(&mut end, &call, tally);
+            }
         }
         Manner::ResetInBody => {
             let _ = end.send(&bytes[..head + dice.below(call.body.len())]);
@@ -293,6 +298,20 @@ fn expect_end(end: &mut Loose, manner: Manner, call: &Call, tally: &mut Tally) {
         let (way, fault) = (call.way, call.fault);
         let said = format!("kept waiting: {manner:?}, {way:?}, {fault:?}");
         tally.faults.push(said);
+    }
+}
+
+/// Half a head is a call, and the client's mistake.
+fn half_a_head(end: &mut Loose, call: &Call, tally: &mut Tally) {
+    tally.calls += 1;
+    let got = end.answer();
+    let is_refused = match &got {
+        Got::Whole(_, body, Last::Yes) => body.contains("malformed_http"),
+        Got::Whole(..) | Got::Cut | Got::Nothing | Got::Late => false,
+    };
+    if !is_refused {
+        let faults = &mut tally.faults;
+        faults.push(format!("half a head: {:?} gets {got:?}", call.way));
     }
 }
 
