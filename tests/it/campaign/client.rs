@@ -216,14 +216,7 @@ fn visit(mut end: Loose, manner: Manner, (dice, number): (&mut Dice, u64), tally
             end.reset();
         }
         Manner::EndsInHead => {
-            let part = &bytes[..dice.below(head)];
-            let _ = end.send(part);
-            end.finish();
-            if part.is_empty() {
-                expect_end(&mut end, manner, &call, tally);
-            } else {
-                half_a_head(&mut end, &call, tally);
-            }
+            half_a_head(&mut end, (&call, &bytes[..dice.below(head)]), tally);
         }
         Manner::ResetInBody => {
             let _ = end.send(&bytes[..head + dice.below(call.body.len())]);
@@ -301,8 +294,13 @@ fn expect_end(end: &mut Loose, manner: Manner, call: &Call, tally: &mut Tally) {
     }
 }
 
-/// Half a head is a call, and the client's mistake.
-fn half_a_head(end: &mut Loose, call: &Call, tally: &mut Tally) {
+/// Half a head is a call, and the client's mistake; nothing is none.
+fn half_a_head(end: &mut Loose, (call, part): (&Call, &[u8]), tally: &mut Tally) {
+    let _ = end.send(part);
+    end.finish();
+    if part.is_empty() {
+        return expect_end(end, Manner::EndsInHead, call, tally);
+    }
     tally.calls += 1;
     let got = end.answer();
     let is_refused = match &got {
