@@ -11,6 +11,7 @@ use crate::websocket::ends::{End, accept, connect};
 
 const OWN: &str = "sharing = \"client\"\n";
 const STARTS: &str = r#"dualgauge_link_starts_total{upstream="socket"}"#;
+const WAITING: &str = r#"dualgauge_link_calls_in_flight{upstream="socket",state="waiting"}"#;
 const UP: &str = r#"dualgauge_link_up{upstream="socket"}"#;
 
 fn ask(client: &mut End, id: u64) {
@@ -59,6 +60,8 @@ fn open_calls_fail_and_what_was_told_is_heard_before_the_client_is_closed() {
     }
     server.hear();
     server.hear();
+    // One that comes behind the loss is answered before what was told.
+    becomes(|| proxy.metrics().value(WAITING), &1.0);
     let told = r#"{"jsonrpc":"2.0","method":"event/x","params":[1]}"#;
     server.say(told);
     drop(server);
