@@ -77,8 +77,6 @@ struct OwnServer {
     /// What opens links by that plan.
     opener: WeakOpener,
     places: Places,
-    /// Whether no plan means it any more.
-    over: watch::Sender<bool>,
 }
 
 impl LinkThread {
@@ -186,7 +184,9 @@ impl Known {
         self.servers.retain(|server| {
             let mut all = plan.upstreams.all.iter();
             let stays = all.any(|now| server.plan.is_same_server(now));
-            server.over.send_replace(!stays);
+            if !stays {
+                server.places.end();
+            }
             stays
         });
         (links, wanted)
@@ -255,17 +255,17 @@ impl Known {
             }
             let (opener, links) = opener_by(&server.places);
             (server.plan, server.opener) = (plan.clone(), opener.downgrade());
-            return (opener, Some(Work::Each(links, server.over.subscribe())));
+            return (opener, Some(Work::Each(links, server.places.over())));
         }
-        let (places, (over, is_over)) = (Places::default(), watch::channel(false));
+        let places = Places::default();
         let (opener, links) = opener_by(&places);
+        let over = places.over();
         self.servers.push(OwnServer {
             plan: plan.clone(),
             opener: opener.downgrade(),
             places,
-            over,
         });
-        (opener, Some(Work::Each(links, is_over)))
+        (opener, Some(Work::Each(links, over)))
     }
 }
 

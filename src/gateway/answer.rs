@@ -258,12 +258,12 @@ impl Body for AnswerBody {
                 streamed.record.overdue(Reason::RequestTimeout, cause);
             }
             Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
-                streamed.lease.iter().for_each(Lease::is_late);
+                streamed.lease.iter().for_each(Lease::late);
                 streamed.record.overdue(Reason::UpstreamTimeout, fault);
             }
             Some(Err(fault)) => {
                 if let AnswerFault::Silent(_) = fault {
-                    streamed.lease.iter().for_each(Lease::is_late);
+                    streamed.lease.iter().for_each(Lease::late);
                 }
                 streamed.record.cut(describe(fault));
             }

@@ -193,7 +193,19 @@ async fn reserve(
     limit: Duration,
 ) -> Result<Permit, Failure> {
     let limit = in_time(record, limit)?.min(upstream.plan().connect_timeout);
+    stays(record)?;
     upstream.reserve(limit).await.map_err(sent)
+}
+
+/// Refuses what is asked for a client that is about to be let go: nobody would wait for the answer.
+pub(super) fn stays(record: &Record) -> Result<(), Failure> {
+    match record.is_let_go() {
+        true => {
+            let message = "what a server kept for this connection is lost, and it is about to be closed; connect again";
+            Err(Failure::new(Reason::UpstreamUnreachable, message))
+        }
+        false => Ok(()),
+    }
 }
 
 /// What of a limit is left to a call as a whole; one without any time left is not sent.
@@ -247,7 +259,7 @@ fn sent(error: UpstreamError) -> Failure {
                 .because(chain(&error));
         }
         UpstreamError::Busy { .. } => {
-            let message = "all connections that this proxy may open to the server are in use; try again later";
+            let message = "as many calls as this proxy sends to the server at a time are there; try again later";
             let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
             return busy.because(chain(&error));
         }

@@ -112,10 +112,25 @@ impl Installed {
         self.upstreams.get(place).filter(|_| passes)
     }
 
-    /// Whether the plan means this server too.
-    pub(super) fn has_frames(&self, server: &Rc<FramesUpstream>) -> bool {
-        let mut all = self.upstreams.iter().filter_map(Upstream::frames);
-        all.any(|now| now.is_same_server(server))
+    /// Another plan holds in place of this one.
+    pub(super) fn gives_way_to(&self, next: &Installed) {
+        let pooled = self.all_upstreams();
+        for old in pooled.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
+            old.stop_pooling();
+        }
+        let frames = |of: &'_ Installed| -> Vec<Rc<FramesUpstream>> {
+            of.upstreams
+                .iter()
+                .filter_map(Upstream::frames)
+                .cloned()
+                .collect()
+        };
+        let stays = frames(next);
+        for old in frames(self) {
+            if !stays.iter().any(|new| new.is_same_server(&old)) {
+                old.end();
+            }
+        }
     }
 
     /// The upstream of a side for those who ask for a stream; only HTTP has streams.

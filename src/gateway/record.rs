@@ -11,6 +11,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Request, Uri};
 use tokio::time::Instant;
 
+use super::Arrival;
 use super::candidate::Candidate;
 use super::headers::{Hop, add_hop};
 use super::{HeadTook, Installed, Worker};
@@ -58,8 +59,8 @@ pub(super) struct Record {
     role: Role,
     /// What stands beside the call, once it is answered.
     candidate: Option<Candidate>,
-    /// The links that the caller's connection has for itself.
-    links: Option<Rc<OwnLinks>>,
+    /// Where it comes from.
+    arrival: Option<Arrival>,
     /// Where what servers tell goes while this call is open, if to this call alone.
     ear: Option<Ear>,
     /// The trace that the call belongs to.
@@ -74,7 +75,7 @@ pub(super) struct Took {
     body: Duration,
 }
 
-/// A client that has taken more than this part of the time of a call may have left too little of it to the server.
+/// A client that has taken more than one in so many parts of the time of a call may have left too little of it to the server.
 const HELD_UP: u32 = 10;
 
 /// What a record is of.
@@ -149,7 +150,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Call,
             candidate: None,
-            links: None,
+            arrival: None,
             ear: None,
             trace: None,
         }
@@ -182,7 +183,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Waiting,
             candidate: None,
-            links: self.links.clone(),
+            arrival: self.arrival.clone(),
             // Nobody hears how far a second run is.
             ear: None,
             trace: self.trace,
@@ -240,9 +241,9 @@ impl Record {
         self.candidate.take()
     }
 
-    /// The call comes over a connection with these links.
-    pub(super) fn comes_over(&mut self, links: &Rc<OwnLinks>) {
-        self.links = Some(links.clone());
+    /// Where the call comes from.
+    pub(super) fn comes_from(&mut self, arrival: &Arrival) {
+        self.arrival = Some(arrival.clone());
     }
 
     /// The call came with these headers, which may say what trace it belongs to.
@@ -260,7 +261,12 @@ impl Record {
 
     /// The links that the caller's connection has for itself.
     pub(super) fn links(&self) -> Option<&OwnLinks> {
-        self.links.as_deref()
+        self.arrival.as_ref().map(|arrival| &**arrival.links())
+    }
+
+    /// Whether its client is about to be let go, since what a server has kept for it is lost.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.arrival.as_ref().is_some_and(Arrival::has_lost)
     }
 
     /// What servers tell while this call is open goes here.
@@ -273,8 +279,7 @@ impl Record {
     pub(super) fn ear(&self) -> Option<Ear> {
         match &self.role {
             Role::Call | Role::Reading => {
-                let links = self.links.as_ref();
-                let own = || links.and_then(|links| links.ear());
+                let own = || self.links().and_then(OwnLinks::ear);
                 self.ear.clone().or_else(own)
             }
             Role::Candidate(_) | Role::Noise(_) | Role::Waiting => None,

@@ -22,14 +22,14 @@ pub enum UpstreamError {
         /// For how long.
         again_in: Duration,
     },
-    /// All connections that may be open are in use.
+    /// As many calls as may are there, and none has ended in time, or too many wait already.
     #[error(
-        "all {connections} connections to the upstream `{upstream}` are in use, and {waiting} further calls wait for one"
+        "all {connections} places for calls at the upstream `{upstream}` are taken, and {waiting} further calls wait"
     )]
     Busy {
         /// Which upstream.
         upstream: String,
-        /// How many a worker may open.
+        /// How many calls a worker may have there.
         connections: usize,
         /// How many calls wait.
         waiting: usize,

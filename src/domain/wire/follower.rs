@@ -291,7 +291,6 @@ impl Follower {
         }
     }
 
-    #[cold]
     /// Refuses a head that has begun and will not end, if there is one: tells how much of it was passed. `held` bytes came and
     /// were not passed.
     pub fn give_up(&mut self, held: usize, violation: Violation) -> Option<Place> {
@@ -306,6 +305,7 @@ impl Follower {
         Some(place)
     }
 
+    #[cold]
     fn refuse(&mut self, place: Place, violation: Violation) -> Found {
         if place == Place::BeforeMessage {
             self.message += 1;

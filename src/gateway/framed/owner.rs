@@ -212,9 +212,9 @@ impl Owner {
 
     /// When the socket ends: at its age, or now, where the plan that holds knows the server no more.
     fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
-        match self.worker.installed().has_frames(&self.server) {
-            true => aged,
-            false => Some(clock::now()),
+        match self.server.is_over() {
+            false => aged,
+            true => Some(clock::now()),
         }
     }
 

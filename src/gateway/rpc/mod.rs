@@ -63,7 +63,7 @@ struct Letter {
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
-    recalled: Vec<u64>,
+    minted: Vec<u64>,
     /// Where what servers tell meanwhile goes, if to this request alone.
     ear: Option<Ear>,
 }
@@ -145,7 +145,7 @@ pub(super) async fn serve(
         identity: Rc::new(identity),
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         socket: None,
-        recalled: Vec::new(),
+        minted: Vec::new(),
         ear: None,
     };
     match incoming {
@@ -262,7 +262,7 @@ impl Letter {
     /// One message, from its record to its answer, and the route that it has taken.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
-        record.comes_over(self.arrival.links());
+        record.comes_from(&self.arrival);
         if let Some(ear) = &self.ear {
             record.hears(ear.clone());
         }

@@ -431,8 +431,6 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-/// Every metric.
-/// Every metric.
 pub(super) const ALL: [&Family; 60] = [
     &CALLS,
     &DECISIONS,

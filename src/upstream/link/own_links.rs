@@ -4,12 +4,12 @@
 //! too long. There are as many at a time as the plan says, and no more. Law: a client on a socket has one at each upstream,
 //! and none at another server of that name while it has that.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::ask::{Inbox, LinkHandle, open};
 use super::ear::Ear;
@@ -46,17 +46,39 @@ pub struct Bounds {
     pub queue: usize,
 }
 
-/// The links that clients have at a server: how many are open, whatever plans they began with. What tells it from others.
+/// The links that clients have at a server, whatever plans they began with. What tells it from others.
 #[derive(Debug, Clone, Default)]
-pub struct Places(Arc<AtomicUsize>);
+pub struct Places(Arc<AtServer>);
+
+#[derive(Debug, Default)]
+struct AtServer {
+    /// How many are open.
+    open: AtomicUsize,
+    /// Whether no plan means the server any more.
+    over: watch::Sender<bool>,
+}
 
 impl Places {
+    /// No plan means the server any more, nor will: those who are there are let go.
+    pub fn end(&self) {
+        self.0.over.send_replace(true);
+    }
+
+    /// Tells when that is.
+    #[must_use]
+    pub fn over(&self) -> watch::Receiver<bool> {
+        self.0.over.subscribe()
+    }
+
+    fn are_over(&self) -> bool {
+        *self.0.over.borrow()
+    }
+
     /// One of so many, unless all are taken.
     fn take(&self, most: usize) -> Option<Place> {
         let take = |open: usize| (open < most).then_some(open + 1);
-        let taken = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let open = &self.0.open;
+        let taken = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken.ok().map(|_| Place(self.clone()))
     }
 
@@ -109,8 +131,8 @@ pub struct Place(Places);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Place(Places(open)) = self;
-        open.fetch_sub(1, Ordering::Relaxed);
+        let Place(Places(server)) = self;
+        server.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -244,40 +266,25 @@ impl OwnLinks {
         })
     }
 
-    /// The links that are there.
-    ///
-    /// # Errors
-    /// [`Unanswered::Unreachable`] where one was lost that this client is to hear of.
-    fn present(&self) -> Result<RefMut<'_, Vec<Known>>, Unanswered> {
-        if self.notices.borrow().as_ref().is_some_and(Ear::has_lost) {
-            return Err(Unanswered::Unreachable);
-        }
-        let mut links = self.links.borrow_mut();
-        links.retain(|known| !known.link.has_ended());
-        Ok(links)
-    }
-
-    /// Whether a call goes over a link at an upstream that the client shares with others.
-    ///
-    /// # Errors
-    /// [`Unanswered::Unreachable`] where a client on a socket has lost a link of its own, or has one there still, which a
-    /// former plan gave it: it is about to hear of the end.
-    pub(super) fn shares(&self, upstream: &str) -> Result<(), Unanswered> {
-        let links = self.present()?;
-        match self.is_heard() && links.iter().any(|known| known.upstream == upstream) {
-            true => Err(Unanswered::Unreachable),
-            false => Ok(()),
-        }
+    /// Whether a client on a socket has lost a link of its own, or is about to: it is let go, and asks nobody till then.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        let notices = self.notices.borrow();
+        let is_over = |known: &Known| known.places.are_over() && !known.link.has_ended();
+        notices
+            .as_ref()
+            .is_some_and(|ear| ear.has_lost() || self.links.borrow().iter().any(is_over))
     }
 
     /// The link that is there for this connection at the server of an opener, or is opened now.
     ///
     /// # Errors
     /// [`Unanswered::Busy`] where as many as allowed are open; [`Unanswered::Unreachable`] where a client on a socket has
-    /// lost one, or has one at another server of that name still: it is about to hear of the end.
+    /// one at another server of that name: it is about to hear of the end of that.
     pub(super) fn of(&self, upstream: &str, opener: &Opener) -> Result<LinkHandle, Unanswered> {
-        let mut links = self.present()?;
         self.asks(Side::Rpc);
+        let mut links = self.links.borrow_mut();
+        links.retain(|known| !known.link.has_ended());
         let place = links.iter().position(|known| known.upstream == upstream);
         if let Some(place) = place {
             let known = &links[place];

@@ -113,7 +113,7 @@ enum Door {
     Closed,
 }
 
-/// Whether the upstream is configured no more.
+/// Whether the upstream was changed or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retired {
     No,
@@ -230,7 +230,7 @@ impl<T: Transport> Owner<'_, T> {
         }
     }
 
-    /// The upstream is configured no more. One that takes no more questions ends for a reason of its own.
+    /// The upstream was changed or removed. One that takes no more questions ends for a reason of its own.
     fn retire(&mut self, inbox: &mut Inbox) {
         inbox.over = None;
         if inbox.asks.is_closed() {
@@ -243,7 +243,7 @@ impl<T: Transport> Owner<'_, T> {
         }
         tracing::info!(
             upstream = self.name,
-            "the link takes no more calls: its upstream is planned no more"
+            "the link takes no more calls: its upstream was changed or removed"
         );
         inbox.asks.close();
     }
@@ -378,12 +378,16 @@ impl<T: Transport> Owner<'_, T> {
     fn lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
-        // One that takes no more questions has another one beside it, or nobody.
-        if self.since.is_some() && self.door == Door::Open {
-            self.loses(Through::Server);
+        match (self.retired, self.door) {
+            (Retired::Yes, _) => self.loses(Through::Plan),
+            (Retired::No, Door::Open) if self.since.is_some() => self.loses(Through::Server),
+            // One that takes no more questions has another one beside it, or nobody.
+            (Retired::No, Door::Open | Door::Closed) => {}
         }
         self.take(Input::Lost { luck: luck() });
-        if self.loss.is_some() {
+        // What was asked where a client has state, or at a server that is planned no more, goes over no other link.
+        let ends = self.door == Door::Closed && self.audience.is_of_one();
+        if self.loss.is_some() || self.retired == Retired::Yes || ends {
             self.take(Input::Over);
         }
     }

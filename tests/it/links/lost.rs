@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::scene::{call, rpc_failure};
 use crate::support::{Proxy, Upstream, becomes};
 use crate::websocket::before;
-use crate::websocket::ends::{End, accept, connect};
+use crate::websocket::ends::{End, accept, accept_asked, connect};
 
 const OWN: &str = "sharing = \"client\"\n";
 const STARTS: &str = r#"dualgauge_link_starts_total{upstream="socket"}"#;
@@ -156,13 +156,18 @@ fn an_upstream_whose_clients_have_sockets_of_their_own_is_not_down_without_clien
 
 /// Writes the configuration anew, and waits until it is in force.
 fn reload(proxy: &Proxy, (address, name, keys): (SocketAddr, &str, &str)) {
+    plan(proxy, (&format!("ws://{address}/live"), name, keys));
+}
+
+fn plan(proxy: &Proxy, (url, name, keys): (&str, &str, &str)) {
+    let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
+    let before = proxy.metrics().value(reloads);
     let config = format!(
-        "[listen]\nworkers = 2\n[upstream.{name}]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\n{keys}"
+        "[listen]\nworkers = 2\n[upstream.{name}]\nside = \"rpc\"\nurl = \"{url}\"\n{keys}"
     );
     std::fs::write(proxy.folder().join("dualgauge.toml"), config).unwrap();
     proxy.signal("HUP");
-    let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
-    becomes(|| proxy.metrics().value(reloads), &1.0);
+    becomes(|| proxy.metrics().value(reloads), &(before + 1.0));
 }
 
 #[test]
@@ -247,6 +252,62 @@ fn a_client_whose_server_was_never_there_is_let_go_where_a_reload_names_another(
     reload(&proxy, (upstream.address(), "socket", OWN));
     is_told(client);
     let _served = served(&upstream, &proxy);
+}
+
+#[test]
+fn a_client_whose_upstream_takes_posts_now_asks_nothing_there_before_it_is_let_go() {
+    let (upstream, http) = (Upstream::start(), Upstream::start());
+    let proxy = before(&upstream, OWN);
+    let (mut client, mut server) = served(&upstream, &proxy);
+    ask(&mut client, 1);
+    let heard = server.hear();
+    let url = format!("http://{}/rpc", http.address());
+    plan(&proxy, (&url, "socket", "[rpc]\nwebsocket = true\n"));
+    proxy.log_line(&["takes no more calls", "socket"]);
+    ask(&mut client, 2);
+    assert_eq!(rpc_failure(&client.hear()).1, "upstream_unreachable");
+    http.expect_no_connection();
+    server.echo(&heard);
+    assert_eq!(client.hear()["id"], 1);
+    is_told(client);
+}
+
+#[test]
+fn a_client_is_let_go_though_its_server_is_planned_again_meanwhile() {
+    let (upstream, other) = (Upstream::start(), Upstream::start());
+    let proxy = before(&upstream, "sharing = \"client\"\nconnections = 1\n");
+    let (mut client, mut server) = served(&upstream, &proxy);
+    ask(&mut client, 1);
+    let heard = server.hear();
+    reload(&proxy, (other.address(), "socket", OWN));
+    reload(&proxy, (upstream.address(), "socket", OWN));
+    ask(&mut client, 2);
+    assert_eq!(rpc_failure(&client.hear()).1, "upstream_unreachable");
+    server.echo(&heard);
+    assert_eq!(client.hear()["id"], 1);
+    is_told(client);
+    let _served = served(&upstream, &proxy);
+}
+
+#[test]
+fn a_secret_that_is_renewed_in_its_file_is_for_the_sockets_of_later() {
+    let upstream = Upstream::start();
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "Bearer old\n").unwrap();
+    let keys = format!("{OWN}headers = {{ authorization = {{ file = {token:?} }} }}\n");
+    let proxy = before(&upstream, &keys);
+    let (mut client, mut server) = served(&upstream, &proxy);
+    std::fs::write(&token, "Bearer new\n").unwrap();
+    reload(&proxy, (upstream.address(), "socket", &keys));
+    ask(&mut client, 1);
+    let heard = server.hear();
+    server.echo(&heard);
+    assert_eq!(client.hear()["id"], 1);
+    let mut other = connect(&proxy);
+    ask(&mut other, 0);
+    let (_server, asked) = accept_asked(&upstream);
+    assert_eq!(asked.headers()["authorization"], "Bearer new");
 }
 
 #[test]
