@@ -25,7 +25,11 @@ use crate::upstream::{Lease, Torn};
 
 /// The body of an answer.
 #[derive(Debug)]
-pub struct AnswerBody(Kind);
+pub struct AnswerBody {
+    kind: Kind,
+    /// Of calls whose client may still leave the answer where it is. They are written with the end of the body.
+    kept: Vec<Record>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -91,6 +95,29 @@ pub enum AnswerFault {
 }
 
 impl AnswerBody {
+    fn of(kind: Kind) -> AnswerBody {
+        let kept = Vec::new();
+        AnswerBody { kind, kept }
+    }
+
+    /// Keeps the records of calls until the client has the answer to them.
+    pub(super) fn keeping(mut self, records: Vec<Record>) -> AnswerBody {
+        self.kept = records;
+        self
+    }
+
+    /// The client has not taken all of it, and will not.
+    pub fn untaken(&mut self, cause: Option<&str>) {
+        match &mut self.kind {
+            Kind::Streamed(streamed) => streamed.record.untaken(cause),
+            Kind::Telling(telling) => telling.untaken(cause),
+            Kind::Written { .. } | Kind::Withheld(_) | Kind::Over => {}
+        }
+        for record in &mut self.kept {
+            record.untaken(cause);
+        }
+    }
+
     /// A body that is there whole.
     pub(super) fn written(pieces: Pieces) -> AnswerBody {
         AnswerBody::followed(pieces, Vec::new())
@@ -100,10 +127,10 @@ impl AnswerBody {
     pub(super) fn followed(pieces: Pieces, followed_by: Vec<Candidate>) -> AnswerBody {
         if pieces.is_empty() {
             start(followed_by);
-            return AnswerBody(Kind::Over);
+            return AnswerBody::of(Kind::Over);
         }
         let length = pieces.len();
-        AnswerBody(Kind::Written {
+        AnswerBody::of(Kind::Written {
             chunks: pieces.into_chunks().into_iter(),
             length,
             followed_by,
@@ -113,12 +140,12 @@ impl AnswerBody {
     /// No body, in place of one of this length: what 304 may tell (RFC 9110 §8.6). hyper would not write a length
     /// that the body does not have.
     pub(super) fn withheld(length: u64) -> AnswerBody {
-        AnswerBody(Kind::Withheld(length))
+        AnswerBody::of(Kind::Withheld(length))
     }
 
     /// What a server tells of a call, and the answer behind it.
     pub(super) fn telling(telling: Telling) -> AnswerBody {
-        AnswerBody(Kind::Telling(Box::new(telling)))
+        AnswerBody::of(Kind::Telling(Box::new(telling)))
     }
 
     /// A body that streams from a connection.
@@ -136,9 +163,9 @@ impl AnswerBody {
         // To HEAD there is none, although a stream of HTTP/2 may end behind its head only.
         if streamed.content.is_end_stream() || *streamed.record.method() == Method::HEAD {
             streamed.complete();
-            return AnswerBody(Kind::Over);
+            return AnswerBody::of(Kind::Over);
         }
-        AnswerBody(Kind::Streamed(Box::new(streamed)))
+        AnswerBody::of(Kind::Streamed(Box::new(streamed)))
     }
 }
 
@@ -212,7 +239,7 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        let streamed = match &mut self.0 {
+        let streamed = match &mut self.kind {
             Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
             Kind::Written {
                 chunks,
@@ -268,13 +295,17 @@ impl Body for AnswerBody {
                 streamed.record.cut(describe(fault));
             }
         }
-        // The record is written here, with the end of the body.
-        self.0 = Kind::Over;
+        // The record is written here, with the end of the body, unless its client may still leave it.
+        if let Kind::Streamed(streamed) = std::mem::replace(&mut self.kind, Kind::Over)
+            && streamed.record.waits_for_its_client()
+        {
+            self.kept.push(streamed.record);
+        }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Over => true,
             Kind::Written { length, .. } => *length == 0,
             Kind::Telling(telling) => telling.is_over(),
@@ -283,7 +314,7 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Over => SizeHint::with_exact(0),
             Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
@@ -295,7 +326,7 @@ impl Body for AnswerBody {
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
-        if let Kind::Streamed(streamed) = &mut self.0 {
+        if let Kind::Streamed(streamed) = &mut self.kind {
             // Who has as many bytes as were announced asks for no more, although the end of the stream may be on its way.
             match streamed.content.size_hint().exact() {
                 Some(0) => streamed.complete(),

@@ -8,7 +8,7 @@ mod settled;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Uri};
+use http::{HeaderMap, Method, Request, Uri, Version};
 use tokio::time::Instant;
 
 use super::candidate::Candidate;
@@ -37,6 +37,7 @@ pub(super) struct Record {
     at: Moment,
     side: Side,
     method: Method,
+    version: Version,
     uri: Uri,
     rpc_method: Option<String>,
     route: Option<usize>,
@@ -132,6 +133,7 @@ impl Record {
             at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
+            version: request.version(),
             uri: request.uri().clone(),
             rpc_method: None,
             route: None,
@@ -165,6 +167,7 @@ impl Record {
             at: self.at,
             side: self.side,
             method: self.method.clone(),
+            version: self.version,
             uri: self.uri.clone(),
             rpc_method: self.rpc_method.clone(),
             route: self.route,

@@ -428,6 +428,7 @@ impl Conversation {
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
             recalled,
+            kept: None,
             ear: None,
             installed,
         };
