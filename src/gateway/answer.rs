@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -160,8 +159,7 @@ impl AnswerBody {
             due: coming.due,
             part: Part::First,
         };
-        // To HEAD there is none, although a stream of HTTP/2 may end behind its head only.
-        if streamed.content.is_end_stream() || *streamed.record.method() == Method::HEAD {
+        if streamed.content.is_end_stream() || streamed.record.has_no_content() {
             streamed.complete();
             return AnswerBody::of(Kind::Over);
         }

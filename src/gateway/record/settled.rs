@@ -94,6 +94,12 @@ impl Record {
         self.ending.reason = Some(reason);
     }
 
+    /// Whether there is none behind the head of the answer (RFC 9110 §6.4.1), although a stream of HTTP/2 may end behind
+    /// it only.
+    pub(in crate::gateway) fn has_no_content(&self) -> bool {
+        self.method == Method::HEAD || matches!(self.ending.status, Some(204 | 304))
+    }
+
     /// Whether it is known for a while whether the client takes its answer: over HTTP/2, where a stream has its own room
     /// (RFC 9113 §5.2). Over HTTP/1.1 what is written is given.
     pub(in crate::gateway) fn waits_for_its_client(&self) -> bool {
