@@ -69,6 +69,9 @@ struct Streamed {
     alarm: Option<Pin<Box<Sleep>>>,
     closing: Option<Closing>,
     due: Option<(Instant, Duration)>,
+    /// Where it is due: since when the client has a piece to take, and for how long pieces have waited for it before.
+    given: Option<Instant>,
+    waited: Duration,
     part: Part,
 }
 
@@ -157,6 +160,8 @@ impl AnswerBody {
             alarm: None,
             closing: coming.closing,
             due: coming.due,
+            given: None,
+            waited: Duration::ZERO,
             part: Part::First,
         };
         if streamed.content.is_end_stream() || streamed.record.has_no_content() {
@@ -178,6 +183,20 @@ impl Streamed {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
+        if let Some(given) = self.given.take() {
+            self.waited += clock::now() - given;
+        }
+        let polled = self.poll_within_its_time(cx);
+        if self.due.is_some() && polled.is_ready() {
+            self.given = Some(clock::now());
+        }
+        polled
+    }
+
+    fn poll_within_its_time(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         if let Some(closing) = &mut self.closing
             && closing.poll(cx).is_ready()
         {
@@ -218,12 +237,13 @@ impl Streamed {
         }
     }
 
-    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more.
+    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more, or
+    /// has taken so much of the time that too little of it was left.
     fn overdue(&self) -> Option<AnswerFault> {
         let (end, limit) = self.due?;
         let blame = match self.alarm {
-            Some(_) => Blame::Upstream,
-            None => Blame::Client,
+            Some(_) if self.record.held_up(self.waited).is_none() => Blame::Upstream,
+            Some(_) | None => Blame::Client,
         };
         (end <= clock::now()).then_some(AnswerFault::Overdue(limit, blame))
     }

@@ -334,11 +334,11 @@ impl Record {
         self.took.body += clock::now() - since;
     }
 
-    /// The time of the call as a whole, where it is over and its client has taken so much of it, `uploading` besides, that
-    /// a server which has not answered yet is not to blame.
-    pub(super) fn held_up(&self, uploading: Duration) -> Option<Duration> {
+    /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what
+    /// it sends or takes, that a server which has not answered yet is not to blame.
+    pub(super) fn held_up(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
-        let took = self.took.head + self.took.body + uploading;
+        let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
     }
 
