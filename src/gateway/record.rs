@@ -432,6 +432,11 @@ impl Record {
         self.asking = Some(since);
     }
 
+    /// No upstream was asked, although one was to be.
+    pub(super) fn unasked(&mut self) {
+        self.asking = None;
+    }
+
     /// Time that an upstream took.
     pub(super) fn spent(&mut self, since: Instant) {
         self.asking = None;
