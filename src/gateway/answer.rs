@@ -237,6 +237,20 @@ impl Streamed {
         }
     }
 
+    fn breaks_off(&mut self, fault: &AnswerFault) {
+        if let AnswerFault::Overdue(_, Blame::Client) = fault {
+            let cause = "the client took its answer too slowly";
+            return self.record.overdue(Reason::RequestTimeout, cause);
+        }
+        if let AnswerFault::Silent(_) | AnswerFault::Overdue(..) = fault {
+            self.lease.iter().for_each(Lease::is_late);
+        }
+        match fault {
+            AnswerFault::Overdue(..) => self.record.overdue(Reason::UpstreamTimeout, fault),
+            AnswerFault::Cut(_) | AnswerFault::Silent(_) => self.record.cut(describe(fault)),
+        }
+    }
+
     /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more, or
     /// has taken so much of the time that too little of it was left.
     fn overdue(&self) -> Option<AnswerFault> {
@@ -298,20 +312,7 @@ impl Body for AnswerBody {
                 streamed.complete();
             }
             Some(Ok(_)) | None => streamed.complete(),
-            Some(Err(AnswerFault::Overdue(_, Blame::Client))) => {
-                let cause = "the client took its answer too slowly";
-                streamed.record.overdue(Reason::RequestTimeout, cause);
-            }
-            Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
-                streamed.lease.iter().for_each(Lease::is_late);
-                streamed.record.overdue(Reason::UpstreamTimeout, fault);
-            }
-            Some(Err(fault)) => {
-                if let AnswerFault::Silent(_) = fault {
-                    streamed.lease.iter().for_each(Lease::is_late);
-                }
-                streamed.record.cut(describe(fault));
-            }
+            Some(Err(fault)) => streamed.breaks_off(fault),
         }
         // The record is written here, with the end of the body, unless its client may still leave it.
         if let Kind::Streamed(streamed) = std::mem::replace(&mut self.kind, Kind::Over)
