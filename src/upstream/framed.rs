@@ -47,6 +47,19 @@ impl FramesUpstream {
         }
     }
 
+    /// The same, with the sockets among its own that are open at the server as it was planned before.
+    #[must_use]
+    pub fn following(self, before: &FramesUpstream) -> FramesUpstream {
+        let open = before.open.clone();
+        FramesUpstream { open, ..self }
+    }
+
+    /// Whether another one is this very server, spoken to by the same rules, whatever else its plan says.
+    #[must_use]
+    pub fn is_same_server(self: &Rc<FramesUpstream>, other: &Rc<FramesUpstream>) -> bool {
+        Rc::ptr_eq(self, other) || self.plan.is_same_server(&other.plan)
+    }
+
     /// What the plan says of it.
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {

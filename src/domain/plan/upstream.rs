@@ -66,6 +66,40 @@ impl UpstreamPlan {
     pub fn address(&self) -> String {
         with_port(&self.authority, if self.tls.is_some() { 443 } else { 80 })
     }
+
+    /// Whether another plan means this very server, spoken to by the same rules: a connection that one of them began may
+    /// go on under the other. Times and numbers may differ.
+    #[must_use]
+    pub fn is_same_server(&self, other: &UpstreamPlan) -> bool {
+        let UpstreamPlan {
+            name,
+            side,
+            transport,
+            tls,
+            authority,
+            more,
+            path,
+            credentials,
+            envelope,
+            watch: _,
+            http2: _,
+            timeout: _,
+            connect_timeout: _,
+            keep_alive: _,
+            idle_timeout: _,
+            max_age: _,
+            connections: _,
+            queue: _,
+            forward: _,
+        } = self;
+        // Certificates are renewed, and what they had secured stays so.
+        let is_there = (name, side) == (&other.name, &other.side)
+            && (authority, more, path) == (&other.authority, &other.more, &other.path)
+            && tls.is_some() == other.tls.is_some();
+        let is_spoken_to = (credentials, envelope) == (&other.credentials, &other.envelope)
+            && *transport == other.transport;
+        is_there && is_spoken_to
+    }
 }
 
 /// `host:port` of an authority, with the port of its scheme where it names none.

@@ -200,16 +200,13 @@ impl OwnSockets {
         sockets.retain(|(_, handle)| !handle.asks.is_closed());
         let way = self.way.borrow();
         // One whose server is no longer planned ends as soon as nobody waits on it.
-        let holds = |(known, _): &Open| worker.installed().has_frames(&known.plan().name);
+        let holds = |(known, _): &Open| worker.installed().has_frames(known);
         if way.has_lost() || way.is_heard() && !sockets.iter().all(holds) {
             return Err(link::Unanswered::Unreachable);
         }
-        // What the server keeps for a client that hears events is on the socket that it has, whatever a later plan says.
-        let is_it = |known: &Rc<FramesUpstream>| match way.is_heard() {
-            true => known.plan().name == upstream.plan().name,
-            false => Rc::ptr_eq(known, upstream),
-        };
-        if let Some((_, handle)) = sockets.iter().find(|(known, _)| is_it(known)) {
+        // What the server keeps for a client is on the socket that it has, whenever that began.
+        let mut known = sockets.iter();
+        if let Some((_, handle)) = known.find(|(known, _)| known.is_same_server(upstream)) {
             return Ok(handle.clone());
         }
         let place = upstream.place()?;

@@ -351,8 +351,8 @@ impl LinkUpstream {
         let upstream = &self.plan.name;
         match (&self.reach, own) {
             (Reach::Shared(link), own) => {
-                let kept = own.and_then(|own| own.kept(upstream));
-                Ok(kept.map_or_else(|| (link.clone(), own), |kept| (kept, None)))
+                own.map_or(Ok(()), |own| own.shares(upstream))?;
+                Ok((link.clone(), own))
             }
             (Reach::Apart(opener), Some(own)) => Ok((own.of(upstream, opener)?, None)),
             (Reach::Apart(_), None) => Err(Unanswered::Unreachable),

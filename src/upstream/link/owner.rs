@@ -218,10 +218,7 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = is_over(&mut inbox.over), if self.retired == Retired::No => {
-                    self.retired = Retired::Yes;
-                    inbox.asks.close();
-                }
+                () = is_over(&mut inbox.over) => self.retire(&mut inbox),
                 // What was asked just now is use of it, or is still answered.
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
                     if inbox.asks.is_empty() {
@@ -231,6 +228,24 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
         }
+    }
+
+    /// The upstream is configured no more. One that takes no more questions ends for a reason of its own.
+    fn retire(&mut self, inbox: &mut Inbox) {
+        inbox.over = None;
+        if inbox.asks.is_closed() {
+            return;
+        }
+        self.retired = Retired::Yes;
+        // At once, so that its client opens no other one while this has calls to answer.
+        if let Some(only) = &self.audience.only {
+            only.loses();
+        }
+        tracing::info!(
+            upstream = self.name,
+            "the link takes no more calls: its upstream is planned no more"
+        );
+        inbox.asks.close();
     }
 
     /// The server is not listened to while its one client has more to take than may wait.
