@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::intake::no_room;
 use super::record::Record;
@@ -64,7 +64,7 @@ pub(super) async fn whole(
         })
     });
     let asked = asked.await;
-    record.spent(since);
+    over(record, since, asked.as_ref().ok());
     asked.unwrap_or_else(|_| {
         Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
             attempt.late();
@@ -145,8 +145,16 @@ pub(super) async fn head(
             }
         }
     };
-    record.spent(since);
+    over(record, since, Some(&outcome));
     outcome
+}
+
+/// The upstream is not waited for any more; one that is left alone was not asked.
+fn over<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
+    match came {
+        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => record.unasked(),
+        Some(_) | None => record.spent(since),
+    }
 }
 
 fn paused(limit: Duration) -> Failure {

@@ -8,7 +8,7 @@ mod settled;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Uri};
+use http::{HeaderMap, Method, Request, Uri, Version};
 use tokio::time::Instant;
 
 use super::Arrival;
@@ -38,6 +38,7 @@ pub(super) struct Record {
     at: Moment,
     side: Side,
     method: Method,
+    version: Version,
     uri: Uri,
     rpc_method: Option<String>,
     route: Option<usize>,
@@ -133,6 +134,7 @@ impl Record {
             at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
+            version: request.version(),
             uri: request.uri().clone(),
             rpc_method: None,
             route: None,
@@ -166,6 +168,7 @@ impl Record {
             at: self.at,
             side: self.side,
             method: self.method.clone(),
+            version: self.version,
             uri: self.uri.clone(),
             rpc_method: self.rpc_method.clone(),
             route: self.route,
@@ -336,11 +339,11 @@ impl Record {
         self.took.body += clock::now() - since;
     }
 
-    /// The time of the call as a whole, where it is over and its client has taken so much of it, `uploading` besides, that
-    /// a server which has not answered yet is not to blame.
-    pub(super) fn held_up(&self, uploading: Duration) -> Option<Duration> {
+    /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what
+    /// it sends or takes, that a server which has not answered yet is not to blame.
+    pub(super) fn held_up(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
-        let took = self.took.head + self.took.body + uploading;
+        let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
     }
 
@@ -432,6 +435,11 @@ impl Record {
     /// An upstream is asked now; whoever leaves before [`Record::spent`] has kept it busy all the same.
     pub(super) fn asks(&mut self, since: Instant) {
         self.asking = Some(since);
+    }
+
+    /// No upstream was asked, although one was to be.
+    pub(super) fn unasked(&mut self) {
+        self.asking = None;
     }
 
     /// Time that an upstream took.

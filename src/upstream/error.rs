@@ -78,6 +78,11 @@ pub(super) fn ends_connection(error: &hyper::Error) -> bool {
     of_http2(error).is_none_or(|error| error.is_go_away() || error.is_io())
 }
 
+/// Whether this end has ended the connection for a fault of the server, or for too many of them (RFC 9113 §5.4.1).
+pub(super) fn is_cut(error: &hyper::Error) -> bool {
+    of_http2(error).is_some_and(|error| error.is_library() && error.is_go_away())
+}
+
 /// Whether the server has reset the call, and nothing else.
 pub(super) fn is_reset(error: &hyper::Error) -> bool {
     of_http2(error).is_some_and(h2::Error::is_reset)

@@ -128,6 +128,21 @@ impl Follower {
         self.message
     }
 
+    /// The number of the message of whose body so much is missing that a connection ends where nobody reads it; 0 if there
+    /// is none.
+    #[must_use]
+    pub fn owes(&self) -> u64 {
+        match self.state {
+            State::Body(body) if body.misses_much() => self.message,
+            State::RequestLine
+            | State::Fields
+            | State::HeadEnd
+            | State::Body(_)
+            | State::Upgrade
+            | State::Refused(..) => 0,
+        }
+    }
+
     /// Whether a head is awaited that has begun, or that is the first of its connection. `held` bytes came and were not
     /// passed.
     #[must_use]

@@ -422,6 +422,7 @@ impl Conversation {
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
             minted,
+            kept: None,
             ear: None,
             installed,
         };
