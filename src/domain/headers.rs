@@ -50,7 +50,7 @@ pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
 }
 
 /// What a translated call takes along besides credentials: who asks, in which language, and its trace.
-const CARRIED: [HeaderName; 7] = [
+static CARRIED: [HeaderName; 7] = [
     ACCEPT_LANGUAGE,
     USER_AGENT,
     HeaderName::from_static("idempotency-key"),
@@ -60,8 +60,11 @@ const CARRIED: [HeaderName; 7] = [
     HeaderName::from_static("baggage"),
 ];
 
+/// What a translated answer brings back besides rate limits.
+static BROUGHT_BACK: [HeaderName; 4] = [SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL];
+
 /// Credentials of the caller, which an upstream gets only as its plan says.
-const CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
+static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
 
 /// The headers of a translated call.
 #[must_use]
@@ -180,11 +183,7 @@ pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<Heade
 #[must_use]
 pub fn brought_back(from: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    carry(
-        from,
-        &mut headers,
-        &[SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL],
-    );
+    carry(from, &mut headers, &BROUGHT_BACK);
     for (name, value) in from {
         if name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit") {
             headers.append(name, value.clone());
