@@ -107,7 +107,8 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
-    let is_endless = *record.method() == Method::GET && is_event_stream(&head.headers);
+    let is_endless = || *record.method() == Method::GET && is_event_stream(&head.headers);
+    let max_age = max_age.filter(|_| is_endless());
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     let mut lease = exchange.lease;
@@ -121,7 +122,7 @@ pub(super) async fn forward(
         lease,
         silence,
         rewriter: None,
-        max_age: max_age.filter(|_| is_endless),
+        max_age,
     })))
 }
 
