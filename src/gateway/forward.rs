@@ -81,7 +81,7 @@ pub(super) async fn forward(
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body);
-    let request = Request::from_parts(head, body);
+    let request = Box::new(Request::from_parts(head, body));
     let wait = Wait {
         limit,
         progress: &progress,
