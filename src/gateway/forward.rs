@@ -80,7 +80,7 @@ pub(super) async fn forward(
     } = forwarded;
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
-    let repeat = repeat(&head, &body);
+    let repeat = repeat(&head, &body, wanted.as_ref());
     let request = Box::new(Request::from_parts(head, body));
     let wait = Wait {
         limit,
@@ -145,7 +145,9 @@ fn prepare(
             arrival,
         },
     );
-    headers::require_host(&mut head.headers, upstream);
+    if host.is_none() {
+        headers::require_host(&mut head.headers, upstream);
+    }
     headers::withhold_credentials(&mut head.headers, upstream);
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
@@ -164,9 +166,9 @@ fn prepare(
 }
 
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
-fn repeat(head: &request::Parts, body: &Body) -> Repeat {
+fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> Repeat {
     let empty = matches!(body, Body::Empty);
-    if !empty || !head.method.is_idempotent() || head.headers.contains_key(UPGRADE) {
+    if !empty || !head.method.is_idempotent() || wanted.is_some() {
         return Repeat::Unsent;
     }
     Repeat::Allowed
