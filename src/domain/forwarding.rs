@@ -4,14 +4,13 @@
 //! only where that peer is a trusted hop, and this hop is written behind it. Laws: an untrusted peer writes none of
 //! the values that a server gets; a server that trusts this proxy and the same hops finds the caller that was found here.
 
-use core::fmt::Write as _;
 use core::net::IpAddr;
 
 use bytes::Bytes;
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::hops::{Hops, X_FORWARDED_FOR, named};
+use super::hops::{Hops, X_FORWARDED_FOR, named, push_address, text_of};
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -110,7 +109,7 @@ impl Forwarding {
             headers.insert(X_FORWARDED_HOST, host.clone());
         }
         if let Some(caller) = caller {
-            append(headers, X_REAL_IP, caller.to_string());
+            append(headers, X_REAL_IP, text_of(caller));
         }
     }
 }
@@ -169,12 +168,14 @@ fn elements(before: &[Option<IpAddr>], last: LastHop<'_>) -> String {
 
 /// An address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
 fn add_node(elements: &mut String, address: IpAddr) {
-    let written = match address.to_canonical() {
-        IpAddr::V4(address) => write!(elements, "for={address}"),
-        IpAddr::V6(address) => write!(elements, "for=\"[{address}]\""),
+    let address = address.to_canonical();
+    let (before, behind) = match address {
+        IpAddr::V4(_) => ("for=", ""),
+        IpAddr::V6(_) => ("for=\"[", "]\""),
     };
-    // A text takes whatever is written to it.
-    let _: Result<(), core::fmt::Error> = written;
+    elements.push_str(before);
+    push_address(elements, address);
+    elements.push_str(behind);
 }
 
 /// Many servers read one line only, so the list stays one.
@@ -186,12 +187,12 @@ fn add_to_list(headers: &mut HeaderMap, before: &[Option<IpAddr>], peer: IpAddr)
     }
     for node in before {
         match node {
-            Some(address) => list.extend_from_slice(address.to_string().as_bytes()),
+            Some(address) => list.extend_from_slice(text_of(*address).as_bytes()),
             None => list.extend_from_slice(b"unknown"),
         }
         list.extend_from_slice(b", ");
     }
-    list.extend_from_slice(peer.to_canonical().to_string().as_bytes());
+    list.extend_from_slice(text_of(peer.to_canonical()).as_bytes());
     if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(list)) {
         headers.insert(X_FORWARDED_FOR, value);
     }

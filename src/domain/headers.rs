@@ -3,9 +3,9 @@
 //! What is of one connection only stays behind, and credentials go to an upstream only as its plan says.
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
-    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
-    PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, USER_AGENT, VIA, WWW_AUTHENTICATE,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
+    CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
+    SET_COOKIE,
 };
 
 use super::failure::{Failure, Reason};
@@ -49,19 +49,18 @@ pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     }
 }
 
-/// What a translated call takes along besides credentials: who asks, in which language, and its trace.
-const CARRIED: [HeaderName; 7] = [
-    ACCEPT_LANGUAGE,
-    USER_AGENT,
-    HeaderName::from_static("idempotency-key"),
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("tracestate"),
-    HeaderName::from_static("baggage"),
-];
-
 /// Credentials of the caller, which an upstream gets only as its plan says.
-const CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
+static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
+
+/// Whether a translated call takes a field along unasked: who asks, in which language, its trace, and the hops before.
+fn is_taken_along(name: &HeaderName, credentials: Credentials) -> bool {
+    match name.as_str() {
+        "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"
+        | "tracestate" | "baggage" | "via" => true,
+        _ if CREDENTIALS.contains(name) => credentials == Credentials::Forward,
+        _ => tells_hops(name),
+    }
+}
 
 /// The headers of a translated call.
 #[must_use]
@@ -73,21 +72,14 @@ pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) 
     if has_body == HasBody::Yes {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    carry(from, &mut headers, &CARRIED);
-    match upstream.credentials {
-        Credentials::Forward => carry(from, &mut headers, &CREDENTIALS),
-        Credentials::Drop => {}
-    }
-    for name in &upstream.forward {
-        if !headers.contains_key(name) {
-            carry(from, &mut headers, std::slice::from_ref(name));
+    let of_connection = named_by_connection(from);
+    for name in from.keys().filter(|name| !of_connection.contains(name)) {
+        let asked = upstream.forward.contains(name) && !headers.contains_key(name);
+        if asked || is_taken_along(name, upstream.credentials) {
+            for value in from.get_all(name) {
+                headers.append(name, value.clone());
+            }
         }
-    }
-    // A client may have sent its own hops already; this one comes behind them, or in place of them.
-    carry(from, &mut headers, &[VIA]);
-    let hops = from.keys().filter(|name| tells_hops(name));
-    for name in hops.filter(|name| !upstream.forward.contains(name)) {
-        carry(from, &mut headers, std::slice::from_ref(name));
     }
     headers
 }
@@ -127,16 +119,6 @@ impl HasBody {
 #[must_use]
 pub fn is_credential(name: &HeaderName) -> bool {
     CREDENTIALS.contains(name) || *name == PROXY_AUTHORIZATION || *name == SET_COOKIE
-}
-
-/// Copies fields, but for those of one connection.
-fn carry(from: &HeaderMap, to: &mut HeaderMap, names: &[HeaderName]) {
-    let of_connection = named_by_connection(from);
-    for name in names.iter().filter(|name| !of_connection.contains(name)) {
-        for value in from.get_all(name) {
-            to.append(name, value.clone());
-        }
-    }
 }
 
 /// The members by which an upstream takes the credentials that a caller's headers bear.
@@ -180,13 +162,15 @@ pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<Heade
 #[must_use]
 pub fn brought_back(from: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    carry(
-        from,
-        &mut headers,
-        &[SET_COOKIE, WWW_AUTHENTICATE, RETRY_AFTER, CACHE_CONTROL],
-    );
+    let of_connection = named_by_connection(from);
     for (name, value) in from {
-        if name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit") {
+        let is_brought = match name.as_str() {
+            "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => {
+                !of_connection.contains(name)
+            }
+            other => other.starts_with("ratelimit") || other.starts_with("x-ratelimit"),
+        };
+        if is_brought {
             headers.append(name, value.clone());
         }
     }

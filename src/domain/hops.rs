@@ -67,6 +67,26 @@ impl fmt::Display for Network {
     }
 }
 
+/// An address as it displays itself, without the formatting that would cost more than all else that is said of a hop.
+pub(super) fn text_of(address: IpAddr) -> String {
+    let mut text = String::with_capacity(15);
+    push_address(&mut text, address);
+    text
+}
+
+/// The same, behind a text.
+pub(super) fn push_address(text: &mut String, address: IpAddr) {
+    let IpAddr::V4(address) = address else {
+        return text.push_str(&address.to_string());
+    };
+    for (place, octet) in address.octets().into_iter().enumerate() {
+        if place > 0 {
+            text.push('.');
+        }
+        text.push_str(itoa::Buffer::new().format(octet));
+    }
+}
+
 /// The hops whose word is taken for what came before them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hops(Vec<Network>);

@@ -30,7 +30,7 @@ pub(super) struct Reply {
 pub(super) async fn whole(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Request<Body>,
+    request: Box<Request<Body>>,
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
@@ -41,9 +41,9 @@ pub(super) async fn whole(
     let most = record.installed().plan.limits.answer;
     let purse = record.purse().cloned();
     let memory = record.worker().memory().clone();
-    let attempt = upstream.attempt();
+    let attempt = upstream.attempt(since);
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
-    let asked = timeout(limit, async {
+    let asking = async {
         let exchange = upstream.send(&attempt, (permit, request), repeat).await;
         let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
@@ -62,8 +62,8 @@ pub(super) async fn whole(
             headers: head.headers,
             body,
         })
-    });
-    let asked = asked.await;
+    };
+    let asked = timeout(limit, pin!(asking)).await;
     over(record, since, asked.as_ref().ok());
     asked.unwrap_or_else(|_| {
         Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
@@ -79,7 +79,7 @@ pub(super) async fn whole(
 pub(super) async fn forget(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Request<Body>,
+    request: Box<Request<Body>>,
     limit: Duration,
 ) -> Result<(), Failure> {
     let permit = reserve(record, upstream, limit).await?;
@@ -87,7 +87,7 @@ pub(super) async fn forget(
     let most = record.installed().plan.limits.answer;
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
-        let attempt = upstream.attempt();
+        let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
             let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
@@ -109,19 +109,19 @@ pub(super) async fn forget(
 pub(super) async fn head(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Request<Body>,
+    request: Box<Request<Body>>,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.asks(since);
-    wait.progress.starts();
+    wait.progress.starts(since);
     let end = record.due();
     let due = |progress: &Progress| {
         let paused = progress.last() + wait.limit;
         end.map_or(paused, |(end, _)| paused.min(end))
     };
-    let attempt = upstream.attempt();
+    let attempt = upstream.attempt(since);
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));
     let outcome = loop {
         let progress = wait.progress;

@@ -80,8 +80,8 @@ pub(super) async fn forward(
     } = forwarded;
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
-    let repeat = repeat(&head, &body);
-    let request = Request::from_parts(head, body);
+    let repeat = repeat(&head, &body, wanted.as_ref());
+    let request = Box::new(Request::from_parts(head, body));
     let wait = Wait {
         limit,
         progress: &progress,
@@ -107,7 +107,8 @@ pub(super) async fn forward(
         })));
     }
     headers::strip_hop_by_hop(&mut head.headers);
-    let is_endless = *record.method() == Method::GET && is_event_stream(&head.headers);
+    let is_endless = || *record.method() == Method::GET && is_event_stream(&head.headers);
+    let max_age = max_age.filter(|_| is_endless());
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     let mut lease = exchange.lease;
@@ -121,7 +122,7 @@ pub(super) async fn forward(
         lease,
         silence,
         rewriter: None,
-        max_age: max_age.filter(|_| is_endless),
+        max_age,
     })))
 }
 
@@ -144,7 +145,9 @@ fn prepare(
             arrival,
         },
     );
-    headers::require_host(&mut head.headers, upstream);
+    if host.is_none() {
+        headers::require_host(&mut head.headers, upstream);
+    }
     headers::withhold_credentials(&mut head.headers, upstream);
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
@@ -163,9 +166,9 @@ fn prepare(
 }
 
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
-fn repeat(head: &request::Parts, body: &Body) -> Repeat {
+fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> Repeat {
     let empty = matches!(body, Body::Empty);
-    if !empty || !head.method.is_idempotent() || head.headers.contains_key(UPGRADE) {
+    if !empty || !head.method.is_idempotent() || wanted.is_some() {
         return Repeat::Unsent;
     }
     Repeat::Allowed

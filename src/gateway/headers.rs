@@ -1,9 +1,7 @@
 //! Headers: what is of one connection only stays behind, and what names the path is added. What a translated
 //! call takes along is told by the domain.
 
-use http::header::{
-    CONNECTION, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE, VIA,
-};
+use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
 use http::{HeaderMap, Version};
 
 use crate::domain::forwarding::LastHop;
@@ -16,23 +14,21 @@ use crate::domain::wire::ADDED_TE;
 
 use super::Arrival;
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
-const PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
-
-/// Fields of one connection (RFC 9110 §7.6.1), whether `Connection` names them or not. `Trailer` is not
-/// among them: it announces what follows the body.
-const HOP_BY_HOP: [HeaderName; 8] = [
-    CONNECTION,
-    KEEP_ALIVE,
-    PROXY_CONNECTION,
-    PROXY_AUTHORIZATION,
-    PROXY_AUTHENTICATE,
-    TE,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
+/// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Connection` names it or not. `Trailer` is not: it
+/// announces what follows the body.
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "proxy-authorization"
+            | "proxy-authenticate"
+            | "te"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
 
 /// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
@@ -40,8 +36,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         headers.remove(name);
     }
     // Most heads have one of them or none: a look at each field costs less than a search for each name.
-    while let Some(name) = headers.keys().find(|name| HOP_BY_HOP.contains(name)) {
-        let name = name.clone();
+    while let Some(name) = headers.keys().find(|name| is_hop_by_hop(name)).cloned() {
         headers.remove(name);
     }
 }

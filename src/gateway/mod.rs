@@ -167,7 +167,14 @@ pub fn handle(
     arrival: Arrival,
 ) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
     let request = Inflow::of_request(request);
-    Box::pin(heard(Unheard(Some((worker, request, arrival)))))
+    boxed(move || heard(Unheard(Some((worker, request, arrival)))))
+}
+
+/// A future in a box of its own, which is made there. `Box::pin` is given one that was made elsewhere, and moves it with all
+/// the room that it may ever need.
+fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+    let room = Box::new_uninit();
+    Box::into_pin(Box::write(room, make()))
 }
 
 async fn heard(mut unheard: Unheard) -> Response<AnswerBody> {
@@ -205,17 +212,12 @@ async fn serve(
             render::failure(Record::begin(&worker, &installed, side, &request), failure)
         }
         Ok(Faced::Stream(followed)) => {
-            Box::pin(stream::serve(
-                (&worker, &installed),
-                request,
-                arrival,
-                followed,
-            ))
-            .await
+            let serving = (&worker, &installed);
+            boxed(|| stream::serve(serving, request, arrival, followed)).await
         }
         Ok(Faced::Side(Side::Rest)) => rest::serve(&worker, &installed, request, arrival).await,
         Ok(Faced::Side(Side::Rpc)) => {
-            Box::pin(rpc::serve(&worker, &installed, request, arrival)).await
+            boxed(|| rpc::serve(&worker, &installed, request, arrival)).await
         }
     }
 }

@@ -12,7 +12,9 @@ use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, sessions, translated};
+use super::{
+    AnswerBody, Arrival, Installed, Worker, boxed, candidate, cors, local, sessions, translated,
+};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -96,13 +98,7 @@ async fn call(
         (None, Some(index)) => Err(record.refused(plan, index)),
         (Some(Way::New), Some(index)) => {
             // Apart, so that a call that passes through does not carry the room for it.
-            Box::pin(translated::rest_call(
-                record,
-                index,
-                (head, content),
-                arrival,
-            ))
-            .await
+            boxed(|| translated::rest_call(record, index, (head, content), arrival)).await
         }
         (Some(Way::Old), _) | (_, None) => {
             let upstream = installed

@@ -110,7 +110,7 @@ async fn open(
         progress: &progress,
         repeat: Repeat::Allowed,
     };
-    let exchange = ask::head(record, upstream, outgoing, wait).await?;
+    let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;
     let (mut head, body) = exchange.response.into_parts();
     if head.status.is_informational() {
         let message = "the server changed the protocol, which nobody asked for";

@@ -282,8 +282,9 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn into_request(self) -> Request<Body> {
-        let mut request = Request::new(self.body.map_or(Body::Empty, Body::from));
+    fn into_request(self) -> Box<Request<Body>> {
+        let body = self.body.map_or(Body::Empty, Body::from);
+        let mut request = Box::new(Request::new(body));
         *request.method_mut() = self.method;
         *request.uri_mut() = self.target;
         *request.headers_mut() = self.headers;

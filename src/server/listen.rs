@@ -391,6 +391,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     // The connection is polled on after the drain began; `changed` is cancel-safe.
     tokio::select! {
+        biased;
         _ = connection.as_mut() => return,
         _ = drains.changed() => connection.as_mut().graceful_shutdown(),
     }

@@ -64,12 +64,12 @@ pub(super) enum Again {
 impl Again {
     /// What a connection is to be asked, where it can be asked that. Bytes go out in place of a request, by whose method
     /// the answer is read.
-    pub(super) fn on(self, line: &Line) -> Option<Request<Body>> {
+    pub(super) fn on(self, line: &Line) -> Option<Box<Request<Body>>> {
         match (self, line) {
-            (Again::Request(request), _) => Some(*request),
+            (Again::Request(request), _) => Some(request),
             (Again::Bytes(method, bytes), Line::Own(connection)) => {
                 connection.play(bytes);
-                let mut request = Request::new(Body::Empty);
+                let mut request = Box::new(Request::new(Body::Empty));
                 *request.method_mut() = method;
                 Some(request)
             }

@@ -34,7 +34,7 @@ type Alive = oneshot::Sender<Infallible>;
 /// A connection that waits for its next call.
 #[derive(Debug)]
 pub(super) struct Idle {
-    pub(super) connection: Connection,
+    pub(super) connection: Box<Connection>,
     pub(super) since: Instant,
 }
 
@@ -61,7 +61,7 @@ impl Connection {
         socket: Socket,
         open: Open,
         tasks: &Tasks,
-    ) -> Result<Connection, UpstreamError> {
+    ) -> Result<Box<Connection>, UpstreamError> {
         let mut builder = Builder::new();
         builder.preserve_header_case(true);
         let (patience, tape) = (Patience::new(), Tape::default());
@@ -74,17 +74,18 @@ impl Connection {
             // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
             // the other branch, the connection is closed where it stands.
             tokio::select! {
+                biased;
                 _ = connection.with_upgrades() => {}
                 _ = &mut ended => {}
             }
         });
-        Ok(Connection {
+        Ok(Box::new(Connection {
             sender,
             patience,
             tape,
             opened: clock::now(),
             _alive: alive,
-        })
+        }))
     }
 
     pub(super) fn opened(&self) -> Instant {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::header::{HOST, UPGRADE};
 use http::{HeaderValue, Request, Response};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::again::{Again, Repeat, Spare};
 use super::connection::{Connection, Idle, Open};
@@ -275,7 +275,7 @@ impl HttpUpstream {
         let Ok(mut line) = self.apart(place).await else {
             return false;
         };
-        let answer = line.offer(request).await;
+        let answer = line.offer(Box::new(request)).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -304,10 +304,10 @@ impl HttpUpstream {
         }
     }
 
-    /// A call that is to be sent: its address is told how it ended.
+    /// A call that is to be sent now: its address is told how it ended.
     #[must_use]
-    pub fn attempt(&self) -> Attempt<'_> {
-        Attempt::new(self)
+    pub fn attempt(&self, now: Instant) -> Attempt<'_> {
+        Attempt::new(self, now)
     }
 
     /// Sends a call and waits for the head of its answer. The caller bounds the time; dropped, the call's
@@ -318,7 +318,7 @@ impl HttpUpstream {
     pub async fn send(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, request): (Permit, Request<Body>),
+        (permit, request): (Permit, Box<Request<Body>>),
         repeat: Repeat,
     ) -> Result<Exchange, UpstreamError> {
         self.places.called();
@@ -336,7 +336,7 @@ impl HttpUpstream {
     async fn sent(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, request): (Permit, Request<Body>),
+        (permit, request): (Permit, Box<Request<Body>>),
         repeat: Repeat,
     ) -> Result<Exchange, UpstreamError> {
         let wants = Wants::of(&request);
@@ -369,7 +369,7 @@ impl HttpUpstream {
         let Some(again) = again else {
             return Err(classify(error));
         };
-        let lease = self.fresh(attempt, (place, permit), wants).await?;
+        let lease = Box::pin(self.fresh(attempt, (place, permit), wants)).await?;
         let Some(request) = again.on(&lease.line) else {
             return Err(classify(error));
         };
@@ -388,13 +388,14 @@ impl HttpUpstream {
         let choice = self.places.choose(&self.plan, None)?;
         attempt.goes_to(choice);
         let (place, _) = choice;
-        while let Some(mut kept) = self.take_idle(place) {
+        while let Some(mut kept) = self.take_idle(place, attempt.began()) {
             if kept.is_ready().await {
                 let kept = (Line::Own(kept), Reused::Yes);
                 return Ok(Lease::of((self, place), kept, permit));
             }
         }
-        self.fresh(attempt, (place, permit), wants).await
+        // Apart, so that a call on a kept connection does not carry the room for it.
+        Box::pin(self.fresh(attempt, (place, permit), wants)).await
     }
 
     /// A connection that is opened for the call, or shared with others; to another address where this one cannot be
@@ -420,8 +421,7 @@ impl HttpUpstream {
         Ok(Lease::of((self, other), line, permit))
     }
 
-    fn take_idle(&self, place: usize) -> Option<Connection> {
-        let now = clock::now();
+    fn take_idle(&self, place: usize, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.places.idle(place)?.borrow_mut();
         while let Some(last) = idle.pop() {
             if now - last.since >= self.plan.keep_alive {
@@ -480,7 +480,7 @@ struct Failed {
 async fn offer(
     attempt: &Attempt<'_>,
     mut lease: Lease,
-    request: Request<Body>,
+    request: Box<Request<Body>>,
 ) -> Result<Exchange, Box<Failed>> {
     attempt.goes_by(&lease.line);
     match lease.line.offer(request).await {

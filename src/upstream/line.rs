@@ -10,7 +10,7 @@ use super::{Body, Inflow};
 #[derive(Debug)]
 pub(super) enum Line {
     /// A connection that no other call uses.
-    Own(Connection),
+    Own(Box<Connection>),
     /// A part of one that calls share.
     Shared(Ride),
 }
@@ -37,11 +37,11 @@ impl Line {
     /// Sends a call and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        request: Request<Body>,
+        request: Box<Request<Body>>,
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(request).await,
-            Line::Shared(ride) => ride.offer(request).await,
+            Line::Own(connection) => connection.offer(*request).await,
+            Line::Shared(ride) => ride.offer(*request).await,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::telemetry::clock;
 /// A connection that was just opened.
 enum Opened {
     /// Of HTTP/1.1.
-    Own(Connection),
+    Own(Box<Connection>),
     /// Of HTTP/2.
     Shared(Rc<Trunk>),
 }
@@ -97,7 +97,7 @@ impl HttpUpstream {
     }
 
     /// Opens a connection of HTTP/1.1.
-    async fn connect(&self, place: usize) -> Result<Connection, UpstreamError> {
+    async fn connect(&self, place: usize) -> Result<Box<Connection>, UpstreamError> {
         let nowhere = || self.unreachable(io::Error::other("it has no such address"));
         let connector = self.places().connector(place).ok_or_else(nowhere)?;
         let socket = connector.connect_within(self.plan().connect_timeout).await;

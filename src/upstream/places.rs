@@ -269,14 +269,19 @@ pub struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(upstream: &'a HttpUpstream) -> Attempt<'a> {
+    pub(super) fn new(upstream: &'a HttpUpstream, now: Instant) -> Attempt<'a> {
         Attempt {
             upstream,
             place: Cell::new(None),
             end: Cell::new(End::Abandoned),
-            began: clock::now(),
+            began: now,
             trunk: RefCell::default(),
         }
+    }
+
+    /// When it began.
+    pub(super) fn began(&self) -> Instant {
+        self.began
     }
 
     /// It goes to an address.

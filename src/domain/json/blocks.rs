@@ -136,7 +136,11 @@ impl Block {
 /// The bytes that fit, as bits. The comparison is one that compilers turn into vectors.
 #[inline]
 fn lanes(bytes: &[u8; 64], fits: impl Fn(u8) -> bool) -> u64 {
-    let fitting = bytes.map(|byte| u8::from(fits(byte)));
+    // Not `map`, which may be called for each byte.
+    let mut fitting = *bytes;
+    for byte in &mut fitting {
+        *byte = u8::from(fits(*byte));
+    }
     let mut bits = 0;
     for (index, eight) in fitting.as_chunks::<8>().0.iter().enumerate() {
         // Each byte of 0 or 1 moves into its own bit of the top byte.

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::order::{Order, Shown};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
-use crate::domain::hops::Hops;
+use crate::domain::hops::{Hops, text_of};
 use crate::domain::token::{Claims, Tokens, bearer};
 
 /// All clients, in order, and what is needed to tell them apart.
@@ -269,21 +269,6 @@ impl<'a> Reading<'a, '_, '_> {
         };
         *self.hop.get_or_init(hop) == Hop::Believed
     }
-}
-
-/// An address as it displays itself, without the formatting that would cost more than the rest of the identity.
-fn text_of(address: IpAddr) -> String {
-    let IpAddr::V4(address) = address else {
-        return address.to_string();
-    };
-    let mut text = String::with_capacity(15);
-    for octet in address.octets() {
-        if !text.is_empty() {
-            text.push('.');
-        }
-        text.push_str(itoa::Buffer::new().format(octet));
-    }
-    text
 }
 
 /// The value of a cookie (RFC 6265 §4.2): the first of this name.

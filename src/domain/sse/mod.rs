@@ -23,8 +23,11 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 /// Whether a `Content-Type` is that of a stream, whatever its parameters say.
 #[must_use]
 pub fn is_event_stream(kind: &str) -> bool {
-    let essence = kind.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case(EVENT_STREAM)
+    let parts = kind.trim_start().split_at_checked(EVENT_STREAM.len());
+    parts.is_some_and(|(essence, rest)| {
+        essence.eq_ignore_ascii_case(EVENT_STREAM)
+            && matches!(rest.trim_start().bytes().next(), None | Some(b';'))
+    })
 }
 
 #[cfg(test)]

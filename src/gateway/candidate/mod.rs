@@ -48,7 +48,7 @@ use told::{Source, headers_size, is_stream};
 
 /// Headers that ask for an answer on a condition, or for a part of one. A translated call ignores them, so that the
 /// two answers say nothing of each other.
-const CONDITIONS: [HeaderName; 6] = [
+static CONDITIONS: [HeaderName; 6] = [
     IF_MATCH,
     IF_MODIFIED_SINCE,
     IF_NONE_MATCH,

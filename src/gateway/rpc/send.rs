@@ -263,7 +263,7 @@ impl Letter {
     ) -> Result<Reply, Failure> {
         let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
         record.passes_on(&mut headers, Hop::of(&self.head, &self.arrival));
-        let mut request = Request::new(Body::from(Pieces::from(body)));
+        let mut request = Box::new(Request::new(Body::from(Pieces::from(body))));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;
         *request.headers_mut() = headers;

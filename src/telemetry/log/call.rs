@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Proof, Stage};
@@ -65,10 +66,11 @@ pub struct CallLine<'a> {
 }
 
 impl CallLine<'_> {
-    /// Whether [`CallLine::emit`] writes anything: to be asked before the texts of a line are made.
+    /// Whether [`CallLine::emit`] may write anything: to be asked before the texts of a line are made. A filter for the
+    /// target is asked by `emit` alone.
     #[must_use]
     pub fn is_wanted() -> bool {
-        tracing::enabled!(target: TARGET, Level::INFO)
+        LevelFilter::current() >= Level::INFO
     }
 
     /// Logs the call. Nothing is cut or formatted where the level is off.

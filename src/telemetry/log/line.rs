@@ -149,16 +149,21 @@ impl Thousandths {
         let (whole, part) = (self.0 / 1000, self.0 % 1000);
         line.push_str(itoa::Buffer::new().format(whole));
         if part > 0 {
-            let digits = [b'.', digit(part / 100), digit(part / 10), digit(part)];
-            let digits = std::str::from_utf8(&digits).unwrap_or_default();
-            line.push_str(digits.trim_end_matches('0'));
+            line.push('.');
+            line.push(digit(part / 100));
+        }
+        if part % 100 > 0 {
+            line.push(digit(part / 10));
+        }
+        if part % 10 > 0 {
+            line.push(digit(part));
         }
     }
 }
 
 /// The last digit of a number.
-fn digit(number: u64) -> u8 {
-    b'0' + u8::try_from(number % 10).unwrap_or_default()
+fn digit(number: u64) -> char {
+    char::from(b'0' + u8::try_from(number % 10).unwrap_or_default())
 }
 
 impl Visit for Fields<'_> {

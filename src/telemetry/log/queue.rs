@@ -16,6 +16,9 @@ use std::time::Duration;
 /// What a thread keeps at most before it hands over.
 const KEPT: usize = 16 * 1024;
 
+/// The most room that is kept for further lines.
+const ROOM: usize = 4 * KEPT;
+
 /// How long the writer rests after it has written.
 const REST: Duration = Duration::from_millis(5);
 
@@ -47,6 +50,26 @@ struct Lines {
     count: u64,
 }
 
+impl Lines {
+    /// Takes another's lines, and leaves it room in their place.
+    fn take(&mut self, more: &mut Lines) {
+        if self.count == 0 {
+            std::mem::swap(self, more);
+        } else {
+            self.bytes.extend_from_slice(&more.bytes);
+            self.count += more.count;
+        }
+        more.clear();
+    }
+
+    /// Forgets them, and keeps their room for others.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(ROOM);
+        self.count = 0;
+    }
+}
+
 /// Lets this thread keep its lines; whoever runs it calls [`hand_over`] whenever it is about to wait.
 pub fn keep_lines() {
     KEEPING.with_borrow_mut(|keeping| {
@@ -68,7 +91,7 @@ pub fn hand_over() {
 impl Kept {
     fn hand_over(&mut self) {
         if self.lines.count > 0 {
-            self.queue.push(std::mem::take(&mut self.lines));
+            self.queue.push(&mut self.lines);
         }
     }
 }
@@ -142,18 +165,13 @@ impl Queue {
         Ok((queue, flush))
     }
 
-    fn push(&self, more: Lines) {
+    fn push(&self, more: &mut Lines) {
         let mut waiting = self.0.lock();
         if waiting.lines.bytes.len() + more.bytes.len() > self.0.most {
             waiting.dropped += more.count;
-            return;
+            return more.clear();
         }
-        waiting.lines.count += more.count;
-        if waiting.lines.bytes.is_empty() {
-            waiting.lines.bytes = more.bytes;
-        } else {
-            waiting.lines.bytes.extend_from_slice(&more.bytes);
-        }
+        waiting.lines.take(more);
         if waiting.writer == Writer::Idle {
             waiting.writer = Writer::Busy;
             drop(waiting);
@@ -164,7 +182,7 @@ impl Queue {
     /// Takes one line, which has its end.
     pub(super) fn offer(&self, line: &str) {
         KEEPING.with_borrow_mut(|keeping| match keeping {
-            Keeping::Nothing => self.push(Lines {
+            Keeping::Nothing => self.push(&mut Lines {
                 bytes: line.as_bytes().to_vec(),
                 count: 1,
             }),
@@ -197,13 +215,15 @@ impl Queue {
 /// Writes until the end has come and nothing waits.
 fn write(shared: &Shared, mut writer: impl Write) {
     let mut waiting = shared.lock();
+    let mut lines = Lines::default();
     loop {
-        let lines = std::mem::take(&mut waiting.lines);
+        lines.take(&mut waiting.lines);
         if lines.count > 0 {
             waiting.writer = Writer::Busy;
             drop(waiting);
             // There is nowhere to complain of standard error but standard error.
             let _ = writer.write_all(&lines.bytes).and_then(|()| writer.flush());
+            lines.clear();
             let rested = shared
                 .written
                 .wait_timeout_while(shared.lock(), REST, |waiting| !waiting.ended);

@@ -16,6 +16,7 @@ use crate::domain::pending::Unanswered;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{McpPlan, UpstreamPlan, Variables};
 use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
+use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
     Body, Exchange, HttpUpstream, Inflow, Lease, ReadFault, Repeat, Tasks, UpstreamError, chain,
@@ -214,8 +215,8 @@ impl Door {
         let limit = self.http.plan().connect_timeout;
         let sent = async {
             let permit = self.http.reserve(limit).await?;
-            let attempt = self.http.attempt();
-            let sent = (permit, request);
+            let attempt = self.http.attempt(clock::now());
+            let sent = (permit, Box::new(request));
             self.http.send(&attempt, sent, Repeat::Unsent).await
         };
         sent.await.map_err(|error| {
