@@ -7,7 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -77,6 +77,16 @@ impl Streams {
     fn cuts(&self, why: Cut) {
         self.cut.set(Some(why));
         self.enough.notify_one();
+    }
+
+    /// Waits until the client is to be cut; cancel-safe.
+    async fn is_to_be_cut(&self) -> Cut {
+        loop {
+            if let Some(why) = self.cut.get() {
+                return why;
+            }
+            self.enough.notified().await;
+        }
     }
 }
 
@@ -186,28 +196,46 @@ pub(super) async fn serve(
     let socket = Overheard::new(socket, streams.clone());
     let io = TokioIo::new(Paced::new(socket, limits.write_timeout));
     let builder = builder(&streams, limits.head);
-    let mut connection = pin!(builder.serve_connection(io, service));
-    // The connection is polled on after it was told to end; each branch is cancel-safe.
-    tokio::select! {
-        ended = connection.as_mut() => {
-            if ended.is_err_and(|error| is_cut(&error)) {
-                tell_cut(&worker, Cut::Faults);
-            }
-            return;
-        }
-        () = streams.enough.notified() => {
-            tell_cut(&worker, streams.cut.get().unwrap_or(Cut::Resets));
-            return;
-        }
-        () = idles(&streams, limits.header_timeout) => {
-            connection.as_mut().graceful_shutdown();
-            // One that is silent now has not earned more; one that is slow has its own limit.
-            while timeout(limits.header_timeout, connection.as_mut()).await.is_err() && !streams.is_idle() {}
-            return;
-        }
-        _ = drains.changed() => connection.as_mut().graceful_shutdown(),
+    let connection = pin!(builder.serve_connection(io, service));
+    let ends = until_end(
+        (connection, |connection| connection.graceful_shutdown()),
+        (&streams, limits.header_timeout),
+        &mut drains,
+    );
+    // What is cut is dropped with what it has open, whether or not it was told to end.
+    let why = tokio::select! {
+        ended = ends => ended.is_err_and(|error| is_cut(&error)).then_some(Cut::Faults),
+        why = streams.is_to_be_cut() => Some(why),
+    };
+    if let Some(why) = why {
+        tell_cut(&worker, why);
     }
-    let _ = connection.await;
+}
+
+/// Polls a connection to its end. It is told to come to that where it idles, and when the program drains.
+async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
+    (mut connection, tell): (Pin<&mut C>, impl Fn(Pin<&mut C>)),
+    (streams, limit): (&Streams, Duration),
+    drains: &mut watch::Receiver<()>,
+) -> Result<(), hyper::Error> {
+    // It is polled on after it was told to end; each branch is cancel-safe.
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = idles(streams, limit) => {}
+        _ = drains.changed() => {
+            tell(connection.as_mut());
+            return connection.await;
+        }
+    }
+    tell(connection.as_mut());
+    // One that is silent now has not earned more; one that is slow has its own limit.
+    loop {
+        match timeout(limit, connection.as_mut()).await {
+            Ok(ended) => return ended,
+            Err(_) if streams.is_idle() => return Ok(()),
+            Err(_) => {}
+        }
+    }
 }
 
 /// Whether this end has ended the connection for a fault of the client, or for too many of them (RFC 9113 §5.4.1).

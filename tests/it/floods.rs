@@ -145,6 +145,25 @@ fn a_client_that_floods_with_pings_is_cut() {
     scene.ends(&["chatter"]);
 }
 
+#[test]
+fn a_client_that_floods_while_the_program_drains_is_cut() {
+    let Scene {
+        ours,
+        proxy,
+        rest: _rest,
+        ..
+    } = Scene::start(Upstream::start());
+    let mut rude = Rude::connect(&proxy, &ours);
+    assert!(rude.says(&frame(HEADERS, END_HEADERS | END_STREAM, 1, GET)));
+    becomes(|| proxy.metrics().value("dualgauge_calls_in_flight"), &1.0);
+    proxy.signal("TERM");
+    proxy.log_line(&["draining"]);
+    rude.floods(|_| frame(PING, 0, 0, b"12345678"));
+    // Its call was the last one.
+    let stopped = proxy.wait();
+    assert!(stopped.log.contains("drained"), "{stopped:?}");
+}
+
 /// What nobody has asked for is no answer.
 #[test]
 fn a_client_that_floods_with_answers_to_pings_is_cut_and_the_log_does_not_grow() {

@@ -120,7 +120,7 @@ fn a_call_whose_answer_is_left_where_it_is_says_so() {
         // What is taken whole is a success.
         let mut client = Client::connect(&proxy, &ours, None).await;
         for (call, body) in calls() {
-            slowly(client.ask(call, body).await).await;
+            text(client.ask(call, body).await).await;
         }
         becomes(|| ended(&proxy, "success", "none"), &4.0);
     });

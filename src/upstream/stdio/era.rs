@@ -118,7 +118,7 @@ impl Stdio {
             (Asked::Ended, Manners::Ended | Manners::Silent) => {
                 tracing::warn!(
                     upstream,
-                    "a second child in a row has ended at `server/discover`, and none is asked again"
+                    "a second child in a row ended at `server/discover`, and none is asked again"
                 );
                 Manners::Silent
             }
