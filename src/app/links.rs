@@ -2,7 +2,7 @@
 //!
 //! A link is kept for as long as its upstream's plan stays what it was. Else another is opened, and the old one ends when
 //! the last call that began with it is over: the workers hold its handle, and this module does not. Clients on sockets hold
-//! those of links of their own, which are told here when their upstream is configured no more.
+//! those of links of their own, which go on while the same server is planned, and are told here when it is not any more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,8 @@ use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::{LinkState, Need};
 use crate::upstream::link::{
-    Apart, Bounds, Inbox, Links, Reach, Standing, Way, WeakReach, open, opener, own,
+    Apart, Bounds, Inbox, LinkHandle, Links, Opener, Places, Reach, Standing, Way, WeakLink,
+    WeakOpener, open, opener, own,
 };
 use crate::upstream::{Mcp, Stdio, Tasks};
 
@@ -56,15 +57,26 @@ struct Running {
 /// What is known of links; borrowed only between awaits.
 #[derive(Debug, Default)]
 struct Known {
-    links: Vec<(UpstreamPlan, WeakReach)>,
+    /// Those that all share.
+    links: Vec<(UpstreamPlan, WeakLink)>,
+    /// The servers at which clients have links of their own.
+    servers: Vec<OwnServer>,
     /// By the names of upstreams, those of former plans among them: counts never go back.
     standings: BTreeMap<String, Arc<Standing>>,
-    /// Whether upstreams whose links come and go with clients, by their names, are links of the plan no more.
-    over: BTreeMap<String, watch::Sender<bool>>,
     /// The upstreams of the plan in force.
     names: Vec<String>,
     /// Those of them whose links come and go with clients.
     apart: Vec<String>,
+}
+
+/// A server at which clients have links of their own.
+#[derive(Debug)]
+struct OwnServer {
+    /// As it is planned now.
+    plan: UpstreamPlan,
+    /// What opens links by that plan.
+    opener: WeakOpener,
+    places: Places,
 }
 
 impl LinkThread {
@@ -169,11 +181,14 @@ impl Known {
             }
         });
         let links = Links::new(all.collect());
-        for (name, over) in &self.over {
+        self.servers.retain(|server| {
             let mut all = plan.upstreams.all.iter();
-            let stays = all.any(|now| now.name == *name && now.transport.link().is_some());
-            over.send_replace(!stays);
-        }
+            let stays = all.any(|now| server.plan.is_same_server(now));
+            if !stays {
+                server.places.end();
+            }
+            stays
+        });
         (links, wanted)
     }
 
@@ -189,32 +204,68 @@ impl Known {
     fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<Launch>) -> Option<Reach> {
         let queue = plan.transport.link()?.settings.queue;
         self.names.push(plan.name.clone());
-        let is_apart = plan.transport.sharing() == Sharing::Client;
-        self.apart.extend(is_apart.then(|| plan.name.clone()));
-        let mut known = self.links.iter().filter(|(known, _)| known == plan);
-        if let Some(link) = known.find_map(|(_, link)| link.upgrade()) {
-            return Some(link);
-        }
-        let (link, work) = if is_apart {
-            let (opener, links) = opener(Bounds {
-                most: plan.connections,
-                idle: plan.idle_timeout,
-                queue,
-            });
-            let over = self.over.entry(plan.name.clone()).or_default();
-            (Reach::Apart(opener), Work::Each(links, over.subscribe()))
-        } else {
-            let (link, inbox) = open(queue);
-            (Reach::Shared(link), Work::One(inbox))
+        let (reach, work) = match plan.transport.sharing() {
+            Sharing::Shared => {
+                let (link, inbox) = self.shared(plan, queue);
+                (Reach::Shared(link), inbox.map(Work::One))
+            }
+            Sharing::Client => {
+                self.apart.push(plan.name.clone());
+                let (opener, work) = self.apart(plan, queue);
+                (Reach::Apart(opener), work)
+            }
         };
-        self.links.push((plan.clone(), link.downgrade()));
         let standing = self.standings.entry(plan.name.clone()).or_default();
-        wanted.push(Launch {
+        wanted.extend(work.map(|work| Launch {
             plan: plan.clone(),
             work,
             standing: standing.clone(),
+        }));
+        Some(reach)
+    }
+
+    /// The link that all share, and what its owner takes questions from, where it has none yet.
+    fn shared(&mut self, plan: &UpstreamPlan, queue: usize) -> (LinkHandle, Option<Inbox>) {
+        let mut known = self.links.iter().filter(|(known, _)| known == plan);
+        if let Some(link) = known.find_map(|(_, link)| link.upgrade()) {
+            return (link, None);
+        }
+        let (link, inbox) = open(queue);
+        self.links.push((plan.clone(), link.downgrade()));
+        (link, Some(inbox))
+    }
+
+    /// What opens links that clients have for themselves, and what is to be done with them, where that is not done yet.
+    /// Links that a former plan began go on, and count among those that may be open.
+    fn apart(&mut self, plan: &UpstreamPlan, queue: usize) -> (Opener, Option<Work>) {
+        let mut servers = self.servers.iter_mut();
+        let known = servers.find(|server| server.plan.is_same_server(plan));
+        let opener_by = |places: &Places| {
+            let bounds = Bounds {
+                most: plan.connections,
+                idle: plan.idle_timeout,
+                queue,
+            };
+            opener(bounds, places.clone())
+        };
+        if let Some(server) = known {
+            let same = server.opener.upgrade().filter(|_| server.plan == *plan);
+            if let Some(opener) = same {
+                return (opener, None);
+            }
+            let (opener, links) = opener_by(&server.places);
+            (server.plan, server.opener) = (plan.clone(), opener.downgrade());
+            return (opener, Some(Work::Each(links, server.places.over())));
+        }
+        let places = Places::default();
+        let (opener, links) = opener_by(&places);
+        let over = places.over();
+        self.servers.push(OwnServer {
+            plan: plan.clone(),
+            opener: opener.downgrade(),
+            places,
         });
-        Some(link)
+        (opener, Some(Work::Each(links, over)))
     }
 }
 

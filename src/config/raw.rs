@@ -155,7 +155,7 @@ pub struct RawUpstream {
     pub http2: Option<Located<Multiplexing>>,
     /// `max_age`: not zero; none unless said.
     pub max_age: Option<Located<Duration>>,
-    /// `connections`: the most that one worker opens.
+    /// `connections`: calls of one worker at a time.
     pub connections: Located<usize>,
     /// `queue`: of a server over HTTP.
     pub queue: Option<Located<usize>>,

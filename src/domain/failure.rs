@@ -157,7 +157,7 @@ pub enum Reason {
     UpstreamUpgrade,
     /// The breaker of the upstream is open.
     UpstreamResting,
-    /// All connections that a worker may open to the upstream are in use.
+    /// All places for calls at the upstream are taken, and none came free in time, or as many calls wait as may.
     UpstreamBusy,
     /// More calls in flight than the limit.
     Overloaded,

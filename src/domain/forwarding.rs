@@ -151,13 +151,19 @@ impl Forwarding {
 #[must_use]
 pub fn tells_hops(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
-    let is = |known: &[u8]| name.len() == known.len() && begins(name, known);
-    is(b"forwarded") || is(b"x-real-ip") || is(b"x-forwarded") || begins(name, b"x-forwarded-")
+    let known = [&b"forwarded"[..], b"x-real-ip", b"x-forwarded"];
+    known.iter().any(|known| is(name, known)) || begins(name, b"x-forwarded-")
 }
 
 /// Whether a field names addresses of hops.
 fn tells_addresses(name: &HeaderName) -> bool {
-    [FORWARDED, X_FORWARDED_FOR, X_REAL_IP].contains(name)
+    let name = name.as_str().as_bytes();
+    let known = [&b"forwarded"[..], b"x-forwarded-for", b"x-real-ip"];
+    known.iter().any(|known| is(name, known))
+}
+
+fn is(name: &[u8], known: &[u8]) -> bool {
+    name.len() == known.len() && begins(name, known)
 }
 
 fn begins(name: &[u8], known: &[u8]) -> bool {

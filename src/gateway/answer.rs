@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -25,7 +24,11 @@ use crate::upstream::{Lease, Torn};
 
 /// The body of an answer.
 #[derive(Debug)]
-pub struct AnswerBody(Kind);
+pub struct AnswerBody {
+    kind: Kind,
+    /// Of calls whose client may still leave the answer where it is. They are written with the end of the body.
+    kept: Vec<Record>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -66,6 +69,9 @@ struct Streamed {
     alarm: Option<Pin<Box<Sleep>>>,
     closing: Option<Closing>,
     due: Option<(Instant, Duration)>,
+    /// Where it is due: since when the client has a piece to take, and for how long pieces have waited for it before.
+    given: Option<Instant>,
+    waited: Duration,
     part: Part,
 }
 
@@ -91,6 +97,29 @@ pub enum AnswerFault {
 }
 
 impl AnswerBody {
+    fn of(kind: Kind) -> AnswerBody {
+        let kept = Vec::new();
+        AnswerBody { kind, kept }
+    }
+
+    /// Keeps the records of calls until the client has the answer to them.
+    pub(super) fn keeping(mut self, records: Vec<Record>) -> AnswerBody {
+        self.kept = records;
+        self
+    }
+
+    /// The client has not taken all of it, and will not.
+    pub fn untaken(&mut self, cause: Option<&str>) {
+        match &mut self.kind {
+            Kind::Streamed(streamed) => streamed.record.untaken(cause),
+            Kind::Telling(telling) => telling.untaken(cause),
+            Kind::Written { .. } | Kind::Withheld(_) | Kind::Over => {}
+        }
+        for record in &mut self.kept {
+            record.untaken(cause);
+        }
+    }
+
     /// A body that is there whole.
     pub(super) fn written(pieces: Pieces) -> AnswerBody {
         AnswerBody::followed(pieces, Vec::new())
@@ -100,10 +129,10 @@ impl AnswerBody {
     pub(super) fn followed(pieces: Pieces, followed_by: Vec<Candidate>) -> AnswerBody {
         if pieces.is_empty() {
             start(followed_by);
-            return AnswerBody(Kind::Over);
+            return AnswerBody::of(Kind::Over);
         }
         let length = pieces.len();
-        AnswerBody(Kind::Written {
+        AnswerBody::of(Kind::Written {
             chunks: pieces.into_chunks().into_iter(),
             length,
             followed_by,
@@ -113,12 +142,12 @@ impl AnswerBody {
     /// No body, in place of one of this length: what 304 may tell (RFC 9110 §8.6). hyper would not write a length
     /// that the body does not have.
     pub(super) fn withheld(length: u64) -> AnswerBody {
-        AnswerBody(Kind::Withheld(length))
+        AnswerBody::of(Kind::Withheld(length))
     }
 
     /// What a server tells of a call, and the answer behind it.
     pub(super) fn telling(telling: Telling) -> AnswerBody {
-        AnswerBody(Kind::Telling(Box::new(telling)))
+        AnswerBody::of(Kind::Telling(Box::new(telling)))
     }
 
     /// A body that streams from a connection.
@@ -131,14 +160,15 @@ impl AnswerBody {
             alarm: None,
             closing: coming.closing,
             due: coming.due,
+            given: None,
+            waited: Duration::ZERO,
             part: Part::First,
         };
-        // To HEAD there is none, although a stream of HTTP/2 may end behind its head only.
-        if streamed.content.is_end_stream() || *streamed.record.method() == Method::HEAD {
+        if streamed.content.is_end_stream() || streamed.record.has_no_content() {
             streamed.complete();
-            return AnswerBody(Kind::Over);
+            return AnswerBody::of(Kind::Over);
         }
-        AnswerBody(Kind::Streamed(Box::new(streamed)))
+        AnswerBody::of(Kind::Streamed(Box::new(streamed)))
     }
 }
 
@@ -153,6 +183,20 @@ impl Streamed {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
+        if let Some(given) = self.given.take() {
+            self.waited += clock::now() - given;
+        }
+        let polled = self.poll_within_its_time(cx);
+        if self.due.is_some() && polled.is_ready() {
+            self.given = Some(clock::now());
+        }
+        polled
+    }
+
+    fn poll_within_its_time(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
         if let Some(closing) = &mut self.closing
             && closing.poll(cx).is_ready()
         {
@@ -193,12 +237,27 @@ impl Streamed {
         }
     }
 
-    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more.
+    fn breaks_off(&mut self, fault: &AnswerFault) {
+        if let AnswerFault::Overdue(_, Blame::Client) = fault {
+            let cause = "the client took its answer too slowly";
+            return self.record.overdue(Reason::RequestTimeout, cause);
+        }
+        if let AnswerFault::Silent(_) | AnswerFault::Overdue(..) = fault {
+            self.lease.iter().for_each(Lease::late);
+        }
+        match fault {
+            AnswerFault::Overdue(..) => self.record.overdue(Reason::UpstreamTimeout, fault),
+            AnswerFault::Cut(_) | AnswerFault::Silent(_) => self.record.cut(describe(fault)),
+        }
+    }
+
+    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more, or
+    /// has taken so much of the time that too little of it was left.
     fn overdue(&self) -> Option<AnswerFault> {
         let (end, limit) = self.due?;
         let blame = match self.alarm {
-            Some(_) => Blame::Upstream,
-            None => Blame::Client,
+            Some(_) if self.record.held_up(self.waited).is_none() => Blame::Upstream,
+            Some(_) | None => Blame::Client,
         };
         (end <= clock::now()).then_some(AnswerFault::Overdue(limit, blame))
     }
@@ -212,7 +271,7 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        let streamed = match &mut self.0 {
+        let streamed = match &mut self.kind {
             Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
             Kind::Written {
                 chunks,
@@ -253,28 +312,19 @@ impl Body for AnswerBody {
                 streamed.complete();
             }
             Some(Ok(_)) | None => streamed.complete(),
-            Some(Err(AnswerFault::Overdue(_, Blame::Client))) => {
-                let cause = "the client took its answer too slowly";
-                streamed.record.overdue(Reason::RequestTimeout, cause);
-            }
-            Some(Err(fault @ AnswerFault::Overdue(_, _))) => {
-                streamed.lease.iter().for_each(Lease::is_late);
-                streamed.record.overdue(Reason::UpstreamTimeout, fault);
-            }
-            Some(Err(fault)) => {
-                if let AnswerFault::Silent(_) = fault {
-                    streamed.lease.iter().for_each(Lease::is_late);
-                }
-                streamed.record.cut(describe(fault));
-            }
+            Some(Err(fault)) => streamed.breaks_off(fault),
         }
-        // The record is written here, with the end of the body.
-        self.0 = Kind::Over;
+        // The record is written here, with the end of the body, unless its client may still leave it.
+        if let Kind::Streamed(streamed) = std::mem::replace(&mut self.kind, Kind::Over)
+            && streamed.record.waits_for_its_client()
+        {
+            self.kept.push(streamed.record);
+        }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Over => true,
             Kind::Written { length, .. } => *length == 0,
             Kind::Telling(telling) => telling.is_over(),
@@ -283,7 +333,7 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Over => SizeHint::with_exact(0),
             Kind::Withheld(length) => SizeHint::with_exact(*length),
             Kind::Written { length, .. } => SizeHint::with_exact(*length as u64),
@@ -295,7 +345,7 @@ impl Body for AnswerBody {
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
-        if let Kind::Streamed(streamed) = &mut self.0 {
+        if let Kind::Streamed(streamed) = &mut self.kind {
             // Who has as many bytes as were announced asks for no more, although the end of the stream may be on its way.
             match streamed.content.size_hint().exact() {
                 Some(0) => streamed.complete(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::intake::no_room;
 use super::record::Record;
@@ -64,7 +64,7 @@ pub(super) async fn whole(
         })
     };
     let asked = timeout(limit, pin!(asking)).await;
-    record.spent(since);
+    over(record, since, asked.as_ref().ok());
     asked.unwrap_or_else(|_| {
         Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
             attempt.late();
@@ -145,8 +145,16 @@ pub(super) async fn head(
             }
         }
     };
-    record.spent(since);
+    over(record, since, Some(&outcome));
     outcome
+}
+
+/// The upstream is not waited for any more; one that is left alone was not asked.
+fn over<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
+    match came {
+        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => record.unasked(),
+        Some(_) | None => record.spent(since),
+    }
 }
 
 fn paused(limit: Duration) -> Failure {
@@ -193,7 +201,19 @@ async fn reserve(
     limit: Duration,
 ) -> Result<Permit, Failure> {
     let limit = in_time(record, limit)?.min(upstream.plan().connect_timeout);
+    stays(record)?;
     upstream.reserve(limit).await.map_err(sent)
+}
+
+/// Refuses what is asked for a client that is about to be let go: nobody would wait for the answer.
+pub(super) fn stays(record: &Record) -> Result<(), Failure> {
+    match record.is_let_go() {
+        true => {
+            let message = "what a server kept for this connection is lost, and it is about to be closed; connect again";
+            Err(Failure::new(Reason::UpstreamUnreachable, message))
+        }
+        false => Ok(()),
+    }
 }
 
 /// What of a limit is left to a call as a whole; one without any time left is not sent.
@@ -247,7 +267,7 @@ fn sent(error: UpstreamError) -> Failure {
                 .because(chain(&error));
         }
         UpstreamError::Busy { .. } => {
-            let message = "all connections that this proxy may open to the server are in use; try again later";
+            let message = "as many calls as this proxy sends to the server at a time are there; try again later";
             let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
             return busy.because(chain(&error));
         }

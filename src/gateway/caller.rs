@@ -23,7 +23,7 @@ pub(super) fn identify<'a>(
     headers: &'a HeaderMap,
     arrival: &Arrival,
 ) -> Identity<'a> {
-    record.comes_over(arrival.links());
+    record.comes_from(arrival);
     record.traces(headers);
     let installed = record.installed().clone();
     let clients = &installed.plan.rollout.clients;

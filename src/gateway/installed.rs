@@ -112,10 +112,25 @@ impl Installed {
         self.upstreams.get(place).filter(|_| passes)
     }
 
-    /// Whether there is a server of this name that speaks in frames, whatever else the plan says of it.
-    pub(super) fn has_frames(&self, name: &str) -> bool {
-        let mut all = self.upstreams.iter().filter_map(Upstream::frames);
-        all.any(|upstream| upstream.plan().name == name)
+    /// Another plan holds in place of this one.
+    pub(super) fn gives_way_to(&self, next: &Installed) {
+        let pooled = self.all_upstreams();
+        for old in pooled.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
+            old.stop_pooling();
+        }
+        let frames = |of: &'_ Installed| -> Vec<Rc<FramesUpstream>> {
+            of.upstreams
+                .iter()
+                .filter_map(Upstream::frames)
+                .cloned()
+                .collect()
+        };
+        let stays = frames(next);
+        for old in frames(self) {
+            if !stays.iter().any(|new| new.is_same_server(&old)) {
+                old.end();
+            }
+        }
     }
 
     /// The upstream of a side for those who ask for a stream; only HTTP has streams.
@@ -254,11 +269,17 @@ fn framed(
 ) -> Upstream {
     let before = before.into_iter().flatten();
     let mut before = before.filter_map(Upstream::frames);
-    let kept = before.find(|kept| kept.plan() == wanted);
-    Upstream::Frames(kept.map_or_else(
-        || Rc::new(FramesUpstream::new(wanted.clone(), frames, standing)),
-        Rc::clone,
-    ))
+    let before = before.find(|before| before.plan().is_same_server(wanted));
+    Upstream::Frames(match before {
+        Some(kept) if kept.plan() == wanted => kept.clone(),
+        before => {
+            let new = FramesUpstream::new(wanted.clone(), frames, standing);
+            Rc::new(match before {
+                Some(before) => new.following(before),
+                None => new,
+            })
+        }
+    })
 }
 
 fn kept_or_opened(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::ask::{Reply, held_up, in_time, late};
+use super::ask::{Reply, held_up, in_time, late, stays};
 use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -51,11 +51,13 @@ pub(super) async fn ask(
             "a call that waits for an answer got none",
         )),
         Said::Answer(id, body) => {
-            let charged = record.purse().is_none_or(|purse| purse.charge(body.len()));
-            if body.len() > most || !charged {
-                return Err(too_large(most));
-            }
-            let body = record.worker().memory().keep(body).map_err(no_room)?;
+            let body = match record.purse() {
+                _ if body.len() > most => return Err(too_large(most)),
+                // What is read only to compare takes no room of what is answered.
+                Some(purse) if purse.charge(body.len()) => body,
+                Some(_) => return Err(too_large(most)),
+                None => record.worker().memory().keep(body).map_err(no_room)?,
+            };
             let reply = Reply {
                 status: StatusCode::OK,
                 headers: HeaderMap::new(),
@@ -87,6 +89,7 @@ async fn said(
     (say, repeat, recall): (Say, Repeat, Option<Arc<Recall>>),
     limit: Duration,
 ) -> Result<Said, Failure> {
+    stays(record)?;
     let since = clock::now();
     record.asks(since);
     let asker = Asker {

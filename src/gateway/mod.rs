@@ -141,6 +141,12 @@ impl Arrival {
         &self.origin.sockets
     }
 
+    /// Whether a client on a socket has lost what a server has kept for it, or is about to: it is let go, and nobody is
+    /// asked for it till then.
+    fn has_lost(&self) -> bool {
+        self.links().has_lost() || self.sockets().has_lost()
+    }
+
     /// What the verified certificate of the connection says.
     fn subject(&self) -> Option<&Subject> {
         self.origin.subject.as_ref()

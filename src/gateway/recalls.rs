@@ -42,7 +42,7 @@ struct Entry {
     number: u64,
     recall: Arc<Recall>,
     /// The id that its server knows it by, where whoever passes the notification on has to know that.
-    name: Option<u64>,
+    minted: Option<u64>,
 }
 
 /// How many ids a worker takes at a time.
@@ -84,17 +84,14 @@ impl Default for Recalls {
 }
 
 impl Recalls {
-    /// A call with this id may be recalled, for as long as what is given lives.
-    pub(super) fn begin(self: &Arc<Self>, scope: Scope<'_>, id: &[u8]) -> Recallable {
-        self.enter((scope, id), None)
-    }
-
-    /// The same for a call that its server knows by another id.
-    pub(super) fn begin_as(self: &Arc<Self>, scope: Scope<'_>, id: &[u8], name: u64) -> Recallable {
-        self.enter((scope, id), Some(name))
-    }
-
-    fn enter(self: &Arc<Self>, (scope, id): (Scope<'_>, &[u8]), name: Option<u64>) -> Recallable {
+    /// A call with this id may be recalled, for as long as what is given lives. `minted` is the id that its server knows it
+    /// by, where whoever passes the notification on has to know that.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        scope: Scope<'_>,
+        id: &[u8],
+        minted: Option<u64>,
+    ) -> Recallable {
         let key = self.key(scope, id);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let recall = Arc::<Recall>::default();
@@ -103,7 +100,7 @@ impl Recalls {
         entries.push(Entry {
             number,
             recall: recall.clone(),
-            name,
+            minted,
         });
         drop(stripe);
         Recallable {
@@ -121,7 +118,7 @@ impl Recalls {
         let stripe = self.stripe(key);
         let entries = stripe.get(&key).map_or(&[][..], Vec::as_slice);
         entries.iter().for_each(|entry| entry.recall.ring());
-        entries.iter().filter_map(|entry| entry.name).collect()
+        entries.iter().filter_map(|entry| entry.minted).collect()
     }
 
     /// Ids for calls that no worker has had before.
@@ -188,7 +185,10 @@ mod tests {
     fn a_call_is_recalled_by_its_own_session_alone_and_leaves_nothing() {
         let recalls = Arc::<Recalls>::default();
         let own = session("a", Some("k"), "s");
-        let calls = [recalls.begin(own, b"1"), recalls.begin(own, b"1")];
+        let calls = [
+            recalls.begin(own, b"1", None),
+            recalls.begin(own, b"1", None),
+        ];
         for other in [
             session("b", Some("k"), "s"),
             session("a", Some("l"), "s"),
@@ -216,8 +216,8 @@ mod tests {
     fn whoever_recalls_a_call_learns_what_its_server_calls_it() {
         let recalls = Arc::<Recalls>::default();
         let own = session("a", None, "s");
-        let call = recalls.begin_as(own, b"1.5", 7);
-        let linked = recalls.begin(own, b"1.5");
+        let call = recalls.begin(own, b"1.5", Some(7));
+        let linked = recalls.begin(own, b"1.5", None);
         assert_eq!(recalls.recall(own, b"1.50"), [0; 0]);
         assert_eq!(recalls.recall(own, b"1.5"), [7]);
         assert!(call.recall.is_rung() && linked.recall.is_rung());

@@ -8,9 +8,10 @@ mod settled;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Uri};
+use http::{HeaderMap, Method, Request, Uri, Version};
 use tokio::time::Instant;
 
+use super::Arrival;
 use super::candidate::Candidate;
 use super::headers::{Hop, add_hop};
 use super::{HeadTook, Installed, Worker};
@@ -37,6 +38,7 @@ pub(super) struct Record {
     at: Moment,
     side: Side,
     method: Method,
+    version: Version,
     uri: Uri,
     rpc_method: Option<String>,
     route: Option<usize>,
@@ -58,8 +60,8 @@ pub(super) struct Record {
     role: Role,
     /// What stands beside the call, once it is answered.
     candidate: Option<Candidate>,
-    /// The links that the caller's connection has for itself.
-    links: Option<Rc<OwnLinks>>,
+    /// Where it comes from.
+    arrival: Option<Arrival>,
     /// Where what servers tell goes while this call is open, if to this call alone.
     ear: Option<Ear>,
     /// The trace that the call belongs to.
@@ -74,7 +76,7 @@ pub(super) struct Took {
     body: Duration,
 }
 
-/// A client that has taken more than this part of the time of a call may have left too little of it to the server.
+/// A client that has taken more than one in so many parts of the time of a call may have left too little of it to the server.
 const HELD_UP: u32 = 10;
 
 /// What a record is of.
@@ -132,6 +134,7 @@ impl Record {
             at: clock::moment(clock::wall()),
             side,
             method: request.method().clone(),
+            version: request.version(),
             uri: request.uri().clone(),
             rpc_method: None,
             route: None,
@@ -149,7 +152,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Call,
             candidate: None,
-            links: None,
+            arrival: None,
             ear: None,
             trace: None,
         }
@@ -165,6 +168,7 @@ impl Record {
             at: self.at,
             side: self.side,
             method: self.method.clone(),
+            version: self.version,
             uri: self.uri.clone(),
             rpc_method: self.rpc_method.clone(),
             route: self.route,
@@ -182,7 +186,7 @@ impl Record {
             ending: Ending::default(),
             role: Role::Waiting,
             candidate: None,
-            links: self.links.clone(),
+            arrival: self.arrival.clone(),
             // Nobody hears how far a second run is.
             ear: None,
             trace: self.trace,
@@ -240,9 +244,9 @@ impl Record {
         self.candidate.take()
     }
 
-    /// The call comes over a connection with these links.
-    pub(super) fn comes_over(&mut self, links: &Rc<OwnLinks>) {
-        self.links = Some(links.clone());
+    /// Where the call comes from.
+    pub(super) fn comes_from(&mut self, arrival: &Arrival) {
+        self.arrival = Some(arrival.clone());
     }
 
     /// The call came with these headers, which may say what trace it belongs to.
@@ -260,7 +264,12 @@ impl Record {
 
     /// The links that the caller's connection has for itself.
     pub(super) fn links(&self) -> Option<&OwnLinks> {
-        self.links.as_deref()
+        self.arrival.as_ref().map(|arrival| &**arrival.links())
+    }
+
+    /// Whether its client is about to be let go, since what a server has kept for it is lost.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.arrival.as_ref().is_some_and(Arrival::has_lost)
     }
 
     /// What servers tell while this call is open goes here.
@@ -273,8 +282,7 @@ impl Record {
     pub(super) fn ear(&self) -> Option<Ear> {
         match &self.role {
             Role::Call | Role::Reading => {
-                let links = self.links.as_ref();
-                let own = || links.and_then(|links| links.ear());
+                let own = || self.links().and_then(OwnLinks::ear);
                 self.ear.clone().or_else(own)
             }
             Role::Candidate(_) | Role::Noise(_) | Role::Waiting => None,
@@ -331,11 +339,11 @@ impl Record {
         self.took.body += clock::now() - since;
     }
 
-    /// The time of the call as a whole, where it is over and its client has taken so much of it, `uploading` besides, that
-    /// a server which has not answered yet is not to blame.
-    pub(super) fn held_up(&self, uploading: Duration) -> Option<Duration> {
+    /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what
+    /// it sends or takes, that a server which has not answered yet is not to blame.
+    pub(super) fn held_up(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
-        let took = self.took.head + self.took.body + uploading;
+        let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
     }
 
@@ -427,6 +435,11 @@ impl Record {
     /// An upstream is asked now; whoever leaves before [`Record::spent`] has kept it busy all the same.
     pub(super) fn asks(&mut self, since: Instant) {
         self.asking = Some(since);
+    }
+
+    /// No upstream was asked, although one was to be.
+    pub(super) fn unasked(&mut self) {
+        self.asking = None;
     }
 
     /// Time that an upstream took.

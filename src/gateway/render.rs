@@ -76,7 +76,7 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
     match answer {
         Answer::Whole(whole) => {
             let candidate = beside(&mut record, || Told::whole(&whole));
-            respond_to(&record, *whole, candidate)
+            respond_to(record, *whole, candidate)
         }
         Answer::Stream(stream) => {
             let Stream {
@@ -150,16 +150,25 @@ pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBo
     };
     record.failed(whole.status.as_u16(), &failure);
     let candidate = beside(&mut record, || Told::failure(&whole, &failure));
-    respond_to(&record, whole, candidate)
+    respond_to(record, whole, candidate)
 }
 
-fn respond_to(record: &Record, whole: Whole, candidate: Option<Candidate>) -> Response<AnswerBody> {
+fn respond_to(record: Record, whole: Whole, candidate: Option<Candidate>) -> Response<AnswerBody> {
     if *record.method() == Method::HEAD {
         // Nobody reads the body of such an answer, so that its end would never come.
         candidate.into_iter().for_each(Candidate::start);
         return respond(whole);
     }
-    respond_before(whole, candidate.into_iter().collect())
+    let response = respond_before(whole, candidate.into_iter().collect());
+    keeping(response, record.kept().into_iter().collect())
+}
+
+/// Keeps the records of calls until the client has the answer to them.
+pub(super) fn keeping(
+    response: Response<AnswerBody>,
+    records: Vec<Record>,
+) -> Response<AnswerBody> {
+    response.map(|body| body.keeping(records))
 }
 
 /// What follows a call, if anything does, once it is known what the call is answered with.

@@ -122,11 +122,7 @@ impl Worker {
             Some(&before),
             &self.tasks,
         ));
-        for old in before.all_upstreams() {
-            if !next.all_upstreams().any(|new| Rc::ptr_eq(old, new)) {
-                old.stop_pooling();
-            }
-        }
+        before.gives_way_to(&next);
         self.bench.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next;
         self.swapped.notify_waiters();

@@ -4,17 +4,12 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use crate::domain::wire::Chatter;
+use crate::domain::wire::Flood;
 use crate::telemetry::clock;
-
-/// How many frames that bring nothing are taken of a client, and within what time.
-const FRAMES: u32 = 1000;
-const WITHIN: Duration = Duration::from_secs(10);
 
 /// Told of what happens at the socket.
 pub(super) trait Alarm {
@@ -32,10 +27,8 @@ pub(super) trait Alarm {
 #[derive(Debug)]
 pub(super) struct Overheard<S, A> {
     socket: S,
-    chatter: Chatter,
-    /// Since when frames are counted, and how many there were.
-    since: Instant,
-    frames: u32,
+    flood: Flood,
+    began: Instant,
     alarm: Rc<A>,
 }
 
@@ -43,24 +36,15 @@ impl<S, A: Alarm> Overheard<S, A> {
     pub(super) fn new(socket: S, alarm: Rc<A>) -> Overheard<S, A> {
         Overheard {
             socket,
-            chatter: Chatter::default(),
-            since: clock::now(),
-            frames: 0,
+            flood: Flood::of_client(),
+            began: clock::now(),
             alarm,
         }
     }
 
     fn hears(&mut self, bytes: &[u8]) {
-        let found = self.chatter.feed(bytes);
-        if found == 0 {
-            return;
-        }
-        let now = clock::now();
-        if now - self.since > WITHIN {
-            (self.since, self.frames) = (now, 0);
-        }
-        self.frames += found;
-        if self.frames > FRAMES {
+        let began = self.began;
+        if self.flood.hears(bytes, || clock::now() - began) {
             self.alarm.rings();
         }
     }

@@ -370,8 +370,12 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         let arrival = arrivals.refused(inspection.refusal(number));
         let (inspection, last) = (inspection.clone(), last.clone());
         handle(worker.clone(), request, arrival).map(move |mut response| {
-            inspection.answered(number, response.status());
-            if last.get() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let status = response.status();
+            inspection.answered(number, status);
+            // Nobody will read what is missing of its body, and the connection ends (RFC 9112 §9.6).
+            let has_failed = status.is_client_error() || status.is_server_error();
+            let is_unread = has_failed && inspection.owes(number);
+            if is_unread || last.get() && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
             }

@@ -2,7 +2,7 @@
 //!
 //! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the stream with its
 //! last piece. So large pieces are handed out in small ones, and the last byte of an answer alone: the stream stays, and its
-//! pace is known, until the client has room for all of it.
+//! pace is known, until the client has room for all of it. Whose client leaves some of it is told.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -14,7 +14,20 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
+use crate::gateway::AnswerBody;
 use crate::telemetry::clock;
+
+/// A body that is told where its client leaves some of it.
+pub(super) trait Leavable {
+    /// Not all of it was taken, nor will be.
+    fn left(&mut self, cause: Option<&str>);
+}
+
+impl Leavable for AnswerBody {
+    fn left(&mut self, cause: Option<&str>) {
+        self.untaken(cause);
+    }
+}
 
 /// The most that is handed out at once: the largest frame that a client must take (RFC 9113 §4.2).
 const PIECE: usize = 16 * 1024;
@@ -26,6 +39,8 @@ const SHORT: usize = 1024;
 pub(super) struct Pace {
     /// Since when a piece of it waits to be taken.
     given: Cell<Option<Instant>>,
+    /// Whether it has waited for too long.
+    stalled: Cell<bool>,
 }
 
 impl Pace {
@@ -39,6 +54,7 @@ impl Pace {
                 .get()
                 .is_some_and(|given| given + patience <= clock::now())
             {
+                self.stalled.set(true);
                 return;
             }
         }
@@ -47,7 +63,7 @@ impl Pace {
 
 /// The body of an answer, which notes when the client asks for more of it.
 #[derive(Debug)]
-pub(super) struct Taken<B> {
+pub(super) struct Taken<B: Body<Data = Bytes> + Leavable + Unpin> {
     body: B,
     /// What of the last piece is still to be handed out.
     rest: Bytes,
@@ -56,7 +72,7 @@ pub(super) struct Taken<B> {
     pace: Rc<Pace>,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Taken<B> {
+impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
     pub(super) fn new(body: B, pace: Rc<Pace>) -> Taken<B> {
         Taken {
             body,
@@ -89,7 +105,18 @@ impl<B: Body<Data = Bytes> + Unpin> Taken<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Taken<B> {
+impl<B: Body<Data = Bytes> + Leavable + Unpin> Drop for Taken<B> {
+    fn drop(&mut self) {
+        if self.pace.stalled.get() {
+            self.body
+                .left(Some("the client took nothing of it for too long"));
+        } else if !self.is_end_stream() && self.size_hint().exact() != Some(0) {
+            self.body.left(None);
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -127,12 +154,20 @@ mod tests {
 
     use super::*;
 
+    impl<D> Leavable for Full<D> {
+        fn left(&mut self, _cause: Option<&str>) {}
+    }
+
+    impl<S> Leavable for StreamBody<S> {
+        fn left(&mut self, _cause: Option<&str>) {}
+    }
+
     type Piece = Result<Frame<Bytes>, Infallible>;
 
     /// The lengths of what is handed out, and all of it.
     async fn handed_out<B>(body: B) -> (Vec<usize>, Vec<u8>)
     where
-        B: Body<Data = Bytes> + Unpin,
+        B: Body<Data = Bytes> + Leavable + Unpin,
         B::Error: std::fmt::Debug,
     {
         let mut taken = Taken::new(body, Rc::default());

@@ -349,6 +349,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
         let this = self.get_mut();
         let polled = this.poll_inspected(cx, buf);
         this.note_head(&polled);
+        this.inspection.owed(this.follower.owes());
         if this.mode != Mode::Following || !this.follower.awaits_head(this.held.len()) {
             this.alarm = None;
             return polled;

@@ -22,14 +22,14 @@ pub enum UpstreamError {
         /// For how long.
         again_in: Duration,
     },
-    /// All connections that may be open are in use.
+    /// As many calls as may are there, and none has ended in time, or too many wait already.
     #[error(
-        "all {connections} connections to the upstream `{upstream}` are in use, and {waiting} further calls wait for one"
+        "all {connections} places for calls at the upstream `{upstream}` are taken, and {waiting} further calls wait"
     )]
     Busy {
         /// Which upstream.
         upstream: String,
-        /// How many a worker may open.
+        /// How many calls a worker may have there.
         connections: usize,
         /// How many calls wait.
         waiting: usize,
@@ -76,6 +76,11 @@ pub(super) fn is_refusal(error: &hyper::Error) -> bool {
 /// Whether the fault is one of a connection that calls share, and not of one call.
 pub(super) fn ends_connection(error: &hyper::Error) -> bool {
     of_http2(error).is_none_or(|error| error.is_go_away() || error.is_io())
+}
+
+/// Whether this end has ended the connection for a fault of the server, or for too many of them (RFC 9113 §5.4.1).
+pub(super) fn is_cut(error: &hyper::Error) -> bool {
+    of_http2(error).is_some_and(|error| error.is_library() && error.is_go_away())
 }
 
 /// Whether the server has reset the call, and nothing else.

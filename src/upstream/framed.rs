@@ -20,17 +20,27 @@ pub struct FramesUpstream {
     plan: UpstreamPlan,
     frames: FramesPlan,
     server: WebSocket,
-    open: Rc<Cell<usize>>,
+    sockets: Rc<Sockets>,
     standing: Arc<Standing>,
+}
+
+/// The sockets of a worker at a server, whatever plans they began with.
+#[derive(Debug, Default)]
+struct Sockets {
+    /// How many are open.
+    open: Cell<usize>,
+    /// Whether no plan means the server any more.
+    over: Cell<bool>,
 }
 
 /// A place among the sockets that a worker may have open.
 #[derive(Debug)]
-pub struct FramesPlace(Rc<Cell<usize>>);
+pub struct FramesPlace(Rc<Sockets>);
 
 impl Drop for FramesPlace {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        let open = &self.0.open;
+        open.set(open.get() - 1);
     }
 }
 
@@ -42,9 +52,33 @@ impl FramesUpstream {
             server: WebSocket::of_frames(&plan, frames),
             frames: frames.clone(),
             plan,
-            open: Rc::default(),
+            sockets: Rc::default(),
             standing,
         }
+    }
+
+    /// The same, with the sockets among its own that are open at the server as it was planned before.
+    #[must_use]
+    pub fn following(self, before: &FramesUpstream) -> FramesUpstream {
+        let sockets = before.sockets.clone();
+        FramesUpstream { sockets, ..self }
+    }
+
+    /// Whether another one is this very server, spoken to by the same rules, whatever else its plan says.
+    #[must_use]
+    pub fn is_same_server(&self, other: &FramesUpstream) -> bool {
+        Rc::ptr_eq(&self.sockets, &other.sockets)
+    }
+
+    /// No plan means the server any more, nor will: those who have sockets there are let go.
+    pub fn end(&self) {
+        self.sockets.over.set(true);
+    }
+
+    /// Whether no plan means it any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.sockets.over.get()
     }
 
     /// What the plan says of it.
@@ -68,7 +102,7 @@ impl FramesUpstream {
     /// How many sockets are open.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.open.get()
+        self.sockets.open.get()
     }
 
     /// Takes a place for one more socket.
@@ -76,11 +110,12 @@ impl FramesUpstream {
     /// # Errors
     /// [`Unanswered::Busy`] where as many as allowed are open.
     pub fn place(&self) -> Result<FramesPlace, Unanswered> {
-        if self.open.get() >= self.plan.connections {
+        let open = &self.sockets.open;
+        if open.get() >= self.plan.connections {
             return Err(Unanswered::Busy);
         }
-        self.open.set(self.open.get() + 1);
-        Ok(FramesPlace(self.open.clone()))
+        open.set(open.get() + 1);
+        Ok(FramesPlace(self.sockets.clone()))
     }
 
     /// Opens a socket within the time for it.

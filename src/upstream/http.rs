@@ -115,7 +115,7 @@ impl Lease {
     }
 
     /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
-    pub fn is_late(&self) {
+    pub fn late(&self) {
         if let Line::Shared(ride) = &self.line {
             ride.trunk().retires();
         }

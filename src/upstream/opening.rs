@@ -115,7 +115,8 @@ impl HttpUpstream {
             let own = Connection::over(socket, self.opens(), self.tasks()).await?;
             return Ok(Opened::Own(own));
         }
-        let begins = Trunk::over(socket, self.opens(), (self.tasks(), self.plan()));
+        let counted = (self.opens(), self.places().cuts());
+        let begins = Trunk::over(socket, counted, (self.tasks(), self.plan()));
         let begun = timeout_at(until, begins).await;
         let begun = begun.map_err(|_| {
             let message = format!("the server did not begin HTTP/2 within {limit:?}");

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::connect::Connector;
 use super::connection::Idle;
 use super::error::UpstreamError;
+use super::heard::Cuts;
 use super::http::HttpUpstream;
 use super::line::Line;
 use super::trunk::Trunk;
@@ -32,6 +33,7 @@ pub(super) struct Places {
     began: Instant,
     watched: Watched,
     counts: Cell<AddressCounts>,
+    cuts: Cuts,
 }
 
 /// Whether there is anything to decide.
@@ -81,6 +83,7 @@ impl Places {
             began: now,
             watched: if is_plain { Watched::No } else { Watched::Yes },
             counts: Cell::default(),
+            cuts: Cuts::of(&plan.name),
         }
     }
 
@@ -137,8 +140,14 @@ impl Places {
         AddressCounts {
             left_out: self.core.borrow().left_out(self.now()) as u64,
             well: self.core.borrow().well() as u64,
+            cut: self.cuts.count(),
             ..self.counts.get()
         }
+    }
+
+    /// Counts connections of HTTP/2 that are cut.
+    pub(super) fn cuts(&self) -> Cuts {
+        self.cuts.clone()
     }
 
     /// The way to an address.

@@ -2,7 +2,8 @@
 //!
 //! It is open when the server has said how many calls it takes at a time. Laws: no more calls are on it than that; a call
 //! that nobody waits for is reset, its upload included; one that the server has refused was not looked at, and may go
-//! again; a connection on which calls wait and nothing comes is asked for a sign of life, and ends without one.
+//! again; a connection on which calls wait and nothing comes is asked for a sign of life, and ends without one, as does one
+//! that the server floods.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -23,8 +24,8 @@ use tokio::time::Instant;
 
 use super::body::BodyFault;
 use super::connection::Open;
-use super::error::{ends_connection, is_refusal};
-use super::heard::Heard;
+use super::error::{ends_connection, is_cut, is_refusal};
+use super::heard::{Cuts, Heard};
 use super::line::{Left, Unanswered};
 use super::{Body, Inflow, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
@@ -85,7 +86,7 @@ impl Trunk {
     /// Begins HTTP/2 over a socket that was just opened. Dropped, it leaves nothing behind.
     pub(super) async fn over(
         socket: Socket,
-        open: Open,
+        (open, cuts): (Open, Cuts),
         (tasks, plan): (&Tasks, &UpstreamPlan),
     ) -> Result<Rc<Trunk>, NotBegun> {
         let (ends, ended) = watch::channel(());
@@ -94,7 +95,7 @@ impl Trunk {
             ended: ended.clone(),
         };
         let heard = Rc::<Notify>::default();
-        let socket = TokioIo::new(Heard::new(socket, open, heard.clone()));
+        let socket = TokioIo::new(Heard::new(socket, (open, cuts.clone()), heard.clone()));
         let handshake = builder(starter.clone(), plan).handshake(socket).await;
         let (sender, mut connection) = handshake.map_err(NotBegun::Fault)?;
         let most = Rc::new(Cell::new(0));
@@ -114,7 +115,13 @@ impl Trunk {
             std::future::poll_fn(|cx| {
                 let polled = connection.as_mut().poll(cx);
                 noted.set(connection.current_max_send_streams());
-                polled.map(drop)
+                polled.map(|ended| {
+                    if let Err(error) = ended
+                        && is_cut(&error)
+                    {
+                        cuts.adds(&error);
+                    }
+                })
             })
             .await;
         });

@@ -93,7 +93,8 @@ fn an_open_breaker_refuses_at_once_and_says_when_to_come_again_while_health_stay
         value(&proxy, "breaker_openings_total{upstream=\"old\"}"),
         1.0
     );
-    proxy.log_line(&["reason=upstream_resting", "blame=upstream"]);
+    let line = proxy.log_line(&["reason=upstream_resting", "blame=upstream"]);
+    assert!(!line.contains("upstream_ms"), "it was not asked: {line}");
 }
 
 #[test]

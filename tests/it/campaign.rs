@@ -9,6 +9,7 @@
 
 mod client;
 mod ends;
+mod guarded;
 mod kinds;
 mod mortal;
 mod multiplexed;
@@ -31,10 +32,12 @@ const TURNS: u64 = 12;
 /// The seeds of an ordinary run, behind the one that all is compared with.
 const SEEDS: u64 = 3;
 
-/// Two servers that misbehave, and the proxy before them.
+/// Servers that misbehave, and the proxy before them.
 struct Scene {
     rest: Server,
     rpc: Server,
+    /// Of both sides, at further addresses.
+    more: Vec<Server>,
     proxy: Proxy,
 }
 
@@ -47,22 +50,38 @@ struct Sums {
 
 impl Scene {
     fn start() -> Scene {
-        let (rest, rpc) = (Server::start(), Server::start());
-        let upstream = |name: &str, side: &str, url: String| {
+        Scene::before([Server::start(), Server::start()], Vec::new(), ("", ""))
+    }
+
+    /// Two servers, each of which may have others beside it in turns, and what their upstreams and the limits have besides.
+    fn before([rest, rpc]: [Server; 2], more: Vec<Server>, (keys, limits): (&str, &str)) -> Scene {
+        let upstream = |name: &str, side: &str, (place, path): (usize, &str)| {
+            let beside = more.iter().skip(place).step_by(2);
+            let first = [&rest, &rpc][place];
+            let urls = std::iter::once(first).chain(beside);
+            let urls: Vec<String> = urls
+                .map(|server| format!("\"http://{}{path}\"", server.address))
+                .collect();
             format!(
-                "[upstream.{name}]\nside = \"{side}\"\nurl = \"{url}\"\ntimeout = \"2s\"\n\
-                 idle_timeout = \"1s\"\nkeep_alive = \"300ms\"\n"
+                "[upstream.{name}]\nside = \"{side}\"\nurls = [{}]\ntimeout = \"2s\"\n\
+                 idle_timeout = \"1s\"\nkeep_alive = \"300ms\"\n{keys}",
+                urls.join(", ")
             )
         };
         let config = format!(
-            "[listen]\nworkers = 2\n{}{}[limits]\nheader_timeout = \"5s\"\nbody_timeout = \"5s\"\n\
+            "[listen]\nworkers = 2\n{}{}[limits]\nheader_timeout = \"5s\"\nbody_timeout = \"5s\"\n{limits}\
              [[route]]\nname = \"t.do\"\nrest = \"POST /t/do\"\nrpc = \"t.do\"\n",
-            upstream("old", "rest", format!("http://{}", rest.address)),
-            upstream("new", "rpc", format!("http://{}/rpc", rpc.address)),
+            upstream("old", "rest", (0, "")),
+            upstream("new", "rpc", (1, "/rpc")),
         );
         let flags = "[[flag]]\nname = \"t\"\nroute = \"t.*\"\nstage = \"translate\"\n";
         let proxy = Proxy::start_with_flags(&config, flags);
-        Scene { rest, rpc, proxy }
+        Scene {
+            rest,
+            rpc,
+            more,
+            proxy,
+        }
     }
 
     fn run(&self, seed: u64, sums: &mut Sums) {
@@ -112,7 +131,8 @@ impl Scene {
                 faults.push(said);
             }
         };
-        let mut heard = [self.rest.heard(), self.rpc.heard()].concat();
+        let servers = [&self.rest, &self.rpc].into_iter().chain(&self.more);
+        let mut heard: Vec<u64> = servers.flat_map(Server::heard).collect();
         let all = heard.len();
         heard.sort_unstable();
         heard.dedup();
@@ -144,15 +164,51 @@ impl Scene {
             format!("{seen} answers were read and {left} left, {served} counted"),
         );
         // Of a call that is left at once, the server may have heard nothing.
+        let late = sums.tally.late;
         law(
-            (all..=all + left).contains(&reached),
-            format!("{all} calls were heard and {left} left, {reached} told"),
+            (all..=all + left + late).contains(&reached),
+            format!("{all} calls were heard, {left} left and {late} late, {reached} told"),
         );
         let (unlucky, closes) = (sums.tally.unlucky, sums.tally.closes + left);
         law(
             unlucky <= closes,
             format!("{unlucky} calls met one of {closes} ends"),
         );
+        faults.extend(self.reasons_that_do_not_agree(sums));
+        faults
+    }
+
+    /// Where the reasons that clients were told are not those that were counted.
+    fn reasons_that_do_not_agree(&self, sums: &Sums) -> Vec<String> {
+        let labels = ["reason", "blame", "side"];
+        let failures = self
+            .proxy
+            .metrics()
+            .table("dualgauge_failures_total", &labels);
+        let failed = |reasons: &[&str]| {
+            let told = failures.iter().filter(|(labels, _)| {
+                let reason = labels.split(' ').next().unwrap_or_default();
+                reasons.contains(&reason)
+            });
+            count(told.map(|(_, calls)| calls).sum())
+        };
+        let Tally {
+            resting,
+            late,
+            left,
+            ..
+        } = sums.tally;
+        let mut faults = Vec::new();
+        let told = failed(&["upstream_resting"]);
+        if !(resting..=resting + left).contains(&told) {
+            let said =
+                format!("{resting} answers of a breaker were read and {left} left, {told} told");
+            faults.push(said);
+        }
+        let told = failed(&["upstream_timeout", "request_timeout"]);
+        if late > told {
+            faults.push(format!("{late} calls ended with their time, {told} told"));
+        }
         faults
     }
 }
@@ -173,7 +229,13 @@ fn wanted(name: &str, usual: u64) -> u64 {
 
 #[test]
 fn every_call_ends_and_nothing_is_left_whatever_both_ends_do() {
-    let scene = Scene::start();
+    let sums = holds(&Scene::start());
+    let odd = sums.tally.resting + sums.tally.late;
+    assert_eq!(odd, 0, "nothing rests here, and no call has a time");
+}
+
+/// All laws, by seed and seed.
+fn holds(scene: &Scene) -> Sums {
     let first = wanted("DUALGAUGE_SEED", 1);
     let mut sums = Sums::default();
     let mut before = None;
@@ -197,6 +259,7 @@ fn every_call_ends_and_nothing_is_left_whatever_both_ends_do() {
             sums.tally.calls, sums.tally.served
         );
     }
+    sums
 }
 
 /// The soak on demand: `DUALGAUGE_SOAK=600 cargo test --release --test it soak_on_demand -- --nocapture` runs ten

@@ -140,6 +140,31 @@ fn a_client_that_ends_its_side_after_the_request_gets_its_answer() {
 }
 
 #[test]
+fn an_answer_that_leaves_a_long_body_unread_says_that_its_connection_ends() {
+    let upstream = Upstream::answering(OK);
+    let config = format!("unrouted = \"reject\"\n{}", rest_only(&upstream));
+    let proxy = Proxy::start(&config);
+    for framing in ["Content-Length: 100000", "Transfer-Encoding: chunked"] {
+        let mut client = proxy.connect();
+        client.send(format!("POST /x HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n"));
+        let answer = client.read_answer();
+        let found = (answer.status(), answer.head.one("connection"));
+        assert_eq!(found, (404, Some("close")), "{framing}");
+        client.expect_closed();
+    }
+    // A short one is read for nobody.
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
+        let answer = client.read_answer();
+        assert_eq!(
+            (answer.status(), answer.head.one("connection")),
+            (404, None)
+        );
+    }
+}
+
+#[test]
 fn http_1_0_is_answered_and_closed() {
     let track = Track::rest();
     let mut open = track.open("GET /x HTTP/1.0\r\nHost: a.example\r\n\r\n");

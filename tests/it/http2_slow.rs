@@ -17,6 +17,7 @@ const LENGTH: usize = 600_000;
 const AT_ONCE: usize = 16 * 1024;
 const FIELDS: [(&str, &str); 1] = [("content-type", "application/json")];
 const RENUMBERED: &str = r#"{"jsonrpc":"2.0","id":1.5,"method":"a","params":{}}"#;
+const PASSED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"b","params":{}}"#;
 const BATCH: &str =
     r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#;
 
@@ -80,6 +81,49 @@ fn an_answer_in_one_piece_reaches_a_slow_client_whole() {
     });
     let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
     assert_eq!(proxy.metrics().value(stalled), 0.0);
+}
+
+/// How many calls ended in this way.
+fn ended(proxy: &Proxy, outcome: &str, blame: &str) -> f64 {
+    const LABELS: [&str; 6] = ["route", "client", "side", "stage", "outcome", "blame"];
+    let rows = proxy.metrics().table("dualgauge_calls_total", &LABELS);
+    let way = format!(" {outcome} {blame}");
+    let ended = rows.iter().filter(|(row, _)| row.ends_with(&way));
+    ended.map(|(_, count)| count).sum()
+}
+
+/// The last piece is with the framing already, when nobody takes it.
+#[test]
+fn a_call_whose_answer_is_left_where_it_is_says_so() {
+    let (ours, proxy, _upstreams) = long("write_timeout = \"500ms\"\n");
+    run(async {
+        let mut builder = Builder::new();
+        builder.initial_window_size(1000);
+        let mut client = Client::connect_by(&proxy, (&ours, None), &builder).await;
+        let mut left = Vec::new();
+        for (call, body) in calls() {
+            left.push(client.ask(call, body).await.into_body());
+        }
+        let passed = request(Method::POST, "/rpc", &FIELDS);
+        left.push(client.ask(passed, PASSED).await.into_body());
+        // A batch is two calls.
+        becomes(|| ended(&proxy, "cancelled", "client"), &5.0);
+        assert_eq!(ended(&proxy, "success", "none"), 0.0);
+        let why = "cause=\"the client took nothing of it for too long\"";
+        becomes(|| proxy.log().matches(why).count(), &5);
+        // Who resets what it has not taken gives no reason.
+        let (call, body) = calls()[0].clone();
+        drop(client.ask(call, body).await);
+        client.settle().await;
+        becomes(|| ended(&proxy, "cancelled", "client"), &6.0);
+        assert_eq!(proxy.log().matches(why).count(), 5);
+        // What is taken whole is a success.
+        let mut client = Client::connect(&proxy, &ours, None).await;
+        for (call, body) in calls() {
+            slowly(client.ask(call, body).await).await;
+        }
+        becomes(|| ended(&proxy, "success", "none"), &4.0);
+    });
 }
 
 #[test]

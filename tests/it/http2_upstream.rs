@@ -1,5 +1,7 @@
 //! Servers that speak HTTP/2: calls share connections, and are what they are over HTTP/1.1.
 
+mod contentless;
+mod floods;
 mod frames;
 mod secured;
 mod stalled;

@@ -34,6 +34,7 @@ mod flags_at_run_time;
 mod floods;
 mod forwarded;
 mod frames;
+mod full;
 mod guide;
 mod half_closed;
 mod harness;

@@ -135,6 +135,33 @@ fn a_client_that_takes_its_answer_too_slowly_is_to_blame() {
     );
 }
 
+/// The server is waited for at the end, but the client has left it too little of the time.
+#[test]
+fn a_client_that_holds_up_its_answer_is_to_blame_for_what_is_missing_then() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let proxy = held_up((&rest, ""), (&rpc, CLOCK));
+    let mut client = proxy.connect();
+    client.send(GET);
+    let mut server = rest.accept();
+    server.read_request();
+    let long = 50_000_000;
+    let most = long - 1;
+    server.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {long}\r\n\r\n"));
+    client.read_head();
+    let sending = std::thread::spawn(move || {
+        server.try_send(vec![b'x'; most]).unwrap();
+        server
+    });
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    assert_eq!(client.read_rest().0.len(), most);
+    let line = proxy.log_line(&["path=/x ", "outcome=cut"]);
+    assert!(
+        line.contains("blame=client") && line.contains("reason=request_timeout"),
+        "{line}"
+    );
+    sending.join().unwrap().expect_gone();
+}
+
 #[test]
 fn a_stream_has_no_such_time() {
     let track = track();

@@ -22,7 +22,13 @@ pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
 
 pub(super) fn plan(headers: &RawHeaders) -> Variables {
     let pairs = headers.0.iter();
-    Variables::new(pairs.filter_map(|(name, value)| Some((name.value.clone(), text(value)?))))
+    Variables::from_files(pairs.filter_map(|(name, value)| {
+        let file = match value {
+            RawHeaderValue::Text(_) => None,
+            RawHeaderValue::File(file) => Some(file.path.value.clone()),
+        };
+        Some((name.value.clone(), text(value)?, file))
+    }))
 }
 
 fn text(value: &RawHeaderValue) -> Option<String> {

@@ -133,6 +133,8 @@ fn a_trusted_hop_whose_fields_disagree_is_not_passed_on() {
     let sent = [
         ("forwarded", "for=6.6.6.6"),
         ("x-forwarded-for", "192.0.2.7"),
+        ("x_forwarded_for", "192.0.2.7"),
+        ("x_real-ip", "192.0.2.7"),
         ("x-forwarded-proto", "http"),
     ];
     let expected = [

@@ -66,6 +66,40 @@ impl UpstreamPlan {
     pub fn address(&self) -> String {
         with_port(&self.authority, if self.tls.is_some() { 443 } else { 80 })
     }
+
+    /// Whether another plan means this very server, spoken to by the same rules: a connection that one of them began may
+    /// go on under the other. Its own times and numbers may differ; those of its transport may not.
+    #[must_use]
+    pub fn is_same_server(&self, other: &UpstreamPlan) -> bool {
+        let UpstreamPlan {
+            name,
+            side,
+            transport,
+            tls,
+            authority,
+            more,
+            path,
+            credentials,
+            envelope,
+            watch: _,
+            http2: _,
+            timeout: _,
+            connect_timeout: _,
+            keep_alive: _,
+            idle_timeout: _,
+            max_age: _,
+            connections: _,
+            queue: _,
+            forward: _,
+        } = self;
+        // Certificates are renewed, as headers in files are, and what they had secured stays so.
+        let is_there = (name, side) == (&other.name, &other.side)
+            && (authority, more, path) == (&other.authority, &other.more, &other.path)
+            && tls.is_some() == other.tls.is_some();
+        let is_spoken_to = (credentials, envelope) == (&other.credentials, &other.envelope)
+            && transport.is_same(&other.transport);
+        is_there && is_spoken_to
+    }
 }
 
 /// `host:port` of an authority, with the port of its scheme where it names none.
@@ -127,6 +161,27 @@ impl Transport {
             Transport::WebSocket(socket) => socket.sharing,
             Transport::Frames(_) => Sharing::Client,
             Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
+        }
+    }
+
+    /// Whether another one goes on with what this one has begun.
+    fn is_same(&self, other: &Transport) -> bool {
+        match (self, other) {
+            (Transport::WebSocket(one), Transport::WebSocket(other)) => {
+                let mut other = other.clone();
+                // How deep a message may be is no word between the two ends.
+                other.link.settings.depth = one.link.settings.depth;
+                let renewed = one.headers.are_renewed_by(&other.headers);
+                other.headers = one.headers.clone();
+                renewed && *one == other
+            }
+            (Transport::Frames(one), Transport::Frames(other)) => {
+                let renewed = one.headers.are_renewed_by(&other.headers);
+                let mut other = other.clone();
+                other.headers = one.headers.clone();
+                renewed && *one == other
+            }
+            (one, other) => one == other,
         }
     }
 
@@ -222,19 +277,49 @@ pub struct LinkPlan {
 
 /// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Variables(BTreeMap<String, String>);
+pub struct Variables(BTreeMap<String, Variable>);
+
+/// A value, and the file that it was read from, if it was.
+#[derive(Clone, PartialEq, Eq)]
+struct Variable {
+    text: String,
+    file: Option<PathBuf>,
+}
 
 impl Variables {
     /// Variables by name; the last value of a name holds.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Variables {
-        Variables(pairs.into_iter().collect())
+        Variables::from_files(pairs.into_iter().map(|(name, text)| (name, text, None)))
+    }
+
+    /// The same, with the files that values were read from.
+    #[must_use]
+    pub fn from_files(
+        all: impl IntoIterator<Item = (String, String, Option<PathBuf>)>,
+    ) -> Variables {
+        let all = all.into_iter();
+        Variables(
+            all.map(|(name, text, file)| (name, Variable { text, file }))
+                .collect(),
+        )
     }
 
     /// Each name with its value.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.0.iter();
-        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+        pairs.map(|(name, value)| (name.as_str(), value.text.as_str()))
+    }
+
+    /// Whether others are the same but for what files say now: secrets are renewed there.
+    #[must_use]
+    pub fn are_renewed_by(&self, others: &Variables) -> bool {
+        let same = |(one, other): ((&String, &Variable), (&String, &Variable))| {
+            one.0 == other.0
+                && one.1.file == other.1.file
+                && (one.1.file.is_some() || one.1.text == other.1.text)
+        };
+        self.0.len() == others.0.len() && self.0.iter().zip(&others.0).all(same)
     }
 }
 

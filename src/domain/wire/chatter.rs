@@ -1,7 +1,13 @@
-//! What a client sends over HTTP/2 besides calls (RFC 9113 §4.1): frames that cost the other end work and bring nothing.
+//! What a peer sends over HTTP/2 besides calls (RFC 9113 §4.1): frames that cost this end work and bring nothing.
 //!
-//! Only the heads of frames are read, as the bytes come by; what they mean is judged elsewhere. Law: how the bytes are cut
-//! into pieces changes nothing.
+//! Only the heads of frames are read, as the bytes come by. Laws: how the bytes are cut into pieces changes nothing; so many
+//! of them within a while are borne, and one more is a flood.
+
+use std::time::Duration;
+
+/// How many frames that bring nothing are taken of a peer, and within what time.
+const FRAMES: u32 = 1000;
+const WITHIN: Duration = Duration::from_secs(10);
 
 /// What a client says before its first frame (§3.4).
 const PREFACE: usize = 24;
@@ -46,9 +52,54 @@ impl Cut {
     }
 }
 
-/// Follows the frames of a client.
+/// Counts the frames of a peer that bring nothing.
 #[derive(Debug)]
-pub struct Chatter {
+pub struct Flood {
+    chatter: Chatter,
+    /// Since when frames are counted, and how many there were.
+    since: Duration,
+    frames: u32,
+}
+
+impl Flood {
+    /// Of a client, which begins with its preface.
+    #[must_use]
+    pub fn of_client() -> Flood {
+        Flood::with(PREFACE)
+    }
+
+    /// Of a server, which begins with a frame.
+    #[must_use]
+    pub fn of_server() -> Flood {
+        Flood::with(0)
+    }
+
+    fn with(skip: usize) -> Flood {
+        Flood {
+            chatter: Chatter::behind(skip),
+            since: Duration::ZERO,
+            frames: 0,
+        }
+    }
+
+    /// Reads on, at a time since any beginning; tells whether there are too many by now.
+    pub fn hears(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
+        let found = self.chatter.feed(bytes);
+        if found == 0 {
+            return false;
+        }
+        let now = now();
+        if now.saturating_sub(self.since) > WITHIN {
+            (self.since, self.frames) = (now, 0);
+        }
+        self.frames = self.frames.saturating_add(found);
+        self.frames > FRAMES
+    }
+}
+
+/// Follows the frames of a peer.
+#[derive(Debug)]
+struct Chatter {
     /// Bytes to pass over before the next head.
     skip: usize,
     /// The head, and behind that of DATA the length of its padding (§6.1).
@@ -57,19 +108,18 @@ pub struct Chatter {
     filled: usize,
 }
 
-impl Default for Chatter {
-    fn default() -> Self {
+impl Chatter {
+    /// The frames behind so many bytes.
+    fn behind(skip: usize) -> Chatter {
         Chatter {
-            skip: PREFACE,
+            skip,
             head: [0; HEAD + 1],
             filled: 0,
         }
     }
-}
 
-impl Chatter {
     /// Reads on; tells how many frames have begun that bring nothing.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> u32 {
+    fn feed(&mut self, mut bytes: &[u8]) -> u32 {
         let mut found = 0;
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
@@ -127,6 +177,7 @@ mod tests {
     use super::*;
 
     const ACK: u8 = 1;
+    const HEADERS: u8 = 1;
 
     fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
         let length = u8::try_from(payload.len()).unwrap();
@@ -134,7 +185,7 @@ mod tests {
     }
 
     fn count(frames: &[u8]) -> u32 {
-        let mut chatter = Chatter::default();
+        let mut chatter = Chatter::behind(PREFACE);
         assert_eq!(chatter.feed(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 0);
         chatter.feed(frames)
     }
@@ -175,6 +226,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_flood_is_more_than_so_many_within_a_while() {
+        let ping = frame(PING, 0, b"12345678");
+        let mut flood = Flood::of_server();
+        let at = Duration::from_secs;
+        for _ in 0..FRAMES {
+            assert!(!flood.hears(&ping, || at(20)));
+        }
+        assert!(flood.hears(&ping, || at(30)));
+        assert!(!flood.hears(&ping, || at(31)), "they are counted anew");
+        assert!(!flood.hears(&frame(HEADERS, 4, b"x"), || panic!("nobody asks when")));
+    }
+
+    #[test]
+    fn a_client_begins_with_its_preface_and_a_server_with_a_frame() {
+        let pings = frame(PING, 0, b"12345678").repeat(FRAMES as usize + 1);
+        assert!(Flood::of_server().hears(&pings, Duration::default));
+        let client = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &pings].concat();
+        assert!(Flood::of_client().hears(&client, Duration::default));
+    }
+
     proptest! {
         #[test]
         fn pieces_are_counted_like_the_whole(
@@ -185,8 +257,8 @@ mod tests {
             for (kind, flags, length) in frames {
                 bytes.extend(frame(kind, flags, &vec![6; length]));
             }
-            let whole = Chatter::default().feed(&bytes);
-            let (mut chatter, mut rest, mut sum) = (Chatter::default(), &bytes[..], 0);
+            let whole = Chatter::behind(PREFACE).feed(&bytes);
+            let (mut chatter, mut rest, mut sum) = (Chatter::behind(PREFACE), &bytes[..], 0);
             for cut in cuts {
                 let (piece, behind) = rest.split_at(cut.min(rest.len()));
                 sum += chatter.feed(piece);

@@ -128,6 +128,21 @@ impl Follower {
         self.message
     }
 
+    /// The number of the message of whose body so much is missing that a connection ends where nobody reads it; 0 if there
+    /// is none.
+    #[must_use]
+    pub fn owes(&self) -> u64 {
+        match self.state {
+            State::Body(body) if body.misses_much() => self.message,
+            State::RequestLine
+            | State::Fields
+            | State::HeadEnd
+            | State::Body(_)
+            | State::Upgrade
+            | State::Refused(..) => 0,
+        }
+    }
+
     /// Whether a head is awaited that has begun, or that is the first of its connection. `held` bytes came and were not
     /// passed.
     #[must_use]
@@ -291,7 +306,6 @@ impl Follower {
         }
     }
 
-    #[cold]
     /// Refuses a head that has begun and will not end, if there is one: tells how much of it was passed. `held` bytes came and
     /// were not passed.
     pub fn give_up(&mut self, held: usize, violation: Violation) -> Option<Place> {
@@ -306,6 +320,7 @@ impl Follower {
         Some(place)
     }
 
+    #[cold]
     fn refuse(&mut self, place: Place, violation: Violation) -> Found {
         if place == Place::BeforeMessage {
             self.message += 1;

@@ -22,7 +22,7 @@ mod violation;
 #[cfg(test)]
 mod tests;
 
-pub use chatter::{Chatter, Cut};
+pub use chatter::{Cut, Flood};
 pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
 pub use http2::settle;

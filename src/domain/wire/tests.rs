@@ -298,3 +298,25 @@ fn bytes_after_a_request_for_an_upgrade_wait_for_its_answer() {
         Found::Refused { place, violation }
     );
 }
+
+#[test]
+fn a_message_owes_its_body_while_much_of_it_is_missing() {
+    let sized =
+        |length: usize| format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
+    for (head, part, owes) in [
+        (sized(0), 0, 0),
+        (sized(8192), 0, 0),
+        (sized(8193), 0, 1),
+        (sized(8193), 1, 0),
+        (chunked, 0, 1),
+    ] {
+        let mut follower = Follower::new(Limits::default());
+        let input = [head.as_bytes(), &vec![b'x'; part]].concat();
+        let mut passed = 0;
+        while passed < input.len() {
+            passed += follower.feed(&input[passed..]).passed;
+        }
+        assert_eq!(follower.owes(), owes, "{head:?} and {part}");
+    }
+}

@@ -90,8 +90,7 @@ fn refuse(outlet: &Outlet, inbox: &mut mpsc::Receiver<Asked>) {
 /// The conduct of one socket.
 pub(super) struct Owner {
     worker: Rc<Worker>,
-    /// The name of the server.
-    name: Arc<str>,
+    server: Rc<FramesUpstream>,
     /// Whose routes hold while somebody waits.
     installed: Rc<Installed>,
     waiting: Waiting,
@@ -123,13 +122,13 @@ impl Owner {
     pub(super) fn new(
         worker: &Rc<Worker>,
         installed: &Rc<Installed>,
-        upstream: &FramesUpstream,
+        upstream: &Rc<FramesUpstream>,
         way: Way,
     ) -> Owner {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         Owner {
             worker: worker.clone(),
-            name: plan.name.as_str().into(),
+            server: upstream.clone(),
             installed: installed.clone(),
             waiting: Waiting::new(frames.in_flight).giving_from(FIRST_ID),
             callers: BTreeMap::new(),
@@ -213,9 +212,9 @@ impl Owner {
 
     /// When the socket ends: at its age, or now, where the plan that holds knows the server no more.
     fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
-        match self.worker.installed().has_frames(&self.name) {
-            true => aged,
-            false => Some(clock::now()),
+        match self.server.is_over() {
+            false => aged,
+            true => Some(clock::now()),
         }
     }
 
@@ -420,19 +419,23 @@ impl Owner {
             Output::Passed(frame) => {
                 self.outlet.tell(News::Answer(text(frame)));
             }
-            // Its time is over, and not a byte of it has gone out.
-            Output::Over(ticket) if heard.is_none() && self.takes_back(ticket) => {
+            // Its time is over, and it has not gone out whole.
+            Output::Over(ticket) if heard.is_none() && self.is_unwritten(ticket) => {
+                self.takes_back(ticket);
                 self.reply(ticket, Err(Fault::Link(link::Unanswered::Late)));
             }
             Output::Over(ticket) => self.reply(ticket, Ok(Said::Told)),
         }
     }
 
-    /// What was not begun is not written any more; tells whether there was something.
-    fn takes_back(&mut self, ticket: Ticket) -> bool {
-        let before = self.out.len();
+    /// Whether it waits to be written, or is being written.
+    fn is_unwritten(&self, ticket: Ticket) -> bool {
+        self.writing == Some(ticket) || self.out.iter().any(|(own, _)| *own == ticket)
+    }
+
+    /// What was not begun is not written any more.
+    fn takes_back(&mut self, ticket: Ticket) {
         self.out.retain(|(own, _)| *own != ticket);
-        self.out.len() < before
     }
 
     fn reply(&mut self, ticket: Ticket, said: Result<Said, Fault>) {

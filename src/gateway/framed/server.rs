@@ -150,6 +150,13 @@ impl OwnSockets {
         self.behind.get()
     }
 
+    /// Whether a client that hears events has lost a socket, or is about to.
+    pub(in crate::gateway) fn has_lost(&self) -> bool {
+        let way = self.way.borrow();
+        let is_over = |(known, handle): &Open| known.is_over() && !handle.asks.is_closed();
+        way.has_lost() || way.is_heard() && self.sockets.borrow().iter().any(is_over)
+    }
+
     /// Opens a socket where none is open, for a client that only listens.
     pub(in crate::gateway) fn listen(
         &self,
@@ -196,20 +203,14 @@ impl OwnSockets {
         (worker, installed): (&Rc<Worker>, &Rc<Installed>),
         upstream: &Rc<FramesUpstream>,
     ) -> Result<Handle, link::Unanswered> {
-        let mut sockets = self.sockets.borrow_mut();
-        sockets.retain(|(_, handle)| !handle.asks.is_closed());
-        let way = self.way.borrow();
-        // One whose server is no longer planned ends as soon as nobody waits on it.
-        let holds = |(known, _): &Open| worker.installed().has_frames(&known.plan().name);
-        if way.has_lost() || way.is_heard() && !sockets.iter().all(holds) {
+        if self.has_lost() {
             return Err(link::Unanswered::Unreachable);
         }
-        // What the server keeps for a client that hears events is on the socket that it has, whatever a later plan says.
-        let is_it = |known: &Rc<FramesUpstream>| match way.is_heard() {
-            true => known.plan().name == upstream.plan().name,
-            false => Rc::ptr_eq(known, upstream),
-        };
-        if let Some((_, handle)) = sockets.iter().find(|(known, _)| is_it(known)) {
+        let mut sockets = self.sockets.borrow_mut();
+        sockets.retain(|(_, handle)| !handle.asks.is_closed());
+        // What the server keeps for a client is on the socket that it has, whenever that began.
+        let mut known = sockets.iter();
+        if let Some((_, handle)) = known.find(|(known, _)| known.is_same_server(upstream)) {
             return Ok(handle.clone());
         }
         let place = upstream.place()?;
@@ -218,7 +219,7 @@ impl OwnSockets {
             asks,
             gone: Rc::default(),
         };
-        let owner = Owner::new(worker, installed, upstream, way.clone());
+        let owner = Owner::new(worker, installed, upstream, self.way.borrow().clone());
         let (upstream, gone) = (upstream.clone(), handle.gone.clone());
         let known = upstream.clone();
         let serves = serve(owner, (upstream, place), (inbox, gone));

@@ -1,6 +1,7 @@
 //! How a call ended, as far as it is settled while it runs.
 
 use bytes::Bytes;
+use http::{Method, Version};
 
 use super::{Ending, Record};
 use crate::domain::failure::{Blame, Failure, Reason};
@@ -91,6 +92,36 @@ impl Record {
         self.cut(cause);
         self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
         self.ending.reason = Some(reason);
+    }
+
+    /// Whether there is none behind the head of the answer (RFC 9110 §6.4.1), although a stream of HTTP/2 may end behind
+    /// it only.
+    pub(in crate::gateway) fn has_no_content(&self) -> bool {
+        self.method == Method::HEAD || matches!(self.ending.status, Some(204 | 304))
+    }
+
+    /// Whether it is known for a while whether the client takes its answer: over HTTP/2, where a stream has its own room
+    /// (RFC 9113 §5.2). Over HTTP/1.1 what is written is given.
+    pub(in crate::gateway) fn waits_for_its_client(&self) -> bool {
+        self.version == Version::HTTP_2 && self.method != Method::HEAD
+    }
+
+    /// The record of a call whose answer is there whole, where it is kept until the client has that; otherwise it is
+    /// written now.
+    pub(in crate::gateway) fn kept(mut self) -> Option<Record> {
+        if !self.waits_for_its_client() {
+            return None;
+        }
+        self.head_is_out();
+        Some(self)
+    }
+
+    /// The client has not taken the whole of an answer that was there; what has failed besides has failed all the same.
+    pub(in crate::gateway) fn untaken(&mut self, cause: Option<&str>) {
+        if let Some((Outcome::Success | Outcome::Error, _)) = self.ending.outcome {
+            self.cancelled();
+            self.ending.cause = cause.map(str::to_owned);
+        }
     }
 
     /// The client went away before the answer was complete.

@@ -5,14 +5,12 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use tokio::select;
 
 use super::{Company, Letter, Spoken};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, RequestId};
 use crate::domain::plan::CANCELLED;
-use crate::gateway::ask::Reply;
 use crate::gateway::record::Record;
 use crate::upstream::Upstream;
 
@@ -20,8 +18,8 @@ use crate::upstream::Upstream;
 pub(super) struct Cancelled {
     /// The id that the client gave the call.
     id: Bytes,
-    /// Those that servers behind HTTP know it by, where they are others.
-    names: Vec<u64>,
+    /// Those of the proxy's own that servers behind HTTP know it by.
+    minted: Vec<u64>,
 }
 
 impl Letter {
@@ -32,13 +30,13 @@ impl Letter {
         }
         let depth = self.installed.plan.limits.depth;
         let id = jsonrpc::recalled(&call.text.clone().into_bytes(), depth)?;
-        let mut names = self.recalled.clone();
+        let mut minted = self.minted.clone();
         if let Some(scope) = self.scope() {
-            names.extend(self.worker.recalls().recall(scope, &id));
+            minted.extend(self.worker.recalls().recall(scope, &id));
         }
-        names.sort_unstable();
-        names.dedup();
-        Some(Cancelled { id, names })
+        minted.sort_unstable();
+        minted.dedup();
+        Some(Cancelled { id, minted })
     }
 
     /// Passes a notification on that cancels a call of a server behind HTTP.
@@ -49,20 +47,24 @@ impl Letter {
         (call, cancelled): (&Call, Cancelled),
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
-        let Cancelled { id, names } = cancelled;
-        if names.is_empty() && self.went_as_it_came(&id) {
+        let Cancelled { id, minted } = cancelled;
+        if minted.is_empty() && self.went_as_it_came(&id) {
             return self.pass_on(record, upstream, call, company).await;
         }
         let depth = self.installed.plan.limits.depth;
         let text = call.text.clone().into_bytes();
         // Of a call that is over the server hears nothing.
         record.answered(StatusCode::ACCEPTED.as_u16());
-        for name in names {
-            let Some(text) = jsonrpc::recalling(&text, name, depth) else {
+        for minted in minted {
+            let Some(text) = jsonrpc::recalling(&text, minted, depth) else {
+                continue;
+            };
+            // What was read once is read again.
+            let Ok(json) = Json::parse(text.clone(), depth) else {
                 continue;
             };
             let mut renamed = call.clone();
-            renamed.text = Json::parse(text.clone(), depth).unwrap_or(renamed.text);
+            renamed.text = json;
             let letter = Letter {
                 body: text,
                 ..self.clone()
@@ -78,26 +80,5 @@ impl Letter {
         let depth = self.installed.plan.limits.depth;
         let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);
         self.socket.is_none() && id.is_none_or(|id| id.travels())
-    }
-
-    /// Asks a server behind HTTP by an id of the proxy's own, unless the client says that it does not want the answer
-    /// any more.
-    pub(super) async fn unless_cancelled(
-        &self,
-        id: &RequestId,
-        minted: u64,
-        asked: impl Future<Output = Result<Reply, Failure>>,
-    ) -> Result<Option<Reply>, Failure> {
-        let Some(scope) = self.scope() else {
-            return asked.await.map(Some);
-        };
-        let recalls = self.worker.recalls();
-        let call = recalls.begin_as(scope, id.as_bytes(), minted);
-        // Either may be dropped: the connection of the exchange is closed then.
-        select! {
-            biased;
-            () = call.recall.rings() => Ok(None),
-            answered = asked => answered.map(Some),
-        }
     }
 }

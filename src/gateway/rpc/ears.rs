@@ -107,7 +107,9 @@ pub(super) fn closing(loss: &Loss) -> Closing {
         },
         Through::Plan => Closing {
             code: GOING_AWAY,
-            reason: format!("the upstream `{upstream}` is configured no more"),
+            reason: format!(
+                "the upstream `{upstream}` was changed or removed in the configuration"
+            ),
         },
         Through::Client => Closing {
             code: POLICY,

@@ -8,7 +8,7 @@ mod socket;
 mod telling;
 mod underway;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -47,6 +47,9 @@ pub(in crate::gateway) use telling::Telling;
 /// How many of the news of sockets of frames may wait for a client; no more are read then.
 const NOTICES: usize = 64;
 
+/// Records that are kept until the client has the answer.
+type Kept = Rc<RefCell<Vec<Record>>>;
+
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
 struct Letter {
@@ -63,7 +66,9 @@ struct Letter {
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
-    recalled: Vec<u64>,
+    minted: Vec<u64>,
+    /// The records of calls that are answered, where these are kept until the client has the answer.
+    kept: Option<Kept>,
     /// Where what servers tell meanwhile goes, if to this request alone.
     ear: Option<Ear>,
 }
@@ -134,18 +139,20 @@ pub(super) async fn serve(
     };
     reading.body_came(since);
     // From here on each message has a record of its own.
+    let kept = reading.waits_for_its_client().then(Kept::default);
     let since = reading.discard();
     let letter = Letter {
         since,
         worker: worker.clone(),
         installed: installed.clone(),
+        kept,
         head,
         body,
         arrival,
         identity: Rc::new(identity),
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         socket: None,
-        recalled: Vec::new(),
+        minted: Vec::new(),
         ear: None,
     };
     match incoming {
@@ -208,6 +215,7 @@ impl Letter {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
+        *request.version_mut() = self.head.version;
         Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
     }
 
@@ -217,10 +225,28 @@ impl Letter {
         ))
     }
 
+    /// Responds, and keeps the records until the client has it.
+    fn respond(&self, whole: Whole, followed_by: Vec<Candidate>) -> Response<AnswerBody> {
+        let response = render::respond_before(whole, followed_by);
+        match &self.kept {
+            None => response,
+            Some(kept) => render::keeping(response, kept.take()),
+        }
+    }
+
+    /// The record of a call that is answered: written now, or with the end of the answer.
+    fn answered(&self, record: Record) {
+        match &self.kept {
+            None => drop(record),
+            Some(kept) => kept.borrow_mut().extend(record.kept()),
+        }
+    }
+
     fn alone(&self, said: Said, marks: Marks) -> Response<AnswerBody> {
         let mut response = match said {
             Said::Message(whole, candidate) => {
-                render::respond_before(*whole, candidate.into_iter().collect())
+                let followed_by = candidate.into_iter().collect();
+                self.respond(*whole, followed_by)
             }
             Said::Forwarded(response) => response,
             Said::Nothing => self.silence(),
@@ -233,7 +259,7 @@ impl Letter {
     /// are of no single call, so that nothing is announced there.
     async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
         match self.answers(items).await {
-            Some((whole, followed_by)) => render::respond_before(whole, followed_by),
+            Some((whole, followed_by)) => self.respond(whole, followed_by),
             None => self.silence(),
         }
     }
@@ -262,7 +288,7 @@ impl Letter {
     /// One message, from its record to its answer, and the route that it has taken.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
         let mut record = self.record();
-        record.comes_over(self.arrival.links());
+        record.comes_from(&self.arrival);
         if let Some(ear) = &self.ear {
             record.hears(ear.clone());
         }
@@ -287,6 +313,7 @@ impl Letter {
         let said = match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
                 let candidate = render::beside(&mut record, || Told::whole(&whole));
+                self.answered(record);
                 Said::Message(whole, candidate)
             }
             (Ok(Spoken::Answer(_)), Some(id)) => {
@@ -330,6 +357,7 @@ impl Letter {
         }
         record.failed(whole.status.as_u16(), &failure);
         let candidate = render::beside(&mut record, || Told::failure(&whole, &failure));
+        self.answered(record);
         Said::Message(Box::new(whole), candidate)
     }
 

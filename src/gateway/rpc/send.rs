@@ -1,7 +1,6 @@
 //! How a message goes on: to the RPC upstream as it came, or to the REST upstream translated.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -20,7 +19,7 @@ use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Hop};
 use crate::gateway::linked;
-use crate::gateway::recalls::{MCP_SESSION, Recalls, Scope};
+use crate::gateway::recalls::{MCP_SESSION, Recallable, Recalls, Scope};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
@@ -100,13 +99,9 @@ impl Letter {
             return Ok(Spoken::Stream(answer));
         }
         let minted = self.worker.mint();
-        let is_candidate = record.purse().is_some();
+        let recallable = self.recallable(record, id, Some(minted));
         let exchange = self.exchange(record, upstream, call.with_id(minted));
-        let reply = match is_candidate {
-            true => exchange.await.map(Some),
-            false => self.unless_cancelled(id, minted, exchange).await,
-        };
-        match reply? {
+        match unless_recalled(recallable.as_ref(), exchange).await? {
             Some(reply) => self.renumbered(record, id, (reply, minted)),
             None => Ok(Spoken::Recalled),
         }
@@ -127,14 +122,15 @@ impl Letter {
             record.answered(StatusCode::ACCEPTED.as_u16());
             return Ok(Spoken::Nothing);
         };
+        let recallable = self.recallable(record, id, None);
         let question = linked::Question {
             method: &call.method,
             call: unnumbered,
             repeat: pending::Repeat::Never,
-            recall: None,
+            recall: recallable.as_ref().map(|call| call.recall.clone()),
         };
-        let asked = self.unless_recalled(record, (link, id), question, limit);
-        let Some(answered) = asked.await? else {
+        let asked = linked::ask(record, link, question, limit);
+        let Some(answered) = unless_recalled(recallable.as_ref(), asked).await? else {
             return Ok(Spoken::Recalled);
         };
         let mut spoken = self.renumbered(record, id, answered)?;
@@ -149,26 +145,16 @@ impl Letter {
         Ok(spoken)
     }
 
-    /// Asks, unless the client says that it does not want the answer any more.
-    async fn unless_recalled(
+    /// How the client recalls a call, if it can: a second run is nobody's to recall. `minted` is the id that its server knows
+    /// it by, where that has to be told by who passes the notification on.
+    fn recallable(
         &self,
-        record: &mut Record,
-        (link, id): (&LinkUpstream, &RequestId),
-        mut question: linked::Question<'_>,
-        limit: Duration,
-    ) -> Result<Option<(Reply, u64)>, Failure> {
-        let scope = self.scope().filter(|_| record.purse().is_none());
-        let Some(scope) = scope else {
-            return linked::ask(record, link, question, limit).await.map(Some);
-        };
-        let call = self.worker.recalls().begin(scope, id.as_bytes());
-        question.recall = Some(call.recall.clone());
-        // Either may be dropped: the question is taken back then.
-        tokio::select! {
-            biased;
-            () = call.recall.rings() => Ok(None),
-            answered = linked::ask(record, link, question, limit) => answered.map(Some),
-        }
+        record: &Record,
+        id: &RequestId,
+        minted: Option<u64>,
+    ) -> Option<Recallable> {
+        let scope = self.scope().filter(|_| record.purse().is_none())?;
+        Some(self.worker.recalls().begin(scope, id.as_bytes(), minted))
     }
 
     /// The session of the client, by which it recalls its calls.
@@ -263,7 +249,7 @@ impl Letter {
             match timeout(upstream.plan().timeout, read).await {
                 Ok(Ok(_)) => stream.lease.release(),
                 Ok(Err(_)) => {}
-                Err(_) => stream.lease.is_late(),
+                Err(_) => stream.lease.late(),
             }
         }
         Ok(Spoken::Nothing)
@@ -289,5 +275,21 @@ impl Letter {
             upstream.plan().timeout,
         )
         .await
+    }
+}
+
+/// Asks, unless the client says that it does not want the answer any more.
+async fn unless_recalled<T>(
+    call: Option<&Recallable>,
+    asked: impl Future<Output = Result<T, Failure>>,
+) -> Result<Option<T>, Failure> {
+    let Some(call) = call else {
+        return asked.await.map(Some);
+    };
+    // Either may be dropped: a question is taken back then, and the connection of an exchange is closed.
+    tokio::select! {
+        biased;
+        () = call.recall.rings() => Ok(None),
+        answered = asked => answered.map(Some),
     }
 }

@@ -387,13 +387,7 @@ impl Conversation {
     }
 
     /// A message of JSON-RPC.
-    async fn call(
-        &self,
-        Message {
-            text: body,
-            recalled,
-        }: Message,
-    ) -> Option<Reply> {
+    async fn call(&self, Message { text: body, minted }: Message) -> Option<Reply> {
         let installed = self.worker.installed();
         let mut asked = Request::new(());
         *asked.method_mut() = self.head.method.clone();
@@ -427,7 +421,8 @@ impl Conversation {
             identity: Rc::new(identity),
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
-            recalled,
+            minted,
+            kept: None,
             ear: None,
             installed,
         };

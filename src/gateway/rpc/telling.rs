@@ -9,7 +9,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Company, Letter, Said};
+use super::{Company, Kept, Letter, Said};
 use crate::domain::jsonrpc::Item;
 use crate::domain::sse;
 use crate::gateway::AnswerBody;
@@ -55,21 +55,22 @@ pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
     let (said, marks) = tokio::select! {
         biased;
         ended = &mut serving => ended,
-        first = told.next() => return stream(Telling::begun(first, told, serving)),
+        first = told.next() => return stream(Telling::begun(first, told, serving), own),
     };
     match told.before() {
         None => own.alone(said, marks),
         Some(first) => {
             let ended = std::future::ready((said, marks));
-            stream(Telling::begun(first, told, Box::pin(ended)))
+            stream(Telling::begun(first, told, Box::pin(ended)), own)
         }
     }
 }
 
 /// The head says nothing of the route: it leaves before that is known.
-fn stream(telling: Telling) -> Response<AnswerBody> {
+fn stream(telling: Telling, letter: Letter) -> Response<AnswerBody> {
     const BUFFERING: &str = "x-accel-buffering";
-    let mut response = Response::new(AnswerBody::telling(telling));
+    let kept = letter.kept;
+    let mut response = Response::new(AnswerBody::telling(Telling { kept, ..telling }));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -83,6 +84,8 @@ pub(in crate::gateway) struct Telling {
     first: Option<Tidings>,
     told: Hearing,
     part: Part,
+    /// The record of the call, once it is answered.
+    kept: Option<Kept>,
 }
 
 /// How far it is.
@@ -105,6 +108,14 @@ impl Telling {
             first: Some(first),
             told,
             part: Part::Serving(serving),
+            kept: None,
+        }
+    }
+
+    /// The client has not taken all of it.
+    pub(in crate::gateway) fn untaken(&mut self, cause: Option<&str>) {
+        for mut record in self.kept.iter().flat_map(|kept| kept.take()) {
+            record.untaken(cause);
         }
     }
 

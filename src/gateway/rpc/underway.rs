@@ -66,7 +66,7 @@ pub(super) struct Bounds {
 pub(super) struct Message {
     pub(super) text: Bytes,
     /// What servers behind HTTP call what it cancels.
-    pub(super) recalled: Vec<u64>,
+    pub(super) minted: Vec<u64>,
 }
 
 /// A message that waits.
@@ -134,14 +134,14 @@ impl Underway {
             | Heard::Foreign
             | Heard::Noise => None,
         };
-        let recalled = wanted.as_ref().map_or_else(Vec::new, recall);
+        let minted = wanted.as_ref().map_or_else(Vec::new, recall);
         if let Some(wanted) = &wanted {
             self.cancel(wanted);
         }
         self.waiting_bytes += message.len();
         let message = Message {
             text: message,
-            recalled,
+            minted,
         };
         self.waiting.push_back(Waiting { id, message });
     }

@@ -23,6 +23,8 @@ struct Shared {
     begun: AtomicU64,
     /// How many microseconds the last head took that did not come at once; taken by the request that has it.
     head: AtomicU64,
+    /// The number of the request of whose body much has yet to come.
+    owes: AtomicU64,
     /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
     answered: AtomicU64,
 }
@@ -54,6 +56,17 @@ impl Inspection {
             Some((refused, violation)) if *refused == request => Some(*violation),
             Some(_) | None => None,
         }
+    }
+
+    /// Whether much of the body of this request has yet to come: where nobody reads it, the connection ends with the answer.
+    #[must_use]
+    pub fn owes(&self, request: u64) -> bool {
+        self.shared.owes.load(Ordering::Relaxed) == request
+    }
+
+    /// Says of which request much has yet to come.
+    pub(super) fn owed(&self, request: u64) {
+        self.shared.owes.store(request, Ordering::Relaxed);
     }
 
     /// Says how a request was answered, before hyper has the answer. A request for an upgrade needs this,

@@ -4,10 +4,17 @@ use std::collections::BTreeMap;
 
 use prometheus::proto;
 
-use super::family;
+use super::family::{self, Family};
 use super::labels::{LabelId, NONE, Names};
 use super::render::{Texts, counter, gauge, of};
 use super::shard::Snapshot;
+
+pub(super) const CUT_CONNECTIONS: Family = Family {
+    name: "dualgauge_upstream_cut_connections_total",
+    kind: proto::MetricType::COUNTER,
+    labels: &["upstream"],
+    help: "Connections of HTTP/2 to an upstream that were cut, since the server sent too many frames that bring no call further, or broke the protocol.",
+};
 
 /// What has happened with the addresses of an upstream, and how they stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +27,8 @@ pub struct AddressCounts {
     pub repeats: u64,
     /// Calls that were not, for too many had been.
     pub exhausted: u64,
+    /// Connections of HTTP/2 that were cut, since the server flooded them or broke the protocol.
+    pub cut: u64,
     /// How many get no calls now.
     pub left_out: u64,
     /// Whether the breaker is open.
@@ -36,6 +45,7 @@ impl AddressCounts {
         self.openings += other.openings;
         self.repeats += other.repeats;
         self.exhausted += other.exhausted;
+        self.cut += other.cut;
         self.left_out = self.left_out.max(other.left_out);
         self.open = self.open.max(other.open);
         self.well = self.well.max(other.well);
@@ -84,6 +94,7 @@ pub(super) fn families(
         counted(&family::UPSTREAM_EJECTIONS, |counts| counts.ejections),
         counted(&family::BREAKER_OPENINGS, |counts| counts.openings),
         of(&family::UPSTREAM_REPEATS, repeats.collect()),
+        counted(&CUT_CONNECTIONS, |counts| counts.cut),
         stands(&family::ADDRESSES_LEFT_OUT, |counts| counts.left_out),
         stands(&family::BREAKER_OPEN, |counts| counts.open),
     ]

@@ -431,9 +431,7 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-/// Every metric.
-/// Every metric.
-pub(super) const ALL: [&Family; 60] = [
+pub(super) const ALL: [&Family; 61] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -469,6 +467,7 @@ pub(super) const ALL: [&Family; 60] = [
     &UPSTREAM_EJECTIONS,
     &BREAKER_OPENINGS,
     &UPSTREAM_REPEATS,
+    &super::addresses::CUT_CONNECTIONS,
     &ADDRESSES_LEFT_OUT,
     &BREAKER_OPEN,
     &SESSIONS,

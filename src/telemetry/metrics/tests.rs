@@ -116,7 +116,7 @@ fn addresses(names: &Names, both: [&mut Shard; 2]) {
     let mut counts = AddressCounts::default();
     (counts.ejections, counts.openings) = (1, 2);
     (counts.repeats, counts.exhausted) = (3, 4);
-    (counts.left_out, counts.open) = (1, 1);
+    (counts.cut, counts.left_out, counts.open) = (5, 1, 1);
     let calls = UpstreamCalls {
         sent: 2,
         waiting: 1,

@@ -148,7 +148,7 @@ pub struct Inbox {
     pub(super) idle: Option<Duration>,
     /// How old it grows before it takes no more questions.
     pub(super) max_age: Option<Duration>,
-    /// Whether its upstream is configured no more.
+    /// Whether its upstream was changed or removed.
     pub(super) over: Option<watch::Receiver<bool>>,
     /// Rung each time that the link is ready.
     pub(super) ready: Option<Arc<Notify>>,
@@ -174,7 +174,7 @@ impl Inbox {
         }
     }
 
-    /// The same for a link that ends when its upstream is configured no more.
+    /// The same for a link that ends when its upstream is changed or removed.
     #[must_use]
     pub fn until(self, over: watch::Receiver<bool>) -> Inbox {
         let over = Some(over);
@@ -349,11 +349,11 @@ impl LinkUpstream {
         own: Option<&'o OwnLinks>,
     ) -> Result<(LinkHandle, Option<&'o OwnLinks>), Unanswered> {
         let upstream = &self.plan.name;
+        if own.is_some_and(OwnLinks::has_lost) {
+            return Err(Unanswered::Unreachable);
+        }
         match (&self.reach, own) {
-            (Reach::Shared(link), own) => {
-                let kept = own.and_then(|own| own.kept(upstream));
-                Ok(kept.map_or_else(|| (link.clone(), own), |kept| (kept, None)))
-            }
+            (Reach::Shared(link), own) => Ok((link.clone(), own)),
             (Reach::Apart(opener), Some(own)) => Ok((own.of(upstream, opener)?, None)),
             (Reach::Apart(_), None) => Err(Unanswered::Unreachable),
         }

@@ -96,7 +96,7 @@ pub enum Through {
     Server,
     /// The client, which did not take what the server told.
     Client,
-    /// The plan, which does not have the upstream any more.
+    /// The plan, which has another upstream in its place, or none.
     Plan,
 }
 

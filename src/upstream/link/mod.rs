@@ -19,7 +19,7 @@ mod succession;
 
 pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, Way, WeakLink, open};
 pub use ear::{Ear, Hearing, Loss, Room, Through, Tidings, hearing};
-pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Reach, WeakOpener, WeakReach, opener};
+pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Places, Reach, WeakOpener, opener};
 pub use owner::own;
 pub use recall::Recall;
 pub use spread::spread;

@@ -1,17 +1,17 @@
 //! Links that one connection of a client has for itself, where a server keeps state per connection.
 //!
 //! A link is opened with the first call that needs it, and ends with the client's connection, or when it was not used for
-//! too long. There are as many at a time as the plan says, and no more. Law: a client on a socket has one at each upstream:
-//! it stays on the one that it has, whatever becomes of the plan.
+//! too long. There are as many at a time as the plan says, and no more. Law: a client on a socket has one at each upstream,
+//! and none at another server of that name while it has that.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
-use super::ask::{Inbox, LinkHandle, WeakLink, open};
+use super::ask::{Inbox, LinkHandle, open};
 use super::ear::Ear;
 use super::listeners::Listener;
 use crate::domain::pending::Unanswered;
@@ -27,45 +27,6 @@ pub enum Reach {
     Shared(LinkHandle),
     /// Each connection of a client has a link for itself.
     Apart(Opener),
-}
-
-/// The same, which keeps nothing open.
-#[derive(Debug)]
-pub enum WeakReach {
-    /// To one link.
-    Shared(WeakLink),
-    /// To links that are opened.
-    Apart(WeakOpener),
-}
-
-impl Reach {
-    /// The same, which keeps nothing open.
-    #[must_use]
-    pub fn downgrade(&self) -> WeakReach {
-        match self {
-            Reach::Shared(link) => WeakReach::Shared(link.downgrade()),
-            Reach::Apart(opener) => WeakReach::Apart(WeakOpener {
-                launches: opener.launches.downgrade(),
-                open: opener.open.clone(),
-                bounds: opener.bounds,
-            }),
-        }
-    }
-}
-
-impl WeakReach {
-    /// The way, while somebody else still has it.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<Reach> {
-        Some(match self {
-            WeakReach::Shared(link) => Reach::Shared(link.upgrade()?),
-            WeakReach::Apart(opener) => Reach::Apart(Opener {
-                launches: opener.launches.upgrade()?,
-                open: opener.open.clone(),
-                bounds: opener.bounds,
-            }),
-        })
-    }
 }
 
 impl From<LinkHandle> for Reach {
@@ -85,11 +46,53 @@ pub struct Bounds {
     pub queue: usize,
 }
 
+/// The links that clients have at a server, whatever plans they began with. What tells it from others.
+#[derive(Debug, Clone, Default)]
+pub struct Places(Arc<AtServer>);
+
+#[derive(Debug, Default)]
+struct AtServer {
+    /// How many are open.
+    open: AtomicUsize,
+    /// Whether no plan means the server any more.
+    over: watch::Sender<bool>,
+}
+
+impl Places {
+    /// No plan means the server any more, nor will: those who are there are let go.
+    pub fn end(&self) {
+        self.0.over.send_replace(true);
+    }
+
+    /// Tells when that is.
+    #[must_use]
+    pub fn over(&self) -> watch::Receiver<bool> {
+        self.0.over.subscribe()
+    }
+
+    fn are_over(&self) -> bool {
+        *self.0.over.borrow()
+    }
+
+    /// One of so many, unless all are taken.
+    fn take(&self, most: usize) -> Option<Place> {
+        let take = |open: usize| (open < most).then_some(open + 1);
+        let open = &self.0.open;
+        let taken = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.ok().map(|_| Place(self.clone()))
+    }
+
+    /// Whether these are those at the same server.
+    fn are(&self, others: &Places) -> bool {
+        Arc::ptr_eq(&self.0, &others.0)
+    }
+}
+
 /// Opens links. When the last one is gone, no more are opened.
 #[derive(Debug, Clone)]
 pub struct Opener {
     launches: mpsc::Sender<Apart>,
-    open: Arc<AtomicUsize>,
+    places: Places,
     bounds: Bounds,
 }
 
@@ -97,8 +100,20 @@ pub struct Opener {
 #[derive(Debug)]
 pub struct WeakOpener {
     launches: mpsc::WeakSender<Apart>,
-    open: Arc<AtomicUsize>,
+    places: Places,
     bounds: Bounds,
+}
+
+impl WeakOpener {
+    /// The opener, while somebody else still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Opener> {
+        Some(Opener {
+            launches: self.launches.upgrade()?,
+            places: self.places.clone(),
+            bounds: self.bounds,
+        })
+    }
 }
 
 /// A link that is to be owned, for one connection of a client.
@@ -112,35 +127,41 @@ pub struct Apart {
 
 /// A place among the links that may be open.
 #[derive(Debug)]
-pub struct Place(Arc<AtomicUsize>);
+pub struct Place(Places);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let Place(Places(server)) = self;
+        server.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Both ends of the way on which links are opened.
+/// Both ends of the way on which links are opened, each of which takes one of these places.
 #[must_use]
-pub fn opener(bounds: Bounds) -> (Opener, mpsc::Receiver<Apart>) {
+pub fn opener(bounds: Bounds, places: Places) -> (Opener, mpsc::Receiver<Apart>) {
     let (launches, inbox) = mpsc::channel(LAUNCHES);
     let opener = Opener {
         launches,
-        open: Arc::default(),
+        places,
         bounds,
     };
     (opener, inbox)
 }
 
 impl Opener {
+    /// The same, which keeps nothing open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakOpener {
+        WeakOpener {
+            launches: self.launches.downgrade(),
+            places: self.places.clone(),
+            bounds: self.bounds,
+        }
+    }
+
     fn open(&self, notices: Option<Ear>) -> Result<LinkHandle, Unanswered> {
-        let most = self.bounds.most;
-        let take = |open: usize| (open < most).then_some(open + 1);
-        let taken = self
-            .open
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.map_err(|_| Unanswered::Busy)?;
-        let place = Place(self.open.clone());
+        let place = self.places.take(self.bounds.most);
+        let place = place.ok_or(Unanswered::Busy)?;
         let (handle, inbox) = open(self.bounds.queue);
         let inbox = inbox.for_one(notices, self.bounds.idle);
         // One that finds no room gives its place back.
@@ -167,8 +188,8 @@ pub struct OwnLinks {
 #[derive(Debug)]
 struct Known {
     upstream: String,
-    /// That of its opener.
-    open: Arc<AtomicUsize>,
+    /// Those at its server.
+    places: Places,
     link: LinkHandle,
 }
 
@@ -245,40 +266,41 @@ impl OwnLinks {
         })
     }
 
-    /// The link at an upstream that a client on a socket has, whoever has opened it: what the server keeps for the client
-    /// is there.
-    pub(super) fn kept(&self, upstream: &str) -> Option<LinkHandle> {
-        let mut links = self.links.borrow_mut();
-        links.retain(|known| !known.link.has_ended());
-        let mut links = links.iter().filter(|_| self.is_heard());
-        let kept = links.find(|known| known.upstream == upstream)?;
-        Some(kept.link.clone())
+    /// Whether a client on a socket has lost a link of its own, or is about to: it is let go, and asks nobody till then.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        let notices = self.notices.borrow();
+        let is_over = |known: &Known| known.places.are_over() && !known.link.has_ended();
+        notices
+            .as_ref()
+            .is_some_and(|ear| ear.has_lost() || self.links.borrow().iter().any(is_over))
     }
 
-    /// The link that an opener has opened for this connection, or opens now, unless it has one that it keeps.
+    /// The link that is there for this connection at the server of an opener, or is opened now.
     ///
     /// # Errors
-    /// [`Unanswered::Busy`] where as many as allowed are open; [`Unanswered::Unreachable`] where one was lost that this
-    /// client is to hear of.
+    /// [`Unanswered::Busy`] where as many as allowed are open; [`Unanswered::Unreachable`] where a client on a socket has
+    /// one at another server of that name: it is about to hear of the end of that.
     pub(super) fn of(&self, upstream: &str, opener: &Opener) -> Result<LinkHandle, Unanswered> {
-        if self.notices.borrow().as_ref().is_some_and(Ear::has_lost) {
-            return Err(Unanswered::Unreachable);
-        }
         self.asks(Side::Rpc);
-        if let Some(kept) = self.kept(upstream) {
-            return Ok(kept);
-        }
         let mut links = self.links.borrow_mut();
-        // One of a former plan ends behind the calls that it has.
-        let is_own = |known: &Known| Arc::ptr_eq(&known.open, &opener.open);
-        links.retain(|known| known.upstream != upstream || is_own(known));
-        if let Some(known) = links.iter().find(|known| is_own(known)) {
-            return Ok(known.link.clone());
+        links.retain(|known| !known.link.has_ended());
+        let place = links.iter().position(|known| known.upstream == upstream);
+        if let Some(place) = place {
+            let known = &links[place];
+            if known.places.are(&opener.places) {
+                return Ok(known.link.clone());
+            }
+            if self.is_heard() {
+                return Err(Unanswered::Unreachable);
+            }
+            // It ends behind the calls that it has.
+            links.swap_remove(place);
         }
-        let link = opener.open(self.notices.borrow().clone())?;
+        let link = opener.open(self.ear())?;
         links.push(Known {
             upstream: upstream.to_owned(),
-            open: opener.open.clone(),
+            places: opener.places.clone(),
             link: link.clone(),
         });
         Ok(link)

@@ -113,7 +113,7 @@ enum Door {
     Closed,
 }
 
-/// Whether the upstream is configured no more.
+/// Whether the upstream was changed or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retired {
     No,
@@ -218,10 +218,7 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = is_over(&mut inbox.over), if self.retired == Retired::No => {
-                    self.retired = Retired::Yes;
-                    inbox.asks.close();
-                }
+                () = is_over(&mut inbox.over) => self.retire(&mut inbox),
                 // What was asked just now is use of it, or is still answered.
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
                     if inbox.asks.is_empty() {
@@ -231,6 +228,24 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
             }
         }
+    }
+
+    /// The upstream was changed or removed. One that takes no more questions ends for a reason of its own.
+    fn retire(&mut self, inbox: &mut Inbox) {
+        inbox.over = None;
+        if inbox.asks.is_closed() {
+            return;
+        }
+        self.retired = Retired::Yes;
+        // At once, so that its client opens no other one while this has calls to answer.
+        if let Some(only) = &self.audience.only {
+            only.loses();
+        }
+        tracing::info!(
+            upstream = self.name,
+            "the link takes no more calls: its upstream was changed or removed"
+        );
+        inbox.asks.close();
     }
 
     /// The server is not listened to while its one client has more to take than may wait.
@@ -363,12 +378,16 @@ impl<T: Transport> Owner<'_, T> {
     fn lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
-        // One that takes no more questions has another one beside it, or nobody.
-        if self.since.is_some() && self.door == Door::Open {
-            self.loses(Through::Server);
+        match (self.retired, self.door) {
+            (Retired::Yes, _) => self.loses(Through::Plan),
+            (Retired::No, Door::Open) if self.since.is_some() => self.loses(Through::Server),
+            // One that takes no more questions has another one beside it, or nobody.
+            (Retired::No, Door::Open | Door::Closed) => {}
         }
         self.take(Input::Lost { luck: luck() });
-        if self.loss.is_some() {
+        // What was asked where a client has state, or at a server that is planned no more, goes over no other link.
+        let ends = self.door == Door::Closed && self.audience.is_of_one();
+        if self.loss.is_some() || self.retired == Retired::Yes || ends {
             self.take(Input::Over);
         }
     }

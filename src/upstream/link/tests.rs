@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
@@ -335,5 +335,30 @@ async fn a_link_is_unused_from_its_last_answer_on() {
         tokio::time::sleep(SECOND).await;
         assert_eq!(driven.state().ready, 0);
     })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_is_planned_no_more_opens_no_other_when_it_drops() {
+    let over = watch::Sender::new(false);
+    let until = over.subscribe();
+    beside_one(
+        move |inbox| inbox.until(until),
+        async |mut driven: Driven| {
+            let server = driven.server.clone();
+            let (mut written, say) = driven.peer().await;
+            let asked = server.ask(call(), 60 * SECOND, Repeat::Once);
+            let drops = async {
+                written.recv().await.unwrap();
+                over.send_replace(true);
+                tokio::time::sleep(SECOND).await;
+                drop(say);
+            };
+            let (said, ()) = tokio::join!(asked, drops);
+            assert!(matches!(said, Err(Unanswered::Cut)), "{said:?}");
+            let another = timeout(60 * SECOND, driven.opened.recv()).await;
+            assert!(!matches!(another, Ok(Some(()))));
+        },
+    )
     .await;
 }

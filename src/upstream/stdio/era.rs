@@ -115,7 +115,14 @@ impl Stdio {
                 );
                 Manners::Ended
             }
-            (Asked::Ended | Asked::Nothing, _) => {
+            (Asked::Ended, Manners::Ended | Manners::Silent) => {
+                tracing::warn!(
+                    upstream,
+                    "a second child in a row has ended at `server/discover`, and none is asked again"
+                );
+                Manners::Silent
+            }
+            (Asked::Nothing, _) => {
                 tracing::info!(
                     upstream,
                     "a child does not answer `server/discover`, and none is asked again"

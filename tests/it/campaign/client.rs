@@ -85,6 +85,10 @@ pub(super) struct Tally {
     pub(super) closes: usize,
     /// Calls that met such an end.
     pub(super) unlucky: usize,
+    /// Calls that a breaker has refused.
+    pub(super) resting: usize,
+    /// Calls of which nothing is wrong but that their time as a whole was over.
+    pub(super) late: usize,
     pub(super) faults: Vec<String>,
 }
 
@@ -95,6 +99,8 @@ impl Tally {
         self.left += other.left;
         self.closes += other.closes;
         self.unlucky += other.unlucky;
+        self.resting += other.resting;
+        self.late += other.late;
         self.faults.extend(other.faults);
     }
 }
@@ -160,7 +166,17 @@ impl Call {
                 }
                 "another's answer"
             }
+            Got::Whole(_, body, _) if body.contains("upstream_resting") => {
+                tally.resting += 1;
+                return;
+            }
             Got::Whole(..) if !self.fault.is_borne() => return,
+            Got::Whole(_, body, _)
+                if body.contains("upstream_timeout") || body.contains("request_timeout") =>
+            {
+                tally.late += 1;
+                return;
+            }
             Got::Whole(_, body, _) if body.contains("upstream_cut") => {
                 tally.unlucky += 1;
                 return;

@@ -87,6 +87,63 @@ fn a_reload_leaves_a_client_the_socket_that_it_has_and_a_removed_server_lets_it_
     assert_eq!(server.end(), Some(1001));
 }
 
+#[test]
+fn a_client_whose_server_is_planned_no_more_is_let_go_and_says_nothing_to_any_other() {
+    for (place, keys) in [
+        ("elsewhere", ""),
+        ("here", "[upstream.frames.headers]\nX-Tenant = \"b\"\n"),
+    ] {
+        let (upstream, elsewhere) = (Upstream::start(), Upstream::start());
+        let proxy = start(&of_frames(&upstream, ""));
+        let mut client = connect(&proxy);
+        let mut server = accept(&upstream);
+        get_file(&mut client, "before", "a");
+        assert_eq!(server.hear()["request_id"], "before");
+        let planned = match place {
+            "here" => &upstream,
+            _ => &elsewhere,
+        };
+        reload(&proxy, &of_frames(planned, keys), 1.0);
+        // Its one worker has the plan when it has served this.
+        let mut other = connect(&proxy);
+        let mut its_server = accept(planned);
+        get_file(&mut other, "other", "a");
+        assert_eq!(its_server.hear()["request_id"], "other");
+        ask(&mut client, 1, ("file/get", json!({"path": "meanwhile"})));
+        let failed = client.hear();
+        assert_eq!(rpc_failure(&failed).1, "upstream_unreachable", "{place}");
+        server.say(json!({"event": "file", "request_id": "before", "payload": {}}).to_string());
+        assert_eq!(client.hear()["request_id"], "before");
+        assert_eq!(client.end(), Some(1001));
+        assert_eq!(server.heard(), None);
+    }
+}
+
+#[test]
+fn a_client_is_let_go_though_its_server_is_planned_again_meanwhile() {
+    let (upstream, other) = (Upstream::start(), Upstream::start());
+    let proxy = start(&of_frames(&upstream, "connections = 2"));
+    for round in 0..4 {
+        let mut client = connect(&proxy);
+        let mut server = accept(&upstream);
+        get_file(&mut client, "before", "a");
+        assert_eq!(server.hear()["request_id"], "before");
+        for (planned, reloads) in [(&other, 1.0), (&upstream, 2.0)] {
+            let reloads = f64::from(round) * 2.0 + reloads;
+            reload(&proxy, &of_frames(planned, "connections = 2"), reloads);
+            // The one worker has the plan when a client is served by it.
+            let _client = connect(&proxy);
+            accept(planned);
+        }
+        ask(&mut client, 1, ("file/get", json!({"path": "meanwhile"})));
+        assert_eq!(rpc_failure(&client.hear()).1, "upstream_unreachable");
+        server.say(json!({"event": "file", "request_id": "before", "payload": {}}).to_string());
+        assert_eq!(client.hear()["request_id"], "before");
+        assert_eq!(client.end(), Some(1001));
+        assert_eq!(server.end(), Some(1001));
+    }
+}
+
 fn reload(proxy: &Proxy, upstreams: &str, count: f64) {
     let text = format!("[listen]\nworkers = 1\n{upstreams}{TABLE}");
     std::fs::write(proxy.folder().join("dualgauge.toml"), text).unwrap();

@@ -61,8 +61,8 @@ fn a_server_that_goes_away_answers_what_it_has_taken_and_nothing_is_lost() {
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 pub(super) const RESET: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
 /// `:status 204` (RFC 7541 Appendix A).
 pub(super) const NO_CONTENT: &[u8] = &[0x89];
@@ -89,12 +89,23 @@ impl Frames {
     }
 
     /// Sends a frame with flags.
-    pub(super) fn flagged(&mut self, (kind, flags): (u8, u8), stream: u32, payload: &[u8]) {
+    pub(super) fn flagged(&mut self, what: (u8, u8), stream: u32, payload: &[u8]) {
+        self.repeated(what, stream, payload, 1);
+    }
+
+    /// Sends a frame so many times at once.
+    pub(super) fn repeated(
+        &mut self,
+        (kind, flags): (u8, u8),
+        stream: u32,
+        payload: &[u8],
+        times: usize,
+    ) {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = vec![length[1], length[2], length[3], kind, flags];
         frame.extend(stream.to_be_bytes());
         frame.extend(payload);
-        self.0.send(frame);
+        self.0.send(frame.repeat(times));
     }
 
     /// The next frame of a kind: its payload, and its stream.

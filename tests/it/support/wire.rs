@@ -164,6 +164,12 @@ impl Wire {
         comes.then(|| self.read_request())
     }
 
+    /// Reads one answer, if it comes before the end.
+    pub(crate) fn next_answer(&mut self) -> Option<Message> {
+        let comes = !self.came.is_empty() || self.fill().unwrap_or(false);
+        comes.then(|| self.read_answer())
+    }
+
     /// Reads one answer to a request that was not HEAD.
     pub(crate) fn read_answer(&mut self) -> Message {
         self.read_message(Asked::AnswerTo("GET"))

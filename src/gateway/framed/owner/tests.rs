@@ -80,7 +80,7 @@ fn frame(worker: &Rc<Worker>) -> (Asked, oneshot::Receiver<Told>) {
 
 async fn asked_at_the_end(keys: &str) {
     let worker = worker(keys);
-    let upstream = upstream(&worker);
+    let upstream = Rc::new(upstream(&worker));
     for _ in 0..TIMES {
         let mut owner = Owner::new(&worker, &worker.installed(), &upstream, Way::default());
         let (near, _far) = duplex(1 << 16);

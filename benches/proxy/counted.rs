@@ -4,16 +4,13 @@
 //! under valgrind a second has few calls.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-use rustix::process::{Pid, Signal, kill_process};
+use std::process::Command;
 
 use crate::peers;
 use crate::production::{self, Extent};
+use crate::running::Running;
 use crate::work::Work;
 
 /// Connections that call at once.
@@ -48,8 +45,7 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     out.push(profiles.join("of"));
     command.arg(out);
     command.arg(program).args(["run", "--config"]).arg(&config);
-    command.stdout(Stdio::piped()).stderr(File::create(&log)?);
-    let mut proxy = Running(command.spawn()?);
+    let mut proxy = Running::start(&mut command, &log)?;
     let served = proxy
         .address()
         .and_then(|address| peers::load(address, work, calls, CONNECTIONS));
@@ -84,46 +80,4 @@ fn total(profile: &str) -> u64 {
     totals
         .find_map(|count| count.trim().parse().ok())
         .unwrap_or(0)
-}
-
-/// A proxy that is ended whatever happens.
-struct Running(Child);
-
-impl Running {
-    /// Where it serves, once it does.
-    fn address(&mut self) -> io::Result<SocketAddr> {
-        let output = self.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut output = BufReader::new(output);
-        let mut line = String::new();
-        output.read_line(&mut line)?;
-        let address = line
-            .trim_start_matches("serving http://")
-            .split([',', ' ', '\n'])
-            .next();
-        let address = address
-            .unwrap_or_default()
-            .parse()
-            .map_err(io::Error::other)?;
-        std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
-        Ok(address)
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?, Signal::TERM)?;
-        let status = self.0.wait()?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(io::Error::other(format!("the proxy ended with {status}")))
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already, or it is of no use.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -1,15 +1,18 @@
-//! What one call costs the whole program, in instructions: `cargo bench --bench calls`.
+//! What one call costs the whole program, in instructions: `cargo bench --bench proxy`.
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
-//! with routes, flags, clients, bodies and workers; `-- entry FOLDER` writes what a harness needs that compares proxies.
+//! with routes, flags, clients, bodies, batches and workers; `-- links` calls upstreams behind links, through the proxy and
+//! without it; `-- entry FOLDER` writes what a harness needs that compares proxies.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
 
 mod counted;
+mod links;
 mod peers;
 mod production;
+mod running;
 mod work;
 
 use std::error::Error;
@@ -21,7 +24,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use production::Extent;
-use work::{HOT, Kind, Method};
+use work::{HOT, Kind, Method, Work};
 
 /// Counts the instructions of one call through the whole proxy.
 #[derive(Parser)]
@@ -49,6 +52,11 @@ enum Task {
         /// With what; with everything where it is not said.
         along: Option<Along>,
     },
+    /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
+    Links,
+    /// A server on standard input and output.
+    #[command(hide = true)]
+    Child,
     /// Writes configurations into a folder, and `dualgauge.json`, the entry of a harness that fills in the ports.
     Entry {
         /// The folder.
@@ -65,6 +73,7 @@ enum Along {
     Flags,
     Clients,
     Body,
+    Batch,
     Workers,
     Shadow,
 }
@@ -78,6 +87,8 @@ fn main() -> ExitCode {
     let program = asked.program.clone().unwrap_or_else(|| built.into());
     let done = match &asked.task {
         Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
+        Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
+        Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
         _ if !has_valgrind() => {
             println!("SKIPPED: valgrind is not installed, no instruction was counted");
             Ok(true)
@@ -161,23 +172,27 @@ impl Along {
             Along::Flags => &[2, 10, 100, 1_000],
             Along::Clients => &[1, 100, 1_000, 10_000],
             Along::Body => &[200, 16_384, 131_072, 1_048_576, 8_000_000],
+            Along::Batch => &[1, 10, 100],
             Along::Workers => &[1, 2],
             Along::Shadow => &[0, 10, 100],
         }
     }
 
-    /// The bytes of an answer, and the extent of all else, where there is so much of it.
-    fn at(self, count: usize) -> (usize, Extent) {
-        let (mut size, mut extent) = (200, Extent::PRODUCTION);
+    /// The work of a kind, and the extent of all else, where there is so much of it; none where that says nothing.
+    fn at(self, count: usize, kind: Kind) -> Option<(Work, Extent)> {
+        let mut work = work::work("grown", kind, Method::Post, 200);
+        let mut extent = Extent::PRODUCTION;
         match self {
             Along::Routes => extent.routes = count,
             Along::Flags => extent.flags = count,
             Along::Clients => extent.clients = count,
-            Along::Body => size = count,
+            Along::Body => work.size = count,
+            Along::Batch if kind == Kind::RpcToRest => work.batch = Some(count),
+            Along::Batch => return None,
             Along::Workers => extent.workers = count,
             Along::Shadow => extent.shadow = u32::try_from(count).ok(),
         }
-        (size, extent)
+        Some((work, extent))
     }
 }
 
@@ -194,11 +209,14 @@ fn grow(program: &Path, only: Option<Along>) -> Result<(), Box<dyn Error>> {
         let named = along.to_possible_value();
         let name = named.map_or_else(String::new, |value| value.get_name().to_owned());
         for count in along.counts() {
-            let (size, extent) = along.at(*count);
             let mut line = format!("{name:<10} {count:>9}");
             for kind in Kind::ALL {
-                let work = work::work("grown", kind, Method::Post, size);
-                let _ = write!(line, " {:>12}", counted::per_call(program, &work, &extent)?);
+                let _ = match along.at(*count, kind) {
+                    Some((work, extent)) => {
+                        write!(line, " {:>12}", counted::per_call(program, &work, &extent)?)
+                    }
+                    None => write!(line, " {:>12}", "-"),
+                };
             }
             println!("{line}");
         }

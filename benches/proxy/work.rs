@@ -38,6 +38,8 @@ pub(crate) struct Work {
     pub(crate) method: Method,
     /// Bytes of the answer's body, about.
     pub(crate) size: usize,
+    /// How many calls a request has, where it is a batch.
+    pub(crate) batch: Option<usize>,
 }
 
 /// How it is called.
@@ -66,10 +68,12 @@ pub(crate) const fn work(name: &'static str, kind: Kind, method: Method, size: u
         kind,
         method,
         size,
+        batch: None,
     }
 }
 
-const CALL: &str = concat!(
+/// The params of a call.
+pub(crate) const CALL: &str = concat!(
     r#"{"name":"forecast","arguments":{"place":"Gen\u00e8ve","days":3,"#,
     r#""remark":"early trains leave from the northern platform while the southern one is swept"}}"#
 );
@@ -79,10 +83,15 @@ impl Work {
     pub(crate) fn request(&self) -> Vec<u8> {
         let (path, body) = match (self.kind, self.method) {
             (_, Method::Get) => return head("GET /ping", None).into_bytes(),
-            (Kind::RpcToRest, Method::Post) => (
-                "POST /mcp",
-                format!(r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{CALL}}}"#),
-            ),
+            (Kind::RpcToRest, Method::Post) => {
+                let call = format!(
+                    r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{CALL}}}"#
+                );
+                let body = self
+                    .batch
+                    .map(|calls| format!("[{}]", vec![call.as_str(); calls].join(",")));
+                ("POST /mcp", body.unwrap_or(call))
+            }
             (Kind::Pass | Kind::RestToRpc, Method::Post) => {
                 ("POST /mcp/v1/tools/call", CALL.to_owned())
             }

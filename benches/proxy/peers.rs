@@ -4,6 +4,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
+
+use dualgauge::telemetry::clock;
 
 use crate::work::{self, Work};
 
@@ -46,13 +49,13 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls over some connections at once, `calls` in all, and looks at each answer.
+/// Calls over some connections at once, `calls` in all, and looks at each answer; gives how long each took.
 pub(crate) fn load(
     address: SocketAddr,
     work: &Work,
     calls: u32,
     connections: u32,
-) -> io::Result<()> {
+) -> io::Result<Vec<Duration>> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..connections)
             .map(|number| {
@@ -60,28 +63,32 @@ pub(crate) fn load(
                 scope.spawn(move || client(address, work, share))
             })
             .collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a client panicked")))
-        })
+        let mut all = Vec::new();
+        for thread in threads {
+            let took = thread.join();
+            all.extend(took.unwrap_or_else(|_| Err(io::Error::other("a client panicked")))?);
+        }
+        Ok(all)
     })
 }
 
-fn client(address: SocketAddr, work: &Work, calls: u32) -> io::Result<()> {
+fn client(address: SocketAddr, work: &Work, calls: u32) -> io::Result<Vec<Duration>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let request = work.request();
+    let mut took = Vec::new();
     for _ in 0..calls {
+        let since = clock::now();
         stream.write_all(&request)?;
         let answer = Message::read(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        took.push(since.elapsed());
         let body = String::from_utf8_lossy(&answer.body);
         if !answer.first.starts_with("HTTP/1.1 200") || !body.contains(work.needle()) {
             return Err(io::Error::other(format!("{}: {body}", answer.first)));
         }
     }
-    Ok(())
+    Ok(took)
 }
 
 /// A message of HTTP/1.1 that says its length.

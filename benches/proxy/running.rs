@@ -1,0 +1,58 @@
+//! The proxy as a program of its own.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A proxy that is ended whatever happens.
+pub(crate) struct Running(Child);
+
+impl Running {
+    /// Starts it, with a file for what it logs.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> io::Result<Running> {
+        command.stdout(Stdio::piped()).stderr(File::create(log)?);
+        Ok(Running(command.spawn()?))
+    }
+
+    /// Where it serves, once it does.
+    pub(crate) fn address(&mut self) -> io::Result<SocketAddr> {
+        let output = self.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut output = BufReader::new(output);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let address = line
+            .trim_start_matches("serving http://")
+            .split([',', ' ', '\n'])
+            .next();
+        let address = address
+            .unwrap_or_default()
+            .parse()
+            .map_err(io::Error::other)?;
+        std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
+        Ok(address)
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?, Signal::TERM)?;
+        let status = self.0.wait()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("the proxy ended with {status}")))
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or it is of no use.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
