@@ -4,6 +4,7 @@
 //! only where that peer is a trusted hop, and this hop is written behind it. Laws: an untrusted peer writes none of
 //! the values that a server gets; a server that trusts this proxy and the same hops finds the caller that was found here.
 
+use core::cell::RefCell;
 use core::net::IpAddr;
 
 use bytes::Bytes;
@@ -59,6 +60,33 @@ pub struct LastHop<'a> {
     pub host: Option<&'a HeaderValue>,
     /// The scheme of its request.
     pub scheme: &'static str,
+    /// What was told of it last.
+    pub told: &'a LastTold,
+}
+
+/// What a server was told last of a connection, and of which host: most calls of a connection ask for the same one.
+#[derive(Debug, Default)]
+pub struct LastTold(RefCell<Option<(HeaderValue, HeaderValue)>>);
+
+impl LastHop<'_> {
+    /// Its element of `Forwarded`, where nobody is before it.
+    fn element(&self) -> Option<HeaderValue> {
+        let mut told = self.told.0.borrow_mut();
+        if let (Some((host, element)), Some(asked)) = (&*told, self.host)
+            && host == asked
+        {
+            return Some(element.clone());
+        }
+        let element = value(elements(&[], *self))?;
+        // A copy: the host itself is a part of all that was read with it.
+        let host = self
+            .host
+            .map(|host| HeaderValue::from_bytes(host.as_bytes()));
+        *told = host
+            .and_then(Result::ok)
+            .map(|host| (host, element.clone()));
+        Some(element)
+    }
 }
 
 impl Forwarding {
@@ -91,8 +119,13 @@ impl Forwarding {
             false => named(headers),
         };
         if forwarded || self.tells.contains(&Told::Forwarded) {
-            let before = if forwarded { &[] } else { &before[..] };
-            append(headers, FORWARDED, elements(before, last));
+            let element = match before.is_empty() || forwarded {
+                true => last.element(),
+                false => value(elements(&before, last)),
+            };
+            if let Some(element) = element {
+                headers.append(FORWARDED, element);
+            }
         }
         if list || self.tells.contains(&Told::For) {
             let before = if list { &[] } else { &before[..] };
@@ -108,8 +141,8 @@ impl Forwarding {
         {
             headers.insert(X_FORWARDED_HOST, host.clone());
         }
-        if let Some(caller) = caller {
-            append(headers, X_REAL_IP, text_of(caller));
+        if let Some(caller) = caller.and_then(|caller| value(text_of(caller))) {
+            headers.append(X_REAL_IP, caller);
         }
     }
 }
@@ -198,10 +231,8 @@ fn add_to_list(headers: &mut HeaderMap, before: &[Option<IpAddr>], peer: IpAddr)
     }
 }
 
-fn append(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
-        headers.append(name, value);
-    }
+fn value(text: String) -> Option<HeaderValue> {
+    HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ use super::plan::{Credentials, RpcFace, UpstreamPlan};
 /// The fields that `Connection` names, in all its values.
 #[must_use]
 pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    if !headers.contains_key(CONNECTION) {
+        return Vec::new();
+    }
     headers
         .get_all(CONNECTION)
         .iter()

@@ -387,7 +387,11 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
                 .to_owned(),
         );
     }
-    let Some(kind) = headers.get(CONTENT_TYPE) else {
+    // Nearly all bodies say just this, if anything.
+    let Some(kind) = headers
+        .get(CONTENT_TYPE)
+        .filter(|kind| *kind != "application/json")
+    else {
         return Ok(());
     };
     let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();

@@ -87,6 +87,7 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
         peer: from.arrival.peer(),
         host: from.host,
         scheme: from.arrival.origin.scheme,
+        told: &from.arrival.origin.told,
     };
     plan.forwarding
         .tell(headers, last, plan.rollout.clients.hops());

@@ -1,5 +1,7 @@
 //! Request bodies that are read whole: what they say they are, within their limit and time.
 
+use std::pin::pin;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
@@ -113,6 +115,9 @@ pub(super) async fn message(
 }
 
 fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
+    if !headers.contains_key(CONTENT_ENCODING) {
+        return Ok(Coding::Identity);
+    }
     // Several lines are one list (RFC 9110 §5.3).
     let lines: Vec<_> = headers
         .get_all(CONTENT_ENCODING)
@@ -140,7 +145,8 @@ async fn whole(headers: &HeaderMap, body: Inflow, bounds: Bounds<'_>) -> Result<
 /// Reads a body, whatever it is.
 pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
     // Dropped at its limit, the body closes the connection behind the answer.
-    match timeout(limits.body_timeout, read_kept(body, limits.body, memory)).await {
+    let read = pin!(read_kept(body, limits.body, memory));
+    match timeout(limits.body_timeout, read).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(ReadFault::TooLarge(limit))) => Err(refusal::large_body(limit)),
         Ok(Err(ReadFault::NoRoom(full))) => Err(no_room(full)),

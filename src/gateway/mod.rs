@@ -45,6 +45,7 @@ use hyper::body::Incoming;
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
+use crate::domain::forwarding::LastTold;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
@@ -81,6 +82,8 @@ struct Origin {
     peer: IpAddr,
     /// The scheme of its requests.
     scheme: &'static str,
+    /// What servers were told of it last.
+    told: LastTold,
     /// What its verified certificate says.
     subject: Option<Subject>,
     /// The links to servers that it has for itself.
@@ -96,6 +99,7 @@ impl Arrival {
         Arrival::of(Origin {
             peer,
             scheme: "http",
+            told: LastTold::default(),
             subject: None,
             links: Rc::default(),
             sockets: OwnSockets::default(),
@@ -108,6 +112,7 @@ impl Arrival {
         Arrival::of(Origin {
             peer,
             scheme: "https",
+            told: LastTold::default(),
             subject,
             links: Rc::default(),
             sockets: OwnSockets::default(),

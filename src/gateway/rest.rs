@@ -12,9 +12,7 @@ use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{
-    AnswerBody, Arrival, Installed, Worker, boxed, candidate, cors, local, sessions, translated,
-};
+use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, sessions, translated};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -97,8 +95,7 @@ async fn call(
     match (stage.control(), selected) {
         (None, Some(index)) => Err(record.refused(plan, index)),
         (Some(Way::New), Some(index)) => {
-            // Apart, so that a call that passes through does not carry the room for it.
-            boxed(|| translated::rest_call(record, index, (head, content), arrival)).await
+            translated::rest_call(record, index, (head, content), arrival).await
         }
         (Some(Way::Old), _) | (_, None) => {
             let upstream = installed

@@ -332,7 +332,7 @@ pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
     let own = response
         .id
         .as_ref()
-        .is_some_and(|answered| answered.as_bytes() == id.to_string().as_bytes());
+        .is_some_and(|answered| answered.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
     // An error whose sender could not read the id has null there, or nothing; an exchange has one call only.
     let unread = response
         .id

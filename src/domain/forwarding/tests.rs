@@ -40,6 +40,7 @@ fn told(
         peer: peer.parse().unwrap(),
         host: Some(&host),
         scheme: "https",
+        told: &LastTold::default(),
     };
     forwarding.tell(&mut headers, last, &hops(&["10.0.0.0/8"]));
     let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
@@ -221,6 +222,31 @@ fn any_headers(rows: &[(usize, String)]) -> HeaderMap {
     headers
 }
 
+#[test]
+fn a_connection_is_told_of_by_the_host_that_each_of_its_calls_asks_for() {
+    let known = LastTold::default();
+    let forwarding = Forwarding {
+        believed: Believed::Trusted,
+        tells: vec![Told::Forwarded],
+    };
+    for host in ["a.example", "a.example", "b.example", "", "a.example"] {
+        let value = HeaderValue::from_static(host);
+        let last = LastHop {
+            peer: "192.0.2.1".parse().unwrap(),
+            host: (!host.is_empty()).then_some(&value),
+            scheme: "http",
+            told: &known,
+        };
+        let mut headers = HeaderMap::new();
+        forwarding.tell(&mut headers, last, &hops(&[]));
+        let expected = match host {
+            "" => "for=192.0.2.1;proto=http".to_owned(),
+            host => format!("for=192.0.2.1;host=\"{host}\";proto=http"),
+        };
+        assert_eq!(headers[FORWARDED], expected);
+    }
+}
+
 fn any_tells() -> impl Strategy<Value = Vec<Told>> {
     prop::sample::subsequence(ALL.to_vec(), 0..=ALL.len())
 }
@@ -229,7 +255,7 @@ proptest! {
     #[test]
     fn a_stranger_changes_nothing_that_a_server_is_told(rows in any_rows(), tells in any_tells()) {
         let forwarding = Forwarding { believed: Believed::Trusted, tells };
-        let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http" };
+        let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http", told: &LastTold::default() };
         let (mut lying, mut silent) = (any_headers(&rows), HeaderMap::new());
         forwarding.tell(&mut lying, last, &hops(&["10.0.0.0/8"]));
         forwarding.tell(&mut silent, last, &hops(&["10.0.0.0/8"]));
@@ -243,7 +269,7 @@ proptest! {
         list in any::<bool>(),
     ) {
         let trusted = hops(&["10.0.0.0/8"]);
-        let last = LastHop { peer: peer.parse().unwrap(), host: None, scheme: "http" };
+        let last = LastHop { peer: peer.parse().unwrap(), host: None, scheme: "http", told: &LastTold::default() };
         let mut headers = any_headers(&rows);
         let caller = trusted.caller(last.peer, &headers);
         let tells = match list {
