@@ -15,6 +15,7 @@ use crate::domain::plan::UpstreamPlan;
 use crate::domain::refusal;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::gateway::ask::stays;
 use crate::gateway::record::Record;
 use crate::gateway::{Arrival, linked};
 use crate::telemetry::clock;
@@ -61,6 +62,7 @@ pub(super) fn open(
     (upstream, question): (&Rc<FramesUpstream>, Question),
     limit: Duration,
 ) -> Result<Door, Failure> {
+    stays(record)?;
     arrival.links().asks(Side::Rest);
     let context = (record.worker(), record.installed());
     let door = arrival.sockets().ask(context, upstream, question, limit);

@@ -210,11 +210,12 @@ impl Owner {
         }
     }
 
-    /// When the socket ends: at its age, or now, where the plan that holds knows the server no more.
+    /// When the socket ends: at its age, or at once, where no plan means the server any more. That is long past then, or a
+    /// server that says more and more would always come first.
     fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
         match self.server.is_over() {
             false => aged,
-            true => Some(clock::now()),
+            true => Some(self.began),
         }
     }
 

@@ -2,11 +2,14 @@
 
 use std::fs;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, SinkExt};
 use tokio::io::duplex;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::advance;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::*;
 use crate::config::compile::compile;
@@ -122,4 +125,34 @@ async fn what_is_asked_at_the_end_of_an_idle_socket_is_served_before_it() {
 async fn what_is_asked_at_the_end_of_an_old_socket_is_served_before_it() {
     let local = LocalSet::new();
     local.run_until(asked_at_the_end("max_age = '100ms'")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_socket_whose_server_is_planned_no_more_ends_though_that_says_more_and_more() {
+    const MANY: usize = 10_000;
+    let floods = async |far| {
+        let mut far = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
+        for _ in 0..MANY {
+            let said = far.send(Message::text(r#"{"event":"log","payload":{}}"#));
+            said.await.unwrap();
+        }
+    };
+    let local = LocalSet::new();
+    local
+        .run_until(async {
+            let worker = worker("");
+            let upstream = Rc::new(upstream(&worker));
+            let mut owner = Owner::new(&worker, &worker.installed(), &upstream, Way::default());
+            let (near, far) = duplex(1 << 16);
+            let mut frames = Frames::server(near, 1 << 16).await;
+            let (_asks, mut inbox) = mpsc::channel(QUEUE);
+            let gone = Notify::new();
+            advance(Duration::from_secs(1)).await;
+            upstream.end();
+            tokio::select! {
+                ended = owner.run(&mut frames, (&mut inbox, &gone)) => assert_eq!(ended, None),
+                () = floods(far) => panic!("the socket goes on"),
+            }
+        })
+        .await;
 }
