@@ -113,7 +113,7 @@ fn has_valgrind() -> bool {
 }
 
 fn figures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/calls/figures.txt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/proxy/figures.txt")
 }
 
 /// Whether no figure has grown by more than is allowed.
@@ -170,7 +170,7 @@ impl Along {
         match self {
             Along::Routes => &[10, 100, 1_000, 10_000],
             Along::Flags => &[2, 10, 100, 1_000],
-            Along::Clients => &[1, 100, 1_000, 10_000],
+            Along::Clients => &[2, 100, 1_000, 10_000],
             Along::Body => &[200, 16_384, 131_072, 1_048_576, 8_000_000],
             Along::Batch => &[1, 10, 100],
             Along::Workers => &[1, 2],
