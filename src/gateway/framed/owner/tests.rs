@@ -147,7 +147,8 @@ async fn a_socket_whose_server_is_planned_no_more_ends_though_that_says_more_and
             let mut frames = Frames::server(near, 1 << 16).await;
             let (_asks, mut inbox) = mpsc::channel(QUEUE);
             let gone = Notify::new();
-            advance(Duration::from_secs(1)).await;
+            // Timers count whole milliseconds.
+            advance(Duration::from_micros(1_000_500)).await;
             upstream.end();
             tokio::select! {
                 ended = owner.run(&mut frames, (&mut inbox, &gone)) => assert_eq!(ended, None),
