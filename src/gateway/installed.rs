@@ -118,16 +118,9 @@ impl Installed {
         for old in pooled.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
             old.stop_pooling();
         }
-        let frames = |of: &'_ Installed| -> Vec<Rc<FramesUpstream>> {
-            of.upstreams
-                .iter()
-                .filter_map(Upstream::frames)
-                .cloned()
-                .collect()
-        };
-        let stays = frames(next);
-        for old in frames(self) {
-            if !stays.iter().any(|new| new.is_same_server(&old)) {
+        for old in self.upstreams.iter().filter_map(Upstream::frames) {
+            let mut now = next.upstreams.iter().filter_map(Upstream::frames);
+            if !now.any(|new| new.is_same_server(old)) {
                 old.end();
             }
         }

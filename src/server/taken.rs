@@ -1,8 +1,9 @@
 //! An answer of HTTP/2 as its client takes it.
 //!
 //! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the stream with its
-//! last piece. So large pieces are handed out in small ones, and the last byte of an answer alone: the stream stays, and its
-//! pace is known, until the client has room for all of it. Whose client leaves some of it is told.
+//! last piece. So large pieces are handed out in small ones, and the last byte of an answer whose length is known alone: the
+//! stream stays, and its pace is known. Whose client leaves some of it is told, but of the last piece, which counts as taken
+//! when it is handed over: the framing asks for what follows before it has room for what it holds.
 
 use std::cell::Cell;
 use std::pin::Pin;

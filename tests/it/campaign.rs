@@ -135,19 +135,8 @@ impl Scene {
                 faults.push(said);
             }
         };
-        let servers = [&self.rest, &self.rpc].into_iter().chain(&self.more);
-        let mut heard: BTreeMap<u64, usize> = BTreeMap::new();
-        for number in servers.flat_map(Server::heard) {
-            *heard.entry(number).or_default() += 1;
-        }
-        // What changes nothing goes out once more where a kept connection breaks under it.
-        let most = |number: u64| if number < GOOD { 1 } else { 2 };
-        let more = heard
-            .iter()
-            .filter(|(number, times)| **times > most(**number));
-        let more: Vec<_> = more.collect();
-        law(more.is_empty(), format!("calls were sent twice: {more:?}"));
-        let all = heard.len();
+        let (all, twice) = self.heard();
+        law(twice.is_none(), twice.unwrap_or_default());
         let metrics = self.proxy.metrics();
         let labels = ["route", "client", "side", "stage", "outcome"];
         let calls = metrics.table(
@@ -184,6 +173,29 @@ impl Scene {
         );
         faults.extend(self.reasons_that_do_not_agree(sums));
         faults
+    }
+
+    /// How many calls servers have heard, and which of them more often than the proxy says that it has sent them.
+    fn heard(&self) -> (usize, Option<String>) {
+        let servers = [&self.rest, &self.rpc].into_iter().chain(&self.more);
+        let mut heard: BTreeMap<u64, usize> = BTreeMap::new();
+        for number in servers.flat_map(Server::heard) {
+            *heard.entry(number).or_default() += 1;
+        }
+        let labels = ["upstream", "result"];
+        let metrics = self.proxy.metrics();
+        let repeats = metrics.table("dualgauge_upstream_repeats_total", &labels);
+        let sent = repeats.iter();
+        let sent = sent.filter(|(labels, _)| labels.ends_with("sent"));
+        let sent = count(sent.map(|(_, calls)| calls).sum());
+        // A GET goes out once more where a kept connection breaks under it.
+        let twice = heard.iter().filter(|(_, times)| **times > 1);
+        let (good, other): (Vec<_>, Vec<_>) =
+            twice.partition(|(number, times)| **number >= GOOD && **times == 2);
+        let holds = other.is_empty() && good.len() <= sent;
+        let said =
+            || format!("calls were sent twice: {other:?}, {good:?}; {sent} were sent once more");
+        (heard.len(), (!holds).then(said))
     }
 
     /// Where the reasons that clients were told are not those that were counted.

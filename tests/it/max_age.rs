@@ -1,10 +1,10 @@
 //! Connections that live long end at their age: tunnels and streams where they stand, sockets when their calls are
 //! answered, kept connections before their next call.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{End, Proxy, Track, Upstream, becomes, rest_only};
-use crate::websocket::ends::{accept, connect};
+use crate::websocket::ends::{self, accept, connect};
 use crate::websocket::{before, result};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
@@ -69,20 +69,26 @@ fn a_kept_connection_gets_no_call_at_its_age() {
     open.server.expect_gone();
 }
 
-#[test]
-fn a_socket_that_all_share_is_replaced_before_it_ends() {
-    let upstream = Upstream::start();
-    let proxy = before(&upstream, "max_age = \"300ms\"\n[rpc]\nwebsocket = true\n");
-    let mut old = accept(&upstream);
+/// A client whose call is open on a socket that all share, and the socket that is there before that one ends.
+fn succeeded(upstream: &Upstream) -> (Proxy, ends::End, (ends::End, Value), ends::End) {
+    let proxy = before(upstream, "max_age = \"300ms\"\n[rpc]\nwebsocket = true\n");
+    let mut old = accept(upstream);
     let mut client = connect(&proxy);
     client.say(r#"{"jsonrpc":"2.0","id":"a","method":"do"}"#);
     let asked = old.hear();
-    // Another one is there before the old one has ended, and gets what is asked from then on.
-    let mut new = accept(&upstream);
+    let new = accept(upstream);
     becomes(
         || proxy.log().matches("the link is ready").count() >= 2,
         &true,
     );
+    (proxy, client, (old, asked), new)
+}
+
+#[test]
+fn a_socket_that_all_share_is_replaced_before_it_ends() {
+    let upstream = Upstream::start();
+    let (_proxy, mut client, (mut old, asked), mut new) = succeeded(&upstream);
+    // What is asked from then on is asked there.
     client.say(r#"{"jsonrpc":"2.0","id":"b","method":"do"}"#);
     let next = new.hear();
     new.say(result(&next["id"], "2"));
@@ -95,16 +101,7 @@ fn a_socket_that_all_share_is_replaced_before_it_ends() {
 #[test]
 fn what_a_server_tells_on_a_socket_and_on_the_one_after_it_is_told_once() {
     let upstream = Upstream::start();
-    let proxy = before(&upstream, "max_age = \"300ms\"\n[rpc]\nwebsocket = true\n");
-    let mut old = accept(&upstream);
-    let mut client = connect(&proxy);
-    client.say(r#"{"jsonrpc":"2.0","id":"a","method":"do"}"#);
-    let asked = old.hear();
-    let mut new = accept(&upstream);
-    becomes(
-        || proxy.log().matches("the link is ready").count() >= 2,
-        &true,
-    );
+    let (proxy, mut client, (mut old, asked), mut new) = succeeded(&upstream);
     let heard = |of: &str| {
         let series = format!(r#"dualgauge_link_{of}"#);
         proxy.metrics().value(&series)

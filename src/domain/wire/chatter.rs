@@ -1,6 +1,6 @@
 //! What a peer sends over HTTP/2 besides calls (RFC 9113 §4.1): frames that cost this end work and bring nothing.
 //!
-//! Only the heads of frames are read, as the bytes come by. Laws: how the bytes are cut into pieces changes nothing; so many
+//! Of each frame the head is read as the bytes come by, and of padded DATA the length of its padding. Laws: how the bytes are cut into pieces changes nothing; so many
 //! of them within a while are borne, and one more is a flood.
 
 use std::time::Duration;

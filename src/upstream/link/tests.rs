@@ -132,6 +132,24 @@ impl Driven {
     fn state(&self) -> LinkState {
         self.standing.state("fake")
     }
+
+    /// A call is asked, and answered so much later, by a server that stays. It lies in the inbox when the owner begins.
+    async fn serves(&mut self, later: Duration) -> Peer {
+        let server = self.server.clone();
+        let asked = server.ask(call(), SECOND + later, Repeat::Never);
+        let served = async {
+            let (mut written, say) = self.peer().await;
+            let question = written.recv().await.unwrap();
+            assert!(question.starts_with(br#"{"jsonrpc":"2.0","id":1,"#));
+            tokio::time::sleep(later).await;
+            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+            say.send(Event::Message(answer)).await.unwrap();
+            (written, say)
+        };
+        let (said, peer) = tokio::join!(asked, served);
+        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        peer
+    }
 }
 
 /// Runs a test beside an owner, which ends when the test has let go of its server.
@@ -175,16 +193,7 @@ fn call() -> Say {
 #[tokio::test(start_paused = true)]
 async fn an_answer_finds_its_caller() {
     beside(async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
-        let asked = driven.server.ask(call(), SECOND, Repeat::Never);
-        let served = async {
-            let question = written.recv().await.unwrap();
-            assert!(question.starts_with(br#"{"jsonrpc":"2.0","id":1,"#));
-            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-            say.send(Event::Message(answer)).await.unwrap();
-        };
-        let (said, ()) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        driven.serves(Duration::ZERO).await;
     })
     .await;
 }
@@ -300,17 +309,7 @@ async fn what_is_asked_while_an_unused_link_ends_is_served() {
     for _ in 0..32 {
         let unused_at_once = |inbox: Inbox| inbox.for_one(None, Duration::ZERO);
         beside_one(unused_at_once, async |mut driven: Driven| {
-            let server = driven.server.clone();
-            // It lies in the inbox when the owner begins.
-            let asked = server.ask(call(), SECOND, Repeat::Never);
-            let served = async {
-                let (mut written, say) = driven.peer().await;
-                written.recv().await.unwrap();
-                let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-                say.send(Event::Message(answer)).await.unwrap();
-            };
-            let (said, ()) = tokio::join!(asked, served);
-            assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+            driven.serves(Duration::ZERO).await;
         })
         .await;
     }
@@ -320,16 +319,7 @@ async fn what_is_asked_while_an_unused_link_ends_is_served() {
 async fn a_link_is_unused_from_its_last_answer_on() {
     let unused_after_a_second = |inbox: Inbox| inbox.for_one(None, SECOND);
     beside_one(unused_after_a_second, async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
-        let asked = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
-        let served = async {
-            written.recv().await.unwrap();
-            tokio::time::sleep(5 * SECOND).await;
-            let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-            say.send(Event::Message(answer)).await.unwrap();
-        };
-        let (said, ()) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        let _open = driven.serves(5 * SECOND).await;
         tokio::time::sleep(SECOND / 2).await;
         assert_eq!(driven.state().ready, 1);
         tokio::time::sleep(SECOND).await;
