@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::chatter::{Alarm, Overheard};
 use super::pace::Paced;
-use super::taken::{Pace, Taken};
+use super::taken::{Ending, Pace, Taken};
 use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
@@ -118,9 +118,14 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
         let stream = Box::pin(stream);
         streams.worker.clone().tasks().start(async move {
             let _open = open;
+            let _ending = Ending(pace.clone());
+            let taken = async {
+                stream.await;
+                pace.is_taken().await;
+            };
             // Dropped by the other branch, the stream is reset.
             tokio::select! {
-                () = stream => {}
+                () = taken => {}
                 () = pace.stalls(streams.patience) => tell_cut(&streams.worker, Cut::Stalled),
             }
         });

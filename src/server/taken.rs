@@ -1,17 +1,22 @@
 //! An answer of HTTP/2 as its client takes it.
 //!
-//! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the stream with its
-//! last piece. So large pieces are handed out in small ones, and the last byte of an answer whose length is known alone: the
-//! stream stays, and its pace is known. Whose client leaves some of it is told, but of the last piece, which counts as taken
-//! when it is handed over: the framing asks for what follows before it has room for what it holds.
+//! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the body with its
+//! last piece. So large pieces are handed out in small ones, and each tells when it has gone into the socket; the end of
+//! an answer, or the last byte of one whose length is known, is handed out where there is room for all before it.
+//! Law: an answer was taken where each byte of it went into the socket; else its client has left it.
+//!
+//! The framing is locked while it lets go of a piece. So pieces count only; the stream's own task ends the call.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
@@ -19,7 +24,7 @@ use crate::gateway::AnswerBody;
 use crate::telemetry::clock;
 
 /// A body that is told where its client leaves some of it.
-pub(super) trait Leavable {
+pub(super) trait Leavable: Debug + 'static {
     /// Not all of it was taken, nor will be.
     fn left(&mut self, cause: Option<&str>);
 }
@@ -35,40 +40,155 @@ const PIECE: usize = 16 * 1024;
 /// An answer so short is not worth two frames.
 const SHORT: usize = 1024;
 
+/// Why a client has not taken all of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// It has taken nothing for too long.
+    Stalled,
+    Gone,
+}
+
 /// What a client takes of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Since when a piece of it waits to be taken.
-    given: Cell<Option<Instant>>,
-    /// Whether it has waited for too long.
-    stalled: Cell<bool>,
+    /// How many bytes that were handed out are yet to be taken.
+    waiting: Cell<usize>,
+    /// Since when the first piece of them is.
+    since: Cell<Option<Instant>>,
+    left: Cell<Option<Left>>,
+    /// Who is told when nothing waits any more.
+    told: RefCell<Option<Waker>>,
+    /// The body, once nobody asks for more of it.
+    kept: RefCell<Option<Box<dyn Leavable>>>,
 }
 
 impl Pace {
-    /// Waits until the client has taken nothing for so long.
+    /// Waits until the client has taken no piece for so long.
     pub(super) async fn stalls(&self, patience: Duration) {
         loop {
-            let since = self.given.get().unwrap_or_else(clock::now);
+            let since = self.since.get().unwrap_or_else(clock::now);
             sleep_until(since + patience).await;
-            if self
-                .given
-                .get()
-                .is_some_and(|given| given + patience <= clock::now())
-            {
-                self.stalled.set(true);
+            let since = self.since.get();
+            if since.is_some_and(|since| since + patience <= clock::now()) {
+                self.left.set(Some(Left::Stalled));
                 return;
             }
         }
     }
+
+    /// Waits until nothing that was handed out is yet to be taken; cancel-safe.
+    pub(super) async fn is_taken(&self) {
+        poll_fn(|cx| self.poll_taken(cx)).await;
+    }
+
+    fn poll_taken(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.waiting.get() == 0 {
+            return Poll::Ready(());
+        }
+        self.told.replace(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+
+    fn hands_out(self: &Rc<Pace>, bytes: Bytes) -> Piece {
+        self.waiting.set(self.waiting.get() + bytes.len());
+        if self.since.get().is_none() && !bytes.is_empty() {
+            self.since.set(Some(clock::now()));
+        }
+        let pace = self.clone();
+        Piece { bytes, pace }
+    }
+
+    /// So many bytes of a piece wait no more, and so many of it still do.
+    fn goes_on(&self, (bytes, rest): (usize, usize)) {
+        let waiting = self.waiting.get() - bytes;
+        self.waiting.set(waiting);
+        if rest == 0 {
+            self.since.set((waiting > 0).then(clock::now));
+        }
+        if waiting == 0
+            && let Some(told) = self.told.take()
+        {
+            told.wake();
+        }
+    }
+
+    fn leaves(&self) {
+        let left = self.left.get().unwrap_or(Left::Gone);
+        self.left.set(Some(left));
+    }
 }
 
-/// The body of an answer, which notes when the client asks for more of it.
+/// Ends the call when it is dropped, which the body must be before.
+#[derive(Debug)]
+pub(super) struct Ending(pub(super) Rc<Pace>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let Some(mut body) = self.0.kept.take() else {
+            return;
+        };
+        if self.0.waiting.get() > 0 {
+            self.0.leaves();
+        }
+        match self.0.left.get() {
+            Some(Left::Stalled) => body.left(Some("the client took nothing of it for too long")),
+            Some(Left::Gone) => body.left(None),
+            None => {}
+        }
+    }
+}
+
+/// A piece of an answer in the framing.
+#[derive(Debug)]
+pub(super) struct Piece {
+    bytes: Bytes,
+    pace: Rc<Pace>,
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if count > 0 {
+            self.pace.goes_on((count, self.bytes.len()));
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            self.pace.leaves();
+            self.pace.goes_on((self.bytes.len(), 0));
+        }
+    }
+}
+
+/// What is handed out next.
+#[derive(Debug)]
+enum Next {
+    /// What the body has.
+    More,
+    Rest(Bytes),
+    /// The end, with trailers or without, when all before it is taken.
+    Trailers(HeaderMap),
+    Nothing,
+}
+
+/// The body of an answer, which notes what of it the client takes.
 #[derive(Debug)]
 pub(super) struct Taken<B: Body<Data = Bytes> + Leavable + Unpin> {
-    body: B,
-    /// What of the last piece is still to be handed out.
-    rest: Bytes,
-    /// Whether some of the answer was.
+    /// There until this is dropped.
+    body: Option<B>,
+    next: Next,
+    /// Whether some of it was handed out.
     begun: bool,
     pace: Rc<Pace>,
 }
@@ -76,67 +196,100 @@ pub(super) struct Taken<B: Body<Data = Bytes> + Leavable + Unpin> {
 impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
     pub(super) fn new(body: B, pace: Rc<Pace>) -> Taken<B> {
         Taken {
-            body,
-            rest: Bytes::new(),
+            body: Some(body),
+            next: Next::More,
             begun: false,
             pace,
         }
     }
 
     /// Cuts off what is handed out next.
-    fn cut(&mut self) -> Frame<Bytes> {
-        let length = self.rest.len();
+    fn cut(&mut self, mut rest: Bytes) -> Frame<Piece> {
+        let length = rest.len();
         let begun = std::mem::replace(&mut self.begun, true);
-        let ends = length > 1 && (begun || length > SHORT) && self.body.is_end_stream();
+        let is_last = self.body.as_ref().is_none_or(B::is_end_stream);
+        let ends = length > 1 && (begun || length > SHORT) && is_last;
         let most = if ends { length - 1 } else { length };
-        Frame::data(self.rest.split_to(most.min(PIECE)))
+        let piece = rest.split_to(most.min(PIECE));
+        if !rest.is_empty() {
+            self.next = Next::Rest(rest);
+        }
+        Frame::data(self.pace.hands_out(piece))
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        if self.rest.is_empty() {
-            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-            match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(piece))) => self.rest = piece,
-                Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Piece>, B::Error>>> {
+        if let (Next::More, Some(body)) = (&self.next, &mut self.body) {
+            let frame = ready!(Pin::new(body).poll_frame(cx));
+            self.next = match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(piece))) => Next::Rest(piece),
+                Some(Ok(Err(other))) => other.into_trailers().map_or(Next::Nothing, Next::Trailers),
                 Some(Err(fault)) => return Poll::Ready(Some(Err(fault))),
-                None => return Poll::Ready(None),
-            }
+                None => Next::Nothing,
+            };
         }
-        Poll::Ready(Some(Ok(self.cut())))
+        if let Next::Trailers(_) | Next::Nothing = self.next {
+            ready!(self.pace.poll_taken(cx));
+        }
+        Poll::Ready(match std::mem::replace(&mut self.next, Next::More) {
+            Next::Rest(rest) => Some(Ok(self.cut(rest))),
+            Next::Trailers(trailers) => {
+                self.next = Next::Nothing;
+                Some(Ok(Frame::trailers(trailers)))
+            }
+            Next::More | Next::Nothing => {
+                self.next = Next::Nothing;
+                None
+            }
+        })
+    }
+
+    /// Whether all of it was handed out.
+    fn is_whole(&self) -> bool {
+        match self.next {
+            Next::Nothing => true,
+            Next::More => self.is_end_stream() || self.size_hint().exact() == Some(0),
+            Next::Rest(_) | Next::Trailers(_) => false,
+        }
     }
 }
 
 impl<B: Body<Data = Bytes> + Leavable + Unpin> Drop for Taken<B> {
     fn drop(&mut self) {
-        if self.pace.stalled.get() {
-            self.body
-                .left(Some("the client took nothing of it for too long"));
-        } else if !self.is_end_stream() && self.size_hint().exact() != Some(0) {
-            self.body.left(None);
+        if !self.is_whole() {
+            self.pace.leaves();
+        }
+        if let Some(body) = self.body.take() {
+            self.pace.kept.replace(Some(Box::new(body)));
         }
     }
 }
 
 impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let polled = self.poll(cx);
-        self.pace.given.set(polled.is_ready().then(clock::now));
-        polled
+    ) -> Poll<Option<Result<Frame<Piece>, B::Error>>> {
+        self.poll(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
+        let body = self.body.as_ref();
+        match self.next {
+            Next::More => body.is_none_or(B::is_end_stream),
+            Next::Rest(_) | Next::Trailers(_) => false,
+            Next::Nothing => true,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        let rest = self.rest.len() as u64;
-        let body = self.body.size_hint();
+        let rest = match &self.next {
+            Next::Rest(rest) => rest.len() as u64,
+            Next::More | Next::Trailers(_) | Next::Nothing => 0,
+        };
+        let body = self.body.as_ref().map(B::size_hint).unwrap_or_default();
         let mut all = SizeHint::new();
         all.set_lower(body.lower() + rest);
         if let Some(upper) = body.upper() {
@@ -147,98 +300,4 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use http_body_util::{BodyExt, Full, StreamBody};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    impl<D> Leavable for Full<D> {
-        fn left(&mut self, _cause: Option<&str>) {}
-    }
-
-    impl<S> Leavable for StreamBody<S> {
-        fn left(&mut self, _cause: Option<&str>) {}
-    }
-
-    type Piece = Result<Frame<Bytes>, Infallible>;
-
-    /// The lengths of what is handed out, and all of it.
-    async fn handed_out<B>(body: B) -> (Vec<usize>, Vec<u8>)
-    where
-        B: Body<Data = Bytes> + Leavable + Unpin,
-        B::Error: std::fmt::Debug,
-    {
-        let mut taken = Taken::new(body, Rc::default());
-        let (mut lengths, mut all) = (Vec::new(), Vec::new());
-        while !taken.is_end_stream() {
-            let Some(frame) = taken.frame().await else {
-                break;
-            };
-            let piece = frame.unwrap().into_data().unwrap();
-            lengths.push(piece.len());
-            all.extend_from_slice(&piece);
-        }
-        (lengths, all)
-    }
-
-    #[tokio::test]
-    async fn a_short_answer_is_one_piece() {
-        let body = Full::new(Bytes::from_static(b"[1]"));
-        assert_eq!(handed_out(body).await.0, [3]);
-    }
-
-    #[tokio::test]
-    async fn a_long_answer_is_small_pieces_and_its_last_byte() {
-        let body = Full::new(Bytes::from(vec![7; 2 * PIECE + 5]));
-        assert_eq!(handed_out(body).await.0, [PIECE, PIECE, 4, 1]);
-        let body = Full::new(Bytes::from(vec![7; SHORT + 1]));
-        assert_eq!(handed_out(body).await.0, [SHORT, 1]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
-        let pace = Rc::<Pace>::default();
-        let mut taken = Taken::new(Full::new(Bytes::from(vec![7; 3 * PIECE])), pace.clone());
-        let patience = Duration::from_secs(30);
-        let began = clock::now();
-        for _ in 0..2 {
-            taken.frame().await.unwrap().unwrap();
-            tokio::time::advance(Duration::from_secs(20)).await;
-        }
-        pace.stalls(patience).await;
-        assert_eq!(clock::now() - began, Duration::from_secs(50));
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_lost_and_the_length_is_known(
-            pieces in prop::collection::vec(0usize..3 * PIECE, 0..6),
-        ) {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let frames: Vec<Piece> = (1u8..)
-                .zip(&pieces)
-                .map(|(fill, length)| Ok(Frame::data(Bytes::from(vec![fill; *length]))))
-                .collect();
-            let whole: Vec<u8> = (1u8..)
-                .zip(&pieces)
-                .flat_map(|(fill, length)| vec![fill; *length])
-                .collect();
-            let body = StreamBody::new(futures_util::stream::iter(frames));
-            let (lengths, all) = runtime.block_on(handed_out(body));
-            prop_assert!(lengths.iter().all(|length| *length <= PIECE));
-            prop_assert_eq!(&all, &whole);
-            let mut taken = Taken::new(Full::new(Bytes::from(whole)), Rc::default());
-            for _ in 0..3 {
-                let left = taken.size_hint().exact().unwrap();
-                let Some(Ok(frame)) = runtime.block_on(taken.frame()) else {
-                    break;
-                };
-                let passed = frame.into_data().unwrap().len() as u64;
-                prop_assert_eq!(taken.size_hint().exact(), Some(left - passed));
-            }
-        }
-    }
-}
+mod tests;

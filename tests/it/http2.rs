@@ -111,6 +111,11 @@ impl Client {
         self.pings.ping(h2::Ping::opaque()).await.unwrap();
     }
 
+    /// Goes away without a word.
+    pub(crate) async fn goes(mut self) {
+        self.ends.shutdown().await;
+    }
+
     /// Waits for the end of the connection.
     async fn end(&mut self) -> Result<(), h2::Error> {
         timeout(WITHIN, self.ends.join_next())

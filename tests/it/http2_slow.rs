@@ -10,7 +10,7 @@ use crate::http2::{Client, begin, request, run, text};
 use crate::scene::{Called, json};
 use crate::soak::Held;
 use crate::support::certificates::Authority;
-use crate::support::{Proxy, Upstream, WITHIN, becomes, both};
+use crate::support::{Proxy, Upstream, WITHIN, becomes, both, chunked};
 
 const LENGTH: usize = 600_000;
 /// What a slow client takes in a turn.
@@ -126,6 +126,26 @@ fn a_call_whose_answer_is_left_where_it_is_says_so() {
     });
 }
 
+/// So many answers of each call, none of which is taken.
+async fn lose(client: &mut Client, times: usize) {
+    let mut answers = Vec::new();
+    for _ in 0..times {
+        for (call, body) in calls() {
+            answers.push(client.ask(call, body).await.into_body());
+        }
+    }
+    for mut body in answers {
+        let lost = loop {
+            match timeout(WITHIN, body.data()).await.unwrap() {
+                Some(Ok(_)) => {}
+                Some(Err(lost)) => break lost,
+                None => panic!("the answer is whole"),
+            }
+        };
+        assert!(lost.is_reset());
+    }
+}
+
 #[test]
 fn an_answer_in_one_piece_is_lost_to_a_client_that_takes_nothing() {
     const TIMES: usize = 20;
@@ -134,36 +154,109 @@ fn an_answer_in_one_piece_is_lost_to_a_client_that_takes_nothing() {
         let mut builder = Builder::new();
         builder.initial_window_size(1000);
         let mut client = Client::connect_by(&proxy, (&ours, None), &builder).await;
-        // What an answer needs for the first time is no stream's.
-        for (call, body) in calls() {
-            drop(client.ask(call, body).await);
-        }
-        client.settle().await;
+        // What the allocator keeps after so many is there for as many more.
+        lose(&mut client, TIMES).await;
         let before = Held::by(&proxy);
-        let mut answers = Vec::new();
-        for _ in 0..TIMES {
-            for (call, body) in calls() {
-                answers.push(client.ask(call, body).await.into_body());
-            }
-        }
-        for mut body in answers {
-            let lost = loop {
-                match timeout(WITHIN, body.data()).await.unwrap() {
-                    Some(Ok(_)) => {}
-                    Some(Err(lost)) => break lost,
-                    None => panic!("the answer is whole"),
-                }
-            };
-            assert!(lost.is_reset());
-        }
-        // The connection goes on, and holds nothing of them but what an allocator keeps for later.
+        lose(&mut client, TIMES).await;
+        // The connection goes on, and holds nothing of them.
         let answer = client.ask(request(Method::GET, "/p", &[]), "").await;
         assert_eq!(text(answer).await, "1");
         let carried = TIMES * 4 * LENGTH / 1024;
         let most = before.resident_kib + carried / 4;
         becomes(|| Held::by(&proxy).resident_kib < most, &true);
         let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
-        let count = f64::from(u32::try_from(3 * TIMES).unwrap());
+        let count = f64::from(u32::try_from(2 * 3 * TIMES).unwrap());
         assert_eq!(proxy.metrics().value(stalled), count);
+    });
+}
+
+/// A proxy before an upstream whose answers are one piece for HTTP/2, with their length and without it.
+fn short(limits: &str) -> (Authority, Proxy, [Upstream; 2]) {
+    let rest = Upstream::serving(|asked| match asked.head.start.as_str() {
+        "GET /chunked HTTP/1.1" => {
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            [head.as_bytes(), &chunked(&[&[b'x'; 5000]])].concat()
+        }
+        "GET /short HTTP/1.1" => json("x".repeat(500)),
+        _ => json("x".repeat(5000)),
+    });
+    let rpc = Upstream::serving(|asked| {
+        let (id, result) = (Called::of(asked).id().to_owned(), "x".repeat(5000));
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":"{result}"}}"#
+        ))
+    });
+    let more = "[[route]]\nname = \"a\"\nrest = \"POST /a\"\nrpc = \"a\"\n\
+        [rollout.default]\nrest = \"translate\"\n";
+    let (ours, proxy) = begin(&format!("{}[limits]\n{limits}{more}", both(&rest, &rpc)));
+    (ours, proxy, [rest, rpc])
+}
+
+/// Calls whose answers are short of nothing but room at their client.
+fn ones() -> [(Request<()>, &'static str); 4] {
+    let passed = ["/long", "/chunked", "/short"].map(|target| request(Method::GET, target, &[]));
+    let [long, chunked, short] = passed;
+    let translated = request(Method::POST, "/a", &FIELDS);
+    [(long, ""), (chunked, ""), (short, ""), (translated, "{}")]
+}
+
+/// A client with room for a part of each of those answers.
+async fn narrow(proxy: &Proxy, ours: &Authority) -> Client {
+    let mut builder = Builder::new();
+    builder.initial_window_size(100);
+    Client::connect_by(proxy, (ours, None), &builder).await
+}
+
+/// The answers as far as they have come.
+async fn begun(client: &mut Client) -> Vec<h2::RecvStream> {
+    let mut answers = Vec::new();
+    for (call, body) in ones() {
+        let mut answer = client.ask(call, body).await.into_body();
+        let first = timeout(WITHIN, answer.data()).await.unwrap();
+        assert_eq!(first.unwrap().unwrap().len(), 100);
+        answers.push(answer);
+    }
+    answers
+}
+
+#[test]
+fn a_client_that_leaves_the_last_piece_of_an_answer_has_left_it() {
+    let (ours, proxy, _upstreams) = short("");
+    run(async {
+        let mut client = narrow(&proxy, &ours).await;
+        drop(begun(&mut client).await);
+        client.settle().await;
+        becomes(|| ended(&proxy, "cancelled", "client"), &4.0);
+        let answers = begun(&mut client).await;
+        client.goes().await;
+        drop(answers);
+        becomes(|| ended(&proxy, "cancelled", "client"), &8.0);
+        assert_eq!(ended(&proxy, "success", "none"), 0.0);
+        // One that takes its time takes them whole.
+        let mut client = narrow(&proxy, &ours).await;
+        for mut answer in begun(&mut client).await {
+            answer.flow_control().release_capacity(100).unwrap();
+            let rest = Response::new(answer);
+            assert!([400, 4900, 4902].contains(&text(rest).await.len()));
+        }
+        becomes(|| ended(&proxy, "success", "none"), &4.0);
+        assert_eq!(ended(&proxy, "cancelled", "client"), 8.0);
+    });
+}
+
+#[test]
+fn the_last_piece_of_an_answer_is_waited_for_no_longer_than_any_other() {
+    let (ours, proxy, _upstreams) =
+        short("header_timeout = \"200ms\"\nwrite_timeout = \"800ms\"\n");
+    run(async {
+        let mut client = narrow(&proxy, &ours).await;
+        let answers = begun(&mut client).await;
+        becomes(|| ended(&proxy, "cancelled", "client"), &4.0);
+        assert_eq!(ended(&proxy, "success", "none"), 0.0);
+        let why = "cause=\"the client took nothing of it for too long\"";
+        assert_eq!(proxy.log().matches(why).count(), 4);
+        let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
+        assert_eq!(proxy.metrics().value(stalled), 4.0);
+        drop(answers);
     });
 }
