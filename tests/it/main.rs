@@ -12,6 +12,7 @@ mod addresses;
 mod admin_listener;
 mod bad_input;
 mod batch;
+mod batch_left;
 mod blame;
 #[cfg(target_os = "linux")]
 mod campaign;
