@@ -105,6 +105,7 @@ mod tls_upstream;
 mod total_time;
 mod traces;
 mod two_servers;
+mod unread;
 mod upgrade;
 mod upstream_failures;
 mod websocket;
