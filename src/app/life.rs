@@ -96,8 +96,7 @@ async fn serve(life: &mut Life, commands: &mpsc::Sender<Command>) -> Result<End,
         supervisor,
         addresses,
     } = life;
-    let Addresses { listen, admin } = *addresses;
-    let status = format!("serving http://{listen}, admin http://{admin}");
+    let status = addresses.to_string();
     supervisor.serving(&status);
     let mut heir: Option<Heir> = None;
     loop {

@@ -4,6 +4,7 @@
 //! listener and what `life` does. A process that was started by the one that it replaces tells it once it serves.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -76,8 +77,35 @@ pub enum RunError {
 pub struct Addresses {
     /// Where calls come in.
     pub listen: SocketAddr,
+    /// How calls come in.
+    pub scheme: Scheme,
     /// Where the admin listener is.
     pub admin: SocketAddr,
+}
+
+/// How calls come in: `http`, or `https` behind TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the open.
+    Http,
+    /// Behind TLS.
+    Https,
+}
+
+impl fmt::Display for Addresses {
+    /// One line for people and scripts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Addresses {
+            listen,
+            scheme,
+            admin,
+        } = self;
+        let scheme = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        write!(f, "serving {scheme}://{listen}, admin http://{admin}")
+    }
 }
 
 /// What the process was started with.
@@ -128,6 +156,10 @@ pub fn run(
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = Addresses {
         listen: workers.address(),
+        scheme: match &plan.tls {
+            None => Scheme::Http,
+            Some(_) => Scheme::Https,
+        },
         admin: sockets.admin.local_addr()?,
     };
     ready(addresses)?;

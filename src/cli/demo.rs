@@ -135,12 +135,12 @@ impl Drop for Folder {
 }
 
 fn introduce(addresses: Addresses, sample: SocketAddr, folder: &Path) -> io::Result<()> {
-    let Addresses { listen, admin } = addresses;
+    let Addresses { listen, admin, .. } = addresses;
     let folder = folder.display();
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        r#"serving http://{listen}, admin http://{admin}
+        r#"{addresses}
 
 A sample server at http://{sample} speaks legacy REST and JSON-RPC 2.0 over one SQLite database.
 dualgauge stands before it. Calls pass through as they came, except those of the client `mover`,

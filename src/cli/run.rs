@@ -27,8 +27,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
 
 /// One line for people and scripts, once calls are taken.
 fn announce(addresses: Addresses) -> std::io::Result<()> {
-    let Addresses { listen, admin } = addresses;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "serving http://{listen}, admin http://{admin}")?;
+    writeln!(out, "{addresses}")?;
     out.flush()
 }

@@ -183,8 +183,9 @@ impl Streamed {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        if let Some(given) = self.given.take() {
-            self.waited += clock::now() - given;
+        if let (Some(given), Some((end, _))) = (self.given.take(), self.due) {
+            // What is behind the end is no part of the time.
+            self.waited += clock::now().min(end).saturating_duration_since(given);
         }
         let polled = self.poll_within_its_time(cx);
         if self.due.is_some() && polled.is_ready() {
@@ -251,13 +252,13 @@ impl Streamed {
         }
     }
 
-    /// Whether the call has taken too long: the upstream is waited for, unless the client has only now asked for more, or
-    /// has taken so much of the time that too little of it was left.
+    /// Whether the call has taken too long: the upstream has let it, unless the client has taken so much of the time that
+    /// too little of it was left. Whose piece it is at the very end tells nothing of either.
     fn overdue(&self) -> Option<AnswerFault> {
         let (end, limit) = self.due?;
-        let blame = match self.alarm {
-            Some(_) if self.record.held_up(self.waited).is_none() => Blame::Upstream,
-            Some(_) | None => Blame::Client,
+        let blame = match self.record.held_up(self.waited) {
+            Some(_) => Blame::Client,
+            None => Blame::Upstream,
         };
         (end <= clock::now()).then_some(AnswerFault::Overdue(limit, blame))
     }

@@ -14,8 +14,8 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, chain,
-    read_charged, read_kept,
+    Body, Exchange, HttpUpstream, Inflow, Memory, Permit, Progress, ReadFault, Repeat, Tap,
+    UpstreamError, chain, read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -51,10 +51,7 @@ pub(super) async fn whole(
             let message = "the server changed the protocol, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
-        let body = match &purse {
-            None => read_kept(body, most, &memory).await,
-            Some(purse) => read_charged(body, most, purse).await,
-        };
+        let body = kept(body, most, (purse.as_ref(), &memory)).await;
         let body = body.map_err(read)?;
         lease.release();
         Ok(Reply {
@@ -73,6 +70,18 @@ pub(super) async fn whole(
     })
 }
 
+/// Reads an answer whole. What is read only to compare takes no room of what is answered.
+async fn kept(
+    body: Inflow,
+    most: usize,
+    (purse, memory): (Option<&Tap>, &Memory),
+) -> Result<Bytes, ReadFault> {
+    match purse {
+        None => read_kept(body, most, memory).await,
+        Some(purse) => read_charged(body, most, purse).await,
+    }
+}
+
 /// Sends what nobody waits for. The connection is had before the caller is answered, so that a server that is
 /// away or busy is the caller's to know; what it says is read, within the time and the size of an answer, and
 /// forgotten.
@@ -85,15 +94,17 @@ pub(super) async fn forget(
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
     let most = record.installed().plan.limits.answer;
+    let purse = record.purse().cloned();
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
         let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
             let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
-            let sent = sent.await;
-            if let Ok(Exchange { response, lease }) = sent
-                && read_kept(response.into_body(), most, &memory).await.is_ok()
+            if let Ok(Exchange { response, lease }) = sent.await
+                && kept(response.into_body(), most, (purse.as_ref(), &memory))
+                    .await
+                    .is_ok()
             {
                 lease.release();
             }

@@ -44,11 +44,12 @@ impl Content {
     }
 }
 
-/// Reads a body that must be JSON, if there is one.
+/// Reads a body that must be JSON, if there is one. A second run of a call has a purse of its own.
 pub(super) async fn json(
     headers: &HeaderMap,
     body: Content,
     (limits, memory): Bounds<'_>,
+    purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     match body {
         Content::Coming(body, tap) => {
@@ -57,9 +58,9 @@ pub(super) async fn json(
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
-            decoded(headers, body, (limits, memory))
+            decoded(headers, body, (limits, memory), purse)
         }
-        Content::Read(body) => read_json(headers, body, (limits, memory)),
+        Content::Read(body) => read_json(headers, body, (limits, memory), purse),
     }
 }
 
@@ -76,23 +77,30 @@ pub(super) fn read_json(
     headers: &HeaderMap,
     body: Bytes,
     bounds: Bounds<'_>,
+    purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
         refusal::media_type(headers)?;
     }
-    decoded(headers, body, bounds)
+    decoded(headers, body, bounds, purse)
 }
 
 fn decoded(
     headers: &HeaderMap,
     body: Bytes,
     (limits, memory): Bounds<'_>,
+    purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     let body = match coding(headers)? {
         Coding::Identity => body,
         coding @ (Coding::Gzip | Coding::Brotli) => {
             let decoded = coding.decode(body, limits.body)?;
-            memory.keep(decoded).map_err(no_room)?
+            match purse {
+                None => memory.keep(decoded).map_err(no_room)?,
+                // What is read only to compare takes no room of what is answered.
+                Some(purse) if purse.charge(decoded.len()) => decoded,
+                Some(_) => return Err(refusal::large_body(limits.body)),
+            }
         }
     };
     if body.is_empty() {

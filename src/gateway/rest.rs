@@ -83,7 +83,7 @@ async fn call(
         Claim::ByBody(group) => {
             let body = read(record, body).await?;
             let bounds = (&plan.limits, record.worker().memory());
-            let json = intake::read_json(&head.headers, body.clone(), bounds);
+            let json = intake::read_json(&head.headers, body.clone(), bounds, None);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
         }

@@ -55,7 +55,8 @@ pub(super) async fn rest_call(
         return Err(refusal::bind(translate::no_body(route)));
     }
     let since = clock::now();
-    let body = intake::json(&head.headers, body, (limits, record.worker().memory())).await?;
+    let bounds = (limits, record.worker().memory());
+    let body = intake::json(&head.headers, body, bounds, record.purse()).await?;
     record.body_came(since);
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);

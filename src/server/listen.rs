@@ -33,6 +33,7 @@ use super::http2;
 use super::pace::Paced;
 use super::preface;
 use super::socket;
+use super::unread::Unread;
 use super::wire::{Inspected, Inspection};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
@@ -367,15 +368,14 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         if !took.is_zero() {
             request.extensions_mut().insert(HeadTook(took));
         }
+        let unread = Unread::of(&mut request);
         let arrival = arrivals.refused(inspection.refusal(number));
         let (inspection, last) = (inspection.clone(), last.clone());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
             inspection.answered(number, status);
-            // Nobody will read what is missing of its body, and the connection ends (RFC 9112 §9.6).
-            let has_failed = status.is_client_error() || status.is_server_error();
-            let is_unread = has_failed && inspection.owes(number);
-            if is_unread || last.get() && status != StatusCode::SWITCHING_PROTOCOLS {
+            let is_last = last.get() || unread.is_left(&inspection, number);
+            if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
             }

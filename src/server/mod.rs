@@ -9,4 +9,5 @@ pub mod pace;
 mod preface;
 mod socket;
 mod taken;
+mod unread;
 pub mod wire;

@@ -6,6 +6,8 @@
 //! announced.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -18,6 +20,24 @@ use hyper::body::Incoming;
 pub struct Inflow {
     incoming: Incoming,
     framing: Framing,
+    /// Who asks whether it was read to its end.
+    read: Option<ReadWhole>,
+}
+
+/// Whether the body of a request was read to its end; an extension of one whose body has no length.
+#[derive(Debug, Clone, Default)]
+pub struct ReadWhole(Arc<AtomicBool>);
+
+impl ReadWhole {
+    /// Whether it was.
+    #[must_use]
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn is_now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// By what a body ends.
@@ -44,14 +64,23 @@ impl Inflow {
             Version::HTTP_2 => Framing::Http2,
             _ => Framing::Http1,
         };
-        Inflow { incoming, framing }
+        Inflow {
+            incoming,
+            framing,
+            read: None,
+        }
     }
 
     /// A request as it came.
     #[must_use]
-    pub fn of_request(request: Request<Incoming>) -> Request<Inflow> {
+    pub fn of_request(mut request: Request<Incoming>) -> Request<Inflow> {
         let version = request.version();
-        request.map(|incoming| Inflow::of(incoming, version))
+        let is_endless = request.body().size_hint().exact().is_none();
+        let read = is_endless.then(|| request.extensions_mut().remove());
+        request.map(|incoming| Inflow {
+            read: read.flatten(),
+            ..Inflow::of(incoming, version)
+        })
     }
 
     /// An answer as it came.
@@ -59,6 +88,13 @@ impl Inflow {
     pub fn of_answer(answer: Response<Incoming>) -> Response<Inflow> {
         let version = answer.version();
         answer.map(|incoming| Inflow::of(incoming, version))
+    }
+
+    /// No more comes than what was read.
+    fn has_ended(&self) {
+        if let Some(read) = &self.read {
+            read.is_now();
+        }
     }
 
     /// Whether a body that comes to an end now is not there whole.
@@ -80,9 +116,17 @@ impl Body for Inflow {
         let inflow = self.get_mut();
         match Pin::new(&mut inflow.incoming).poll_frame(cx) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame.map_err(Torn::Broken))),
+            Poll::Ready(Some(frame)) => {
+                if frame.as_ref().is_ok_and(Frame::is_trailers) {
+                    inflow.has_ended();
+                }
+                Poll::Ready(Some(frame.map_err(Torn::Broken)))
+            }
             Poll::Ready(None) if inflow.is_unended() => Poll::Ready(Some(Err(Torn::Unended))),
-            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Ready(None) => {
+                inflow.has_ended();
+                Poll::Ready(None)
+            }
         }
     }
 

@@ -39,7 +39,7 @@ pub use error::UpstreamError;
 pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Closing, Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease, Permit};
-pub use inflow::{Inflow, Torn};
+pub use inflow::{Inflow, ReadWhole, Torn};
 pub use mcp::{Mcp, Session};
 pub use memory::{Full, Held, Memory};
 pub use places::Attempt;

@@ -9,7 +9,7 @@ use crate::rest_to_rpc::ROUTES;
 use crate::scene::{Called, before_rpc, body_of, problem, saying};
 use crate::support::Upstream;
 
-fn gzip(text: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::http2::begin;
 use crate::support::{Proxy, Upstream, Wire, becomes, eventually, program, rest_only, run_to_end};
 use crate::two_servers::{MOVER, Servers};
 
@@ -55,6 +56,15 @@ fn a_run_prints_where_it_can_be_reached_and_nothing_else() {
     let proxy = Proxy::start(&rest_only(&upstream));
     let (address, admin) = (proxy.address(), proxy.admin());
     let line = format!("serving http://{address}, admin http://{admin}");
+    assert_eq!(proxy.printed("serving"), line);
+}
+
+#[test]
+fn a_run_behind_tls_says_so() {
+    let upstream = Upstream::nowhere();
+    let (_, proxy) = begin(&format!("{}[limits]\n", rest_only(&upstream)));
+    let (address, admin) = (proxy.address(), proxy.admin());
+    let line = format!("serving https://{address}, admin http://{admin}");
     assert_eq!(proxy.printed("serving"), line);
 }
 

@@ -12,6 +12,7 @@ mod addresses;
 mod admin_listener;
 mod bad_input;
 mod batch;
+mod batch_left;
 mod blame;
 #[cfg(target_os = "linux")]
 mod campaign;
@@ -104,6 +105,7 @@ mod tls_upstream;
 mod total_time;
 mod traces;
 mod two_servers;
+mod unread;
 mod upgrade;
 mod upstream_failures;
 mod websocket;

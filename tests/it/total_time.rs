@@ -114,6 +114,32 @@ fn an_answer_that_is_not_over_in_time_is_cut() {
         .log_line(&["outcome=cut", "blame=upstream", "reason=upstream_timeout"]);
 }
 
+/// At the very end the client has a piece to take; but it is the server that had let nearly all the time pass.
+#[test]
+fn an_answer_that_comes_late_is_its_servers_to_blame_whoever_has_a_piece_of_it_then() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let proxy = held_up((&rest, ""), (&rpc, "timeout = \"1900ms\""));
+    let mut client = proxy.connect();
+    client.send(GET);
+    let mut server = rest.accept();
+    server.read_request();
+    server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.read_head();
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    let piece = [b"10000\r\n", &[b'x'; 0x10000][..], b"\r\n"].concat();
+    let sending = std::thread::spawn(move || while server.try_send(&piece).is_ok() {});
+    // It takes its time with each.
+    while client.read_some() {
+        proxy.metrics();
+    }
+    sending.join().unwrap();
+    let line = proxy.log_line(&["path=/x ", "outcome=cut"]);
+    assert!(
+        line.contains("blame=upstream") && line.contains("reason=upstream_timeout"),
+        "{line}"
+    );
+}
+
 #[test]
 fn a_client_that_takes_its_answer_too_slowly_is_to_blame() {
     let track = track();

@@ -15,9 +15,6 @@ const MAX_EXTENSIONS: usize = 8 * 1024;
 /// A whole trailer section.
 const MAX_TRAILERS: usize = 8 * 1024;
 
-/// What an HTTP parser still reads, at most, of a body that nobody wants: one part of it, and only so much.
-const READ_FOR_NOBODY: u64 = 8 * 1024;
-
 /// How far a body came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -63,14 +60,6 @@ impl Body {
             trailers: 0,
             fields: 0,
         })
-    }
-
-    /// Whether more of it is missing than is read for nobody.
-    pub(super) fn misses_much(&self) -> bool {
-        match self.part {
-            Part::Data(left) => left > READ_FOR_NOBODY,
-            Part::ChunkLine | Part::ChunkData(_) | Part::ChunkEnd | Part::Trailers => true,
-        }
     }
 
     /// Reads the next unit of the body from an input that is not empty.

@@ -1,11 +1,12 @@
 //! What a peer sends over HTTP/2 besides calls (RFC 9113 §4.1): frames that cost this end work and bring nothing.
 //!
-//! Of each frame the head is read as the bytes come by, and of padded DATA the length of its padding. Laws: how the bytes are cut into pieces changes nothing; so many
-//! of them within a while are borne, and one more is a flood.
+//! Of each frame the head is read as the bytes come by, and of padded DATA the length of its padding. Laws: how the bytes are
+//! cut into pieces changes nothing; within a while as many of them are borne as there are frames that bring a call further,
+//! and so many besides, and one more is a flood. So a peer of many calls may say a little beside each.
 
 use std::time::Duration;
 
-/// How many frames that bring nothing are taken of a peer, and within what time.
+/// How many frames that bring nothing are taken of a peer beyond those that bring something, and within what time.
 const FRAMES: u32 = 1000;
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -15,11 +16,12 @@ const PREFACE: usize = 24;
 const HEAD: usize = 9;
 
 const DATA: u8 = 0;
+const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
-/// Of DATA.
+/// Of DATA, the first of HEADERS too.
 const END_STREAM: u8 = 1;
 const PADDED: u8 = 8;
 
@@ -56,9 +58,21 @@ impl Cut {
 #[derive(Debug)]
 pub struct Flood {
     chatter: Chatter,
-    /// Since when frames are counted, and how many there were.
+    /// Since when frames are counted, and how many there were of either kind.
     since: Duration,
-    frames: u32,
+    idle: u32,
+    useful: u32,
+}
+
+/// What a frame does for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Brings {
+    /// It brings it further: content of it, or its end.
+    Something,
+    /// It is no part of a call, or one without anything.
+    Nothing,
+    /// It steers one, which costs a peer nothing and is no flood: neither counts.
+    Else,
 }
 
 impl Flood {
@@ -78,22 +92,36 @@ impl Flood {
         Flood {
             chatter: Chatter::behind(skip),
             since: Duration::ZERO,
-            frames: 0,
+            idle: 0,
+            useful: 0,
         }
     }
 
     /// Reads on, at a time since any beginning; tells whether there are too many by now.
     pub fn hears(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
-        let found = self.chatter.feed(bytes);
-        if found == 0 {
-            return false;
-        }
-        let now = now();
-        if now.saturating_sub(self.since) > WITHIN {
-            (self.since, self.frames) = (now, 0);
-        }
-        self.frames = self.frames.saturating_add(found);
-        self.frames > FRAMES
+        let Flood {
+            chatter,
+            since,
+            idle,
+            useful,
+        } = self;
+        let mut now = Some(now);
+        let mut is_flood = false;
+        chatter.feed(bytes, |brings| match brings {
+            Brings::Else => {}
+            Brings::Something => *useful = useful.saturating_add(1),
+            Brings::Nothing => {
+                // Asked for once, and only then.
+                if let Some(now) = now.take().map(|now| now())
+                    && now.saturating_sub(*since) > WITHIN
+                {
+                    (*since, *idle, *useful) = (now, 0, 0);
+                }
+                *idle = idle.saturating_add(1);
+                is_flood |= *idle > useful.saturating_add(FRAMES);
+            }
+        });
+        is_flood
     }
 }
 
@@ -118,9 +146,8 @@ impl Chatter {
         }
     }
 
-    /// Reads on; tells how many frames have begun that bring nothing.
-    fn feed(&mut self, mut bytes: &[u8]) -> u32 {
-        let mut found = 0;
+    /// Reads on; tells of each frame what it brings.
+    fn feed(&mut self, mut bytes: &[u8], mut tell: impl FnMut(Brings)) {
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
@@ -133,10 +160,9 @@ impl Chatter {
             if self.filled == wanted {
                 self.filled = 0;
                 self.skip = self.length().saturating_sub(wanted - HEAD);
-                found += u32::from(self.brings_nothing());
+                tell(self.brings());
             }
         }
-        found
     }
 
     /// How many bytes tell what the frame brings.
@@ -156,16 +182,23 @@ impl Chatter {
         (high << 16) | (middle << 8) | low
     }
 
-    /// Whether the frame is no part of a call, or one without anything. Nor does it bring anything to say that a ping or
-    /// settings have come: so little of both is sent from here that whoever says it often was not asked.
-    fn brings_nothing(&self) -> bool {
+    /// What the frame brings. Nothing does one that says that a ping or settings have come: so little of both is sent from
+    /// here that whoever says it often was not asked.
+    fn brings(&self) -> Brings {
         let [.., kind, flags, _, _, _, _, padding] = self.head;
+        let ends = flags & END_STREAM != 0;
+        let empty = if self.is_padded() {
+            self.length() <= 1 + usize::from(padding)
+        } else {
+            self.length() == 0
+        };
         match kind {
-            DATA if flags & END_STREAM != 0 => false,
-            DATA if self.is_padded() => self.length() <= 1 + usize::from(padding),
-            DATA => self.length() == 0,
-            SETTINGS | PING | PRIORITY => true,
-            _ => kind > CONTINUATION,
+            DATA | HEADERS if ends => Brings::Something,
+            DATA if empty => Brings::Nothing,
+            DATA => Brings::Something,
+            SETTINGS | PING | PRIORITY => Brings::Nothing,
+            _ if kind > CONTINUATION => Brings::Nothing,
+            _ => Brings::Else,
         }
     }
 }
@@ -177,17 +210,25 @@ mod tests {
     use super::*;
 
     const ACK: u8 = 1;
-    const HEADERS: u8 = 1;
 
     fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
         let length = u8::try_from(payload.len()).unwrap();
         [&[0, 0, length, kind, flags, 0, 0, 0, 1], payload].concat()
     }
 
-    fn count(frames: &[u8]) -> u32 {
+    fn told(chatter: &mut Chatter, bytes: &[u8]) -> Vec<Brings> {
+        let mut told = Vec::new();
+        chatter.feed(bytes, |brings| told.push(brings));
+        told
+    }
+
+    fn count(frames: &[u8]) -> usize {
         let mut chatter = Chatter::behind(PREFACE);
-        assert_eq!(chatter.feed(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 0);
-        chatter.feed(frames)
+        assert_eq!(told(&mut chatter, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), []);
+        let told = told(&mut chatter, frames);
+        told.iter()
+            .filter(|brings| **brings == Brings::Nothing)
+            .count()
     }
 
     #[test]
@@ -240,6 +281,49 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_of_many_calls_may_say_something_beside_each() {
+        let ping = frame(PING, 0, b"12345678");
+        let answers = [
+            frame(HEADERS, 4 | END_STREAM, b"x"),
+            frame(DATA, 0, b"x"),
+            frame(DATA, END_STREAM, b""),
+        ];
+        for answer in answers {
+            let mut flood = Flood::of_server();
+            for _ in 0..5 * FRAMES {
+                let said = [&answer[..], &ping].concat();
+                assert!(!flood.hears(&said, Duration::default));
+            }
+            // No more than so many besides, however many calls there were.
+            assert!(!flood.hears(&ping.repeat(FRAMES as usize), Duration::default));
+            assert!(flood.hears(&ping, Duration::default));
+        }
+        // What costs a peer nothing earns it nothing.
+        for (kind, flags, payload) in [
+            (HEADERS, 4, &b"x"[..]),
+            (3, 0, b"\0\0\0\0"),
+            (8, 0, b"\0\0\0\x01"),
+        ] {
+            let mut flood = Flood::of_server();
+            let said = [frame(kind, flags, payload), ping.clone()].concat();
+            assert!(!flood.hears(&said.repeat(FRAMES as usize), Duration::default));
+            assert!(flood.hears(&said, Duration::default), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_earlier_calls_have_earned_is_forgotten_with_what_was_said() {
+        let (ping, answer) = (frame(PING, 0, b"12345678"), frame(DATA, END_STREAM, b"x"));
+        let mut flood = Flood::of_server();
+        assert!(!flood.hears(&answer.repeat(FRAMES as usize), || panic!(
+            "nobody asks when"
+        )));
+        let later = || Duration::from_secs(11);
+        assert!(!flood.hears(&ping.repeat(FRAMES as usize), later));
+        assert!(flood.hears(&ping, later));
+    }
+
+    #[test]
     fn a_client_begins_with_its_preface_and_a_server_with_a_frame() {
         let pings = frame(PING, 0, b"12345678").repeat(FRAMES as usize + 1);
         assert!(Flood::of_server().hears(&pings, Duration::default));
@@ -257,14 +341,16 @@ mod tests {
             for (kind, flags, length) in frames {
                 bytes.extend(frame(kind, flags, &vec![6; length]));
             }
-            let whole = Chatter::behind(PREFACE).feed(&bytes);
-            let (mut chatter, mut rest, mut sum) = (Chatter::behind(PREFACE), &bytes[..], 0);
+            let whole = told(&mut Chatter::behind(PREFACE), &bytes);
+            let mut chatter = Chatter::behind(PREFACE);
+            let (mut rest, mut all) = (&bytes[..], Vec::new());
             for cut in cuts {
                 let (piece, behind) = rest.split_at(cut.min(rest.len()));
-                sum += chatter.feed(piece);
+                all.extend(told(&mut chatter, piece));
                 rest = behind;
             }
-            prop_assert_eq!(sum + chatter.feed(rest), whole);
+            all.extend(told(&mut chatter, rest));
+            prop_assert_eq!(all, whole);
         }
     }
 }

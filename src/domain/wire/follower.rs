@@ -128,16 +128,14 @@ impl Follower {
         self.message
     }
 
-    /// The number of the message of whose body so much is missing that a connection ends where nobody reads it; 0 if there
-    /// is none.
+    /// The number of the message of whose body some has yet to come; 0 if there is none.
     #[must_use]
     pub fn owes(&self) -> u64 {
         match self.state {
-            State::Body(body) if body.misses_much() => self.message,
+            State::Body(_) => self.message,
             State::RequestLine
             | State::Fields
             | State::HeadEnd
-            | State::Body(_)
             | State::Upgrade
             | State::Refused(..) => 0,
         }

@@ -2,13 +2,14 @@
 
 mod cancels;
 mod ears;
+mod kept;
 mod repeated;
 mod send;
 mod socket;
 mod telling;
 mod underway;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -41,14 +42,12 @@ use crate::telemetry::clock;
 use crate::upstream::link::Ear;
 use crate::upstream::{Inflow, Upstream};
 
+use kept::Kept;
 pub(in crate::gateway) use repeated::Repeated;
 pub(in crate::gateway) use telling::Telling;
 
 /// How many of the news of sockets of frames may wait for a client; no more are read then.
 const NOTICES: usize = 64;
-
-/// Records that are kept until the client has the answer.
-type Kept = Rc<RefCell<Vec<Record>>>;
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
@@ -67,8 +66,8 @@ struct Letter {
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
     minted: Vec<u64>,
-    /// The records of calls that are answered, where these are kept until the client has the answer.
-    kept: Option<Kept>,
+    /// The records of calls that are answered, where their client gets the answers later.
+    kept: Option<Rc<Kept>>,
     /// Where what servers tell meanwhile goes, if to this request alone.
     ear: Option<Ear>,
 }
@@ -139,7 +138,7 @@ pub(super) async fn serve(
     };
     reading.body_came(since);
     // From here on each message has a record of its own.
-    let kept = reading.waits_for_its_client().then(Kept::default);
+    let kept = keeps(&reading, &incoming).then(Rc::default);
     let since = reading.discard();
     let letter = Letter {
         since,
@@ -165,6 +164,12 @@ pub(super) async fn serve(
         }
         jsonrpc::Incoming::Batch(items) => letter.batch(items).await,
     }
+}
+
+/// Whether the client of a message gets an answer later than it is made: behind those to others, or, over HTTP/2, when it
+/// takes it.
+fn keeps(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
+    matches!(incoming, jsonrpc::Incoming::Batch(_)) || reading.waits_for_its_client()
 }
 
 async fn read(
@@ -225,20 +230,23 @@ impl Letter {
         ))
     }
 
-    /// Responds, and keeps the records until the client has it.
+    /// Responds, and keeps the records until the client has it, where that is known.
     fn respond(&self, whole: Whole, followed_by: Vec<Candidate>) -> Response<AnswerBody> {
         let response = render::respond_before(whole, followed_by);
-        match &self.kept {
-            None => response,
-            Some(kept) => render::keeping(response, kept.take()),
-        }
+        render::keeping(response, self.given())
     }
 
-    /// The record of a call that is answered: written now, or with the end of the answer.
+    /// The client gets the answers now: the records of those of which it will be known whether it takes them. The others
+    /// are written.
+    fn given(&self) -> Vec<Record> {
+        self.kept.iter().flat_map(|kept| kept.given()).collect()
+    }
+
+    /// The record of a call that is answered: written now, or when its client gets the answer.
     fn answered(&self, record: Record) {
         match &self.kept {
             None => drop(record),
-            Some(kept) => kept.borrow_mut().extend(record.kept()),
+            Some(kept) => kept.keep(record),
         }
     }
 

@@ -44,7 +44,11 @@ impl Letter {
     pub(super) fn repeated(&self, call: &Call, company: Company<'_>) -> Repeated {
         self.candidates.set(self.candidates.get().saturating_sub(1));
         Repeated {
-            letter: self.clone(),
+            letter: Letter {
+                // A second run is nobody's answer.
+                kept: None,
+                ..self.clone()
+            },
             call: call.clone(),
             sent: match company {
                 Company::Alone => Sent::Alone,

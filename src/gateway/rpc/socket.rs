@@ -422,7 +422,7 @@ impl Conversation {
             candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
             socket: Some(self.number),
             minted,
-            kept: None,
+            kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
             ear: None,
             installed,
         };
@@ -436,6 +436,7 @@ impl Conversation {
             }
             jsonrpc::Incoming::Batch(items) => letter.answers(items).await?,
         };
+        drop(letter.given());
         Some(Reply {
             text: whole.body.into_bytes(),
             followed_by,

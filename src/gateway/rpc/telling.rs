@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::{Company, Kept, Letter, Said};
@@ -15,6 +16,7 @@ use crate::domain::sse;
 use crate::gateway::AnswerBody;
 use crate::gateway::candidate::Candidate;
 use crate::gateway::marks::Marks;
+use crate::gateway::record::Record;
 use crate::upstream::link::{Hearing, Tidings, hearing};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -45,6 +47,9 @@ pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
 /// Serves such a call.
 pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
     let (tell, mut told) = hearing();
+    // What was told before the answer goes first, whatever the protocol.
+    let kept = Some(Rc::default());
+    let letter = Letter { kept, ..letter };
     let own = letter.clone();
     let letter = Letter {
         ear: Some(tell),
@@ -85,7 +90,9 @@ pub(in crate::gateway) struct Telling {
     told: Hearing,
     part: Part,
     /// The record of the call, once it is answered.
-    kept: Option<Kept>,
+    kept: Option<Rc<Kept>>,
+    /// The same, once the answer is handed out, where it will be known whether the client takes it.
+    given: Vec<Record>,
 }
 
 /// How far it is.
@@ -109,12 +116,14 @@ impl Telling {
             told,
             part: Part::Serving(serving),
             kept: None,
+            given: Vec::new(),
         }
     }
 
     /// The client has not taken all of it.
     pub(in crate::gateway) fn untaken(&mut self, cause: Option<&str>) {
-        for mut record in self.kept.iter().flat_map(|kept| kept.take()) {
+        self.kept.iter().for_each(|kept| kept.untaken(cause));
+        for record in &mut self.given {
             record.untaken(cause);
         }
     }
@@ -150,6 +159,7 @@ impl Telling {
                         return Poll::Ready(event(told));
                     }
                     let answer = answer.take();
+                    self.given = self.kept.iter().flat_map(|kept| kept.given()).collect();
                     candidates.drain(..).for_each(Candidate::start);
                     self.part = Part::Over;
                     return Poll::Ready(answer.map(|text| sse::message(&text)));

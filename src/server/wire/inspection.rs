@@ -23,7 +23,7 @@ struct Shared {
     begun: AtomicU64,
     /// How many microseconds the last head took that did not come at once; taken by the request that has it.
     head: AtomicU64,
-    /// The number of the request of whose body much has yet to come.
+    /// The number of the request of whose body some has yet to come.
     owes: AtomicU64,
     /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
     answered: AtomicU64,
@@ -58,13 +58,13 @@ impl Inspection {
         }
     }
 
-    /// Whether much of the body of this request has yet to come: where nobody reads it, the connection ends with the answer.
+    /// Whether some of the body of this request has yet to come.
     #[must_use]
     pub fn owes(&self, request: u64) -> bool {
         self.shared.owes.load(Ordering::Relaxed) == request
     }
 
-    /// Says of which request much has yet to come.
+    /// Says of which request some has yet to come.
     pub(super) fn owed(&self, request: u64) {
         self.shared.owes.store(request, Ordering::Relaxed);
     }

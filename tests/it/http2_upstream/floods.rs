@@ -97,3 +97,22 @@ fn a_server_that_says_much_is_no_flood() {
     assert_eq!(client.read_answer().text(), "x".repeat(3 * FLOOD));
     assert_eq!(cut(&proxy), 0.0);
 }
+
+/// Each piece of an answer is worth a frame beside it: servers that measure the round trip ping whenever something comes.
+#[test]
+fn a_server_that_says_something_beside_each_piece_is_no_flood() {
+    let server = Upstream::start();
+    let proxy = before(&server);
+    let mut client = proxy.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut frames = Frames::begin(server.accept());
+    assert_eq!(frames.next(HEADERS).1, 1);
+    frames.flagged((HEADERS, END_HEADERS), 1, OK);
+    for _ in 0..2 * FLOOD {
+        frames.flagged((DATA, 0), 1, b"x");
+        frames.flagged((PING, ACK), 0, b"12345678");
+    }
+    frames.flagged((DATA, 1), 1, b"");
+    assert_eq!(client.read_answer().text(), "x".repeat(2 * FLOOD));
+    assert_eq!(cut(&proxy), 0.0);
+}

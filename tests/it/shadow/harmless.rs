@@ -1,6 +1,7 @@
 //! A candidate harms nobody, whatever its server does.
 
 use super::Scene;
+use crate::coded::gzip;
 use crate::scene::{body_of, json, saying};
 use crate::support::Upstream;
 
@@ -68,6 +69,31 @@ fn a_server_that_floods() {
     let mut flood = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n\"".to_vec();
     flood.resize(flood.len() + 4_000_000, b'x');
     assert_harmless_within(Upstream::answering(flood), "skipped", "memory = \"1MiB\"");
+}
+
+/// What a candidate decodes is charged to what is kept for candidates.
+#[test]
+fn a_candidate_takes_no_room_of_what_is_answered() {
+    let scene = Scene::of(
+        "shadow",
+        "[limits]\nmemory = \"10KiB\"\n",
+        (Upstream::answering(json("1")), Upstream::start()),
+    );
+    let fields = [
+        ("Content-Type", "application/json"),
+        ("Content-Encoding", "gzip"),
+    ];
+    let body = format!(r#"{{"q":"{}"}}"#, "x".repeat(8000));
+    let answer = scene
+        .proxy
+        .rest("POST", "/find", &fields, gzip(body.as_bytes()));
+    assert_eq!(body_of(&answer, 200), "1");
+    let mut server = scene.rpc.accept();
+    let asked = server.read_request().json();
+    assert_eq!(scene.proxy.metrics().value("dualgauge_buffered_bytes"), 0.0);
+    let id = &asked["id"];
+    server.send(json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#)));
+    scene.expect(&[("match", 1.0)]);
 }
 
 #[test]

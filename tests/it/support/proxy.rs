@@ -274,10 +274,10 @@ pub(crate) fn run_to_end(mut command: Command) -> Ended {
     }
 }
 
-/// `serving http://ADDRESS, admin http://ADDRESS`
+/// `serving http://ADDRESS, admin http://ADDRESS`, or `https` where calls come behind TLS.
 fn addresses(line: &str) -> (SocketAddr, SocketAddr) {
     let words = line.split([' ', ',']);
-    let mut found = words.filter_map(|word| word.strip_prefix("http://")?.parse().ok());
+    let mut found = words.filter_map(|word| word.split_once("://")?.1.parse().ok());
     (found.next().unwrap(), found.next().unwrap())
 }
 

@@ -123,6 +123,12 @@ impl Wire {
         assert_eq!(latin1(&found), latin1(bytes.as_ref()));
     }
 
+    /// Reads what comes next, and forgets it; tells whether something came before the end.
+    pub(crate) fn read_some(&mut self) -> bool {
+        self.came.clear();
+        self.fill().unwrap_or(false)
+    }
+
     /// Reads to the end.
     pub(crate) fn read_rest(&mut self) -> (Vec<u8>, End) {
         let end = loop {
