@@ -143,13 +143,15 @@ fn an_answer_that_comes_late_is_its_servers_to_blame_whoever_has_a_piece_of_it_t
 #[test]
 fn a_client_that_takes_its_answer_too_slowly_is_to_blame() {
     let track = track();
-    let mut open = track.open(GET);
+    // Made before, since making it takes of the time.
     let long = 50_000_000;
+    let body = vec![b'x'; long];
+    let mut open = track.open(GET);
     open.server
         .send(format!("HTTP/1.1 200 OK\r\nContent-Length: {long}\r\n\r\n"));
     open.client.read_head();
     let mut server = open.server;
-    let sending = std::thread::spawn(move || server.try_send(vec![b'x'; long]));
+    let sending = std::thread::spawn(move || server.try_send(body));
     // Another call, which waits for its whole time, is the clock.
     assert_eq!(track.proxy.rest("GET", "/slow", &[], "").status(), 504);
     assert!(open.client.read_rest().0.len() < long);
@@ -166,16 +168,17 @@ fn a_client_that_takes_its_answer_too_slowly_is_to_blame() {
 fn a_client_that_holds_up_its_answer_is_to_blame_for_what_is_missing_then() {
     let (rest, rpc) = (Upstream::start(), Upstream::start());
     let proxy = held_up((&rest, ""), (&rpc, CLOCK));
+    let long = 50_000_000;
+    let most = long - 1;
+    let body = vec![b'x'; most];
     let mut client = proxy.connect();
     client.send(GET);
     let mut server = rest.accept();
     server.read_request();
-    let long = 50_000_000;
-    let most = long - 1;
     server.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {long}\r\n\r\n"));
     client.read_head();
     let sending = std::thread::spawn(move || {
-        server.try_send(vec![b'x'; most]).unwrap();
+        server.try_send(body).unwrap();
         server
     });
     assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
