@@ -17,7 +17,7 @@ use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::{LinkState, Need};
 use crate::upstream::link::{
-    Apart, Bounds, Inbox, LinkHandle, Links, Opener, Places, Reach, Standing, Way, WeakLink,
+    Apart, Bounds, Inbox, LinkHandle, LinkPlaces, Links, Opener, Reach, Standing, Way, WeakLink,
     WeakOpener, open, opener, own,
 };
 use crate::upstream::{Mcp, Stdio, Tasks};
@@ -76,7 +76,7 @@ struct OwnServer {
     plan: UpstreamPlan,
     /// What opens links by that plan.
     opener: WeakOpener,
-    places: Places,
+    places: LinkPlaces,
 }
 
 impl LinkThread {
@@ -240,7 +240,7 @@ impl Known {
     fn apart(&mut self, plan: &UpstreamPlan, queue: usize) -> (Opener, Option<Work>) {
         let mut servers = self.servers.iter_mut();
         let known = servers.find(|server| server.plan.is_same_server(plan));
-        let opener_by = |places: &Places| {
+        let opener_by = |places: &LinkPlaces| {
             let bounds = Bounds {
                 most: plan.connections,
                 idle: plan.idle_timeout,
@@ -257,7 +257,7 @@ impl Known {
             (server.plan, server.opener) = (plan.clone(), opener.downgrade());
             return (opener, Some(Work::Each(links, server.places.over())));
         }
-        let places = Places::default();
+        let places = LinkPlaces::default();
         let (opener, links) = opener_by(&places);
         let over = places.over();
         self.servers.push(OwnServer {

@@ -92,6 +92,19 @@ pub enum Scheme {
     Https,
 }
 
+impl Addresses {
+    fn of(workers: &Workers, sockets: &Sockets, plan: &Plan) -> io::Result<Addresses> {
+        Ok(Addresses {
+            listen: workers.address(),
+            scheme: match &plan.tls {
+                None => Scheme::Http,
+                Some(_) => Scheme::Https,
+            },
+            admin: sockets.admin.local_addr()?,
+        })
+    }
+}
+
 impl fmt::Display for Addresses {
     /// One line for people and scripts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,14 +167,7 @@ pub fn run(
     drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
-    let addresses = Addresses {
-        listen: workers.address(),
-        scheme: match &plan.tls {
-            None => Scheme::Http,
-            Some(_) => Scheme::Https,
-        },
-        admin: sockets.admin.local_addr()?,
-    };
+    let addresses = Addresses::of(&workers, &sockets, &plan)?;
     ready(addresses)?;
     let began = clock::moment(clock::wall());
     let counting = Counting::begin(

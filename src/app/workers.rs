@@ -14,7 +14,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
-use crate::domain::plan::{Plan, Share};
+use crate::domain::plan::{Plan, WorkerShare};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
@@ -62,11 +62,12 @@ impl Workers {
             salt: salt(),
             sessions: Arc::default(),
             recalls: Arc::default(),
+            call_ids: Arc::default(),
             desk: comparing.desk().clone(),
             ids: Ids::new(0),
             spans: spans.cloned(),
             memory: Memory::of(plan.limits.memory),
-            share: Share {
+            share: WorkerShare {
                 worker: 0,
                 workers: listeners.len(),
             },
@@ -87,7 +88,7 @@ impl Workers {
             let over = over.clone();
             let common = Common {
                 ids: Ids::new(seed()),
-                share: Share {
+                share: WorkerShare {
                     worker: index,
                     ..common.share
                 },

@@ -260,8 +260,7 @@ fn words(problem: &Value) -> String {
 /// Where a fault was said, unless nobody said it, or he who asks has just now.
 fn place(fault: &Value) -> Option<String> {
     let place = fault.get("place").and_then(Value::as_str)?;
-    let is_asked = place == Place::Default.to_string() || place.starts_with("flip of ");
-    (!is_asked).then(|| place.to_owned())
+    (!Place::is_unsaid(place)).then(|| place.to_owned())
 }
 
 fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {

@@ -48,10 +48,22 @@ impl Place {
     }
 }
 
+/// How places are written that are in no file and no argument.
+const DEFAULT: &str = "default";
+const FLIP: &str = "flip of";
+
+impl Place {
+    /// Whether a place that was written so is a default or a flip: what nobody said, or said by the admin interface.
+    #[must_use]
+    pub fn is_unsaid(written: &str) -> bool {
+        written == DEFAULT || written.starts_with(FLIP)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Default => f.write_str("default"),
+            Place::Default => f.write_str(DEFAULT),
             Place::File { path, position } => {
                 write!(f, "{}", path.display())?;
                 let Some(position) = position else {
@@ -62,7 +74,7 @@ impl fmt::Display for Place {
             }
             Place::Variable(name) => f.write_str(name),
             Place::Argument(name) => f.write_str(name),
-            Place::Flip(flag) => write!(f, "flip of `{flag}`"),
+            Place::Flip(flag) => write!(f, "{FLIP} `{flag}`"),
         }
     }
 }

@@ -244,9 +244,9 @@ pub struct Limits {
     pub depth: u16,
     /// Bytes of an upstream's text in `error.data`.
     pub error_text: usize,
-    /// Calls in progress in the process; each worker has its [`Share`].
+    /// Calls in progress in the process; each worker has its [`WorkerShare`].
     pub in_flight: usize,
-    /// Connections of callers in the process; each worker has its [`Share`].
+    /// Connections of callers in the process; each worker has its [`WorkerShare`].
     pub connections: usize,
     /// Bytes of bodies that are held in the process.
     pub memory: usize,
@@ -266,14 +266,14 @@ pub struct Limits {
 
 /// One worker of all: each has its share of what bounds the process, since none asks another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct WorkerShare {
     /// Its place among them.
     pub worker: usize,
     /// How many there are.
     pub workers: usize,
 }
 
-impl Share {
+impl WorkerShare {
     /// Its part of the whole. Law: the parts of all are the whole, but that none is zero.
     #[must_use]
     pub fn of(self, whole: usize) -> usize {
@@ -310,7 +310,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn the_shares_of_all_workers_are_the_whole(whole in 1usize..10_000, workers in 1usize..300) {
-            let parts = (0..workers).map(|worker| Share { worker, workers }.of(whole));
+            let parts = (0..workers).map(|worker| WorkerShare { worker, workers }.of(whole));
             let parts: Vec<usize> = parts.collect();
             proptest::prop_assert_eq!(parts.iter().sum::<usize>(), whole.max(workers));
             let (most, least) = (parts.iter().max(), parts.iter().min());

@@ -257,7 +257,7 @@ fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {
 
 fn framed(
     (wanted, frames): (&UpstreamPlan, &FramesPlan),
-    standing: Arc<Standing>,
+    standing: Option<Arc<Standing>>,
     before: Option<&[Upstream]>,
 ) -> Upstream {
     let before = before.into_iter().flatten();
@@ -266,6 +266,8 @@ fn framed(
     Upstream::Frames(match before {
         Some(kept) if kept.plan() == wanted => kept.clone(),
         before => {
+            // Nobody looks at sockets whose upstream is no part of what the process follows.
+            let standing = standing.unwrap_or_else(|| Arc::new(Standing::of_frames()));
             let new = FramesUpstream::new(wanted.clone(), frames, standing);
             Rc::new(match before {
                 Some(before) => new.following(before),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod call_ids;
 mod caller;
 mod candidate;
 mod closing;
@@ -54,6 +55,7 @@ use crate::upstream::Inflow;
 use crate::upstream::link::OwnLinks;
 
 pub use answer::AnswerBody;
+pub use call_ids::CallIds;
 pub use candidate::{Clerk, Desk};
 pub use installed::Installed;
 pub use recalls::Recalls;

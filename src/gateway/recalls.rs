@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,8 +27,6 @@ pub struct Recalls {
     /// Two, so that no two names are taken for one.
     hashers: [RandomState; 2],
     next: AtomicU64,
-    /// Where the next block of ids begins.
-    ids: AtomicU64,
     stripes: [Mutex<Stripe>; STRIPES],
 }
 
@@ -44,9 +41,6 @@ struct Entry {
     /// The id that its server knows it by, where whoever passes the notification on has to know that.
     minted: Option<u64>,
 }
-
-/// How many ids a worker takes at a time.
-const BLOCK: u64 = 64;
 
 /// Whose call it is.
 #[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
@@ -77,7 +71,6 @@ impl Default for Recalls {
         Recalls {
             hashers: [RandomState::new(), RandomState::new()],
             next: AtomicU64::new(0),
-            ids: AtomicU64::new(1),
             stripes: std::array::from_fn(|_| Mutex::default()),
         }
     }
@@ -119,12 +112,6 @@ impl Recalls {
         let entries = stripe.get(&key).map_or(&[][..], Vec::as_slice);
         entries.iter().for_each(|entry| entry.recall.ring());
         entries.iter().filter_map(|entry| entry.minted).collect()
-    }
-
-    /// Ids for calls that no worker has had before.
-    pub(super) fn ids(&self) -> Range<u64> {
-        let first = self.ids.fetch_add(BLOCK, Ordering::Relaxed);
-        first..first + BLOCK
     }
 
     /// A name for a session that nobody can guess.
@@ -223,13 +210,6 @@ mod tests {
         assert!(call.recall.is_rung() && linked.recall.is_rung());
         drop((call, linked));
         assert_eq!(recalls.recall(own, b"1.5"), [0; 0]);
-    }
-
-    #[test]
-    fn no_two_workers_have_one_id() {
-        let recalls = Recalls::default();
-        let (one, other) = (recalls.ids(), recalls.ids());
-        assert_eq!((one.start, one.end), (1, other.start));
     }
 
     #[test]

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use super::call_ids::CallIds;
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
 use super::recalls::Recalls;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
-use crate::domain::plan::{Plan, Share};
+use crate::domain::plan::{Plan, WorkerShare};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{Names, Shard, Snapshot};
@@ -52,6 +53,8 @@ pub struct Common {
     pub sessions: Arc<Sessions>,
     /// Calls that their clients may recall.
     pub recalls: Arc<Recalls>,
+    /// Where the ids of calls come from.
+    pub call_ids: Arc<CallIds>,
     /// Where long comparisons are made.
     pub desk: Desk,
     /// Where the ids of this worker's spans begin.
@@ -61,7 +64,7 @@ pub struct Common {
     /// What all bodies take.
     pub memory: Memory,
     /// Which of the workers this is.
-    pub share: Share,
+    pub share: WorkerShare,
 }
 
 /// Whether calls in progress may come to their end.
@@ -182,7 +185,7 @@ impl Worker {
         let mut own = self.own_ids.borrow_mut();
         let id = own.next();
         id.unwrap_or_else(|| {
-            *own = self.common.recalls.ids();
+            *own = self.common.call_ids.block();
             own.next().unwrap_or(own.end)
         })
     }

@@ -45,10 +45,21 @@ pub struct Frames<S> {
 /// Why a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closing {
-    /// A code of RFC 6455 §7.4.
-    pub code: u16,
+    /// A code of RFC 6455 §7.4, where not whatever has gone wrong, or that this end leaves, says it.
+    pub code: Option<u16>,
     /// In words, of which so many are told as there is room for.
     pub reason: String,
+}
+
+impl Closing {
+    /// With a reason alone.
+    #[must_use]
+    pub fn because(reason: &str) -> Closing {
+        Closing {
+            code: None,
+            reason: reason.to_owned(),
+        }
+    }
 }
 
 /// Whether a message of the other end is wanted.
@@ -213,18 +224,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         self.ping = Ping::Wanted;
     }
 
-    /// The other end is told this reason at the end, unless something else has gone wrong.
-    pub fn gives(&mut self, reason: &'static str) {
-        self.reason = Utf8Bytes::from_static(reason);
-    }
-
-    /// The other end is told this at the end, if anything but that this one leaves.
+    /// The other end is told this at the end, if there is something to tell.
     pub fn closes(&mut self, closing: Option<Closing>) {
         let Some(Closing { code, mut reason }) = closing else {
             return;
         };
         reason.truncate(reason.floor_char_boundary(REASON));
-        self.code = CloseCode::from(code);
+        self.code = code.map_or(self.code, CloseCode::from);
         self.reason = reason.into();
     }
 

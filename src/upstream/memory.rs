@@ -10,10 +10,10 @@ use bytes::Bytes;
 
 /// The room of the process; its clones are the same room.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Room>);
+pub struct Memory(Arc<Space>);
 
 #[derive(Debug, Default)]
-struct Room {
+struct Space {
     limit: AtomicUsize,
     held: AtomicUsize,
 }
@@ -43,7 +43,7 @@ impl AsRef<[u8]> for Kept {
 }
 
 impl Memory {
-    /// Room for so many bytes.
+    /// Space for so many bytes.
     #[must_use]
     pub fn of(limit: usize) -> Memory {
         let memory = Memory::default();

@@ -27,7 +27,7 @@ use crate::domain::translate::Terms;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
-use crate::upstream::link::{Event, Levels, Share, Standing};
+use crate::upstream::link::{Account, Event, Levels, Standing};
 use crate::upstream::{Frames, FramesPlace, FramesUpstream, Intake};
 
 /// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
@@ -108,7 +108,7 @@ pub(super) struct Owner {
     began: Instant,
     /// What has happened, and what of it is told.
     counts: Counts,
-    share: Share<Arc<Standing>>,
+    share: Account<Arc<Standing>>,
 }
 
 /// Whether more can be asked.
@@ -143,7 +143,7 @@ impl Owner {
                 opened: 1,
                 ..Counts::default()
             },
-            share: Share::new(upstream.standing().clone()),
+            share: Account::new(upstream.standing().clone()),
         }
     }
 

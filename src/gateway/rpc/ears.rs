@@ -102,17 +102,17 @@ pub(super) fn closing(loss: &Loss) -> Closing {
     let upstream = &loss.upstream;
     match loss.through {
         Through::Server => Closing {
-            code: GOING_AWAY,
+            code: Some(GOING_AWAY),
             reason: format!("the connection to the upstream `{upstream}` is lost"),
         },
         Through::Plan => Closing {
-            code: GOING_AWAY,
+            code: Some(GOING_AWAY),
             reason: format!(
                 "the upstream `{upstream}` was changed or removed in the configuration"
             ),
         },
         Through::Client => Closing {
-            code: POLICY,
+            code: Some(POLICY),
             reason: format!("too slow for what the upstream `{upstream}` tells"),
         },
     }

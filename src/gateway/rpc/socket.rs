@@ -189,7 +189,7 @@ impl Conversation {
             self.go_on(&mut underway, &mut frames);
             let work = Work::of(underway.count() + usize::from(frames.is_writing()));
             if let (Door::Closed(why), Work::Done) = (door, work) {
-                frames.gives(why);
+                frames.closes(Some(Closing::because(why)));
                 break;
             }
             let intake = intake(door, &underway);

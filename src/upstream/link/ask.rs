@@ -241,12 +241,12 @@ impl Links {
         }
     }
 
-    /// Where the sockets of frames at a place are counted.
+    /// Where the sockets of frames at a place are counted, if there are some.
     #[must_use]
-    pub fn standing(&self, place: usize) -> Arc<Standing> {
+    pub fn standing(&self, place: usize) -> Option<Arc<Standing>> {
         match self.0.get(place) {
-            Some(Way::Frames(standing)) => standing.clone(),
-            Some(Way::Link(_) | Way::Other) | None => Arc::default(),
+            Some(Way::Frames(standing)) => Some(standing.clone()),
+            Some(Way::Link(_) | Way::Other) | None => None,
         }
     }
 }

@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
     use crate::domain::pending::Counts;
-    use crate::upstream::link::{Levels, Share, hearing};
+    use crate::upstream::link::{Account, Levels, hearing};
 
     #[test]
     fn who_finds_no_room_is_told_so_and_finds_some_when_another_has_left() {
@@ -162,7 +162,7 @@ mod tests {
             .behind(slice::from_ref(elder));
         assert!(!heir.hear_another());
         for other in &others {
-            let mut share = Share::new(&**other);
+            let mut share = Account::new(&**other);
             let up = Levels {
                 ready: 1,
                 ..Levels::default()

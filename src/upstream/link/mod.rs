@@ -19,11 +19,13 @@ mod succession;
 
 pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, Way, WeakLink, open};
 pub use ear::{Ear, Hearing, Loss, Room, Through, Tidings, hearing};
-pub use own_links::{Apart, Bounds, Opener, OwnLinks, Place, Places, Reach, WeakOpener, opener};
+pub use own_links::{
+    Apart, Bounds, LinkPlaces, Opener, OwnLinks, Place, Reach, WeakOpener, opener,
+};
 pub use owner::own;
 pub use recall::Recall;
 pub use spread::spread;
-pub use standing::{Fate, Levels, Share, Standing};
+pub use standing::{Account, Fate, Levels, Standing};
 pub use succession::succeed;
 
 use bytes::Bytes;

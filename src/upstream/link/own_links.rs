@@ -48,7 +48,7 @@ pub struct Bounds {
 
 /// The links that clients have at a server, whatever plans they began with. What tells it from others.
 #[derive(Debug, Clone, Default)]
-pub struct Places(Arc<AtServer>);
+pub struct LinkPlaces(Arc<AtServer>);
 
 #[derive(Debug, Default)]
 struct AtServer {
@@ -58,7 +58,7 @@ struct AtServer {
     over: watch::Sender<bool>,
 }
 
-impl Places {
+impl LinkPlaces {
     /// No plan means the server any more, nor will: those who are there are let go.
     pub fn end(&self) {
         self.0.over.send_replace(true);
@@ -83,7 +83,7 @@ impl Places {
     }
 
     /// Whether these are those at the same server.
-    fn are(&self, others: &Places) -> bool {
+    fn are(&self, others: &LinkPlaces) -> bool {
         Arc::ptr_eq(&self.0, &others.0)
     }
 }
@@ -92,7 +92,7 @@ impl Places {
 #[derive(Debug, Clone)]
 pub struct Opener {
     launches: mpsc::Sender<Apart>,
-    places: Places,
+    places: LinkPlaces,
     bounds: Bounds,
 }
 
@@ -100,7 +100,7 @@ pub struct Opener {
 #[derive(Debug)]
 pub struct WeakOpener {
     launches: mpsc::WeakSender<Apart>,
-    places: Places,
+    places: LinkPlaces,
     bounds: Bounds,
 }
 
@@ -127,18 +127,18 @@ pub struct Apart {
 
 /// A place among the links that may be open.
 #[derive(Debug)]
-pub struct Place(Places);
+pub struct Place(LinkPlaces);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Place(Places(server)) = self;
+        let Place(LinkPlaces(server)) = self;
         server.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Both ends of the way on which links are opened, each of which takes one of these places.
 #[must_use]
-pub fn opener(bounds: Bounds, places: Places) -> (Opener, mpsc::Receiver<Apart>) {
+pub fn opener(bounds: Bounds, places: LinkPlaces) -> (Opener, mpsc::Receiver<Apart>) {
     let (launches, inbox) = mpsc::channel(LAUNCHES);
     let opener = Opener {
         launches,
@@ -189,7 +189,7 @@ pub struct OwnLinks {
 struct Known {
     upstream: String,
     /// Those at its server.
-    places: Places,
+    places: LinkPlaces,
     link: LinkHandle,
 }
 

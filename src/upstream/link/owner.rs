@@ -18,7 +18,7 @@ use super::ear::{Ear, Loss, Reply, Through};
 use super::outlet::Outlet;
 use super::recall::Recall;
 use super::spread::Load;
-use super::standing::Share;
+use super::standing::Account;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
 use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
 use crate::telemetry::clock;
@@ -62,7 +62,7 @@ pub async fn own<T: Transport>(
         retired: Retired::No,
         loss: None,
     };
-    owner.run(inbox, Share::new(standing)).await;
+    owner.run(inbox, Account::new(standing)).await;
     let Owner {
         mut line,
         audience,
@@ -179,7 +179,7 @@ impl<L: Link + 'static> Line<L> {
 }
 
 impl<T: Transport> Owner<'_, T> {
-    async fn run(&mut self, mut inbox: Inbox, mut share: Share<&Standing>) {
+    async fn run(&mut self, mut inbox: Inbox, mut share: Account<&Standing>) {
         let mut farewell = None;
         self.take(Input::Tick);
         loop {

@@ -166,19 +166,19 @@ impl Levels {
 
 /// What one owner has told; dropped, it takes its levels back.
 #[derive(Debug)]
-pub struct Share<S: Deref<Target = Standing>> {
+pub struct Account<S: Deref<Target = Standing>> {
     standing: S,
     levels: Levels,
     counts: Counts,
 }
 
-impl<S: Deref<Target = Standing>> Share<S> {
+impl<S: Deref<Target = Standing>> Account<S> {
     /// Nothing is told yet.
-    pub fn new(standing: S) -> Share<S> {
+    pub fn new(standing: S) -> Account<S> {
         for standing in standing.each() {
             standing.links.fetch_add(1, Ordering::Relaxed);
         }
-        Share {
+        Account {
             standing,
             levels: Levels::default(),
             counts: Counts::default(),
@@ -259,7 +259,7 @@ impl<S: Deref<Target = Standing>> Share<S> {
     }
 }
 
-impl<S: Deref<Target = Standing>> Drop for Share<S> {
+impl<S: Deref<Target = Standing>> Drop for Account<S> {
     fn drop(&mut self) {
         for standing in self.standing.each() {
             standing.links.fetch_sub(1, Ordering::Relaxed);
@@ -289,7 +289,7 @@ mod tests {
     fn what_a_part_tells_is_told_of_the_whole() {
         let whole = Arc::<Standing>::default();
         let parts = [(); 2].map(|()| Standing::part_of(&whole));
-        let mut shares = parts.each_ref().map(Share::new);
+        let mut shares = parts.each_ref().map(Account::new);
         for share in &mut shares {
             share.stands(UP, opened(1));
         }
@@ -310,22 +310,22 @@ mod tests {
         let standing = Standing::of_frames();
         let starts = || (standing.state("u").counts.opened, standing.state("u").is_up);
         assert_eq!(starts(), (0, true));
-        let mut first = Share::new(&standing);
+        let mut first = Account::new(&standing);
         first.stands(UP, opened(1));
-        let mut second = Share::new(&standing);
+        let mut second = Account::new(&standing);
         second.stands(UP, opened(1));
         drop(second);
         assert_eq!(starts(), (1, true));
         // This one is lost, and the next is a restart.
         first.stands(Levels::default(), opened(1));
         drop(first);
-        let mut next = Share::new(&standing);
+        let mut next = Account::new(&standing);
         next.stands(Levels::default(), opened(1));
         assert_eq!(starts(), (2, true));
         standing.refuses();
         assert_eq!(starts(), (2, false));
         drop(next);
-        let mut last = Share::new(&standing);
+        let mut last = Account::new(&standing);
         last.stands(Levels::default(), opened(1));
         assert_eq!(starts(), (3, false));
         last.stands(UP, opened(1));

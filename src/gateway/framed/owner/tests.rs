@@ -15,7 +15,7 @@ use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::domain::compare::Salt;
-use crate::domain::plan::{Share as WorkerShare, Transport};
+use crate::domain::plan::{Transport, WorkerShare};
 use crate::domain::trace::Ids;
 use crate::gateway::Common;
 use crate::gateway::Desk;
@@ -42,6 +42,7 @@ fn worker(keys: &str) -> Rc<Worker> {
         salt: Salt([0; 16]),
         sessions: Arc::default(),
         recalls: Arc::default(),
+        call_ids: Arc::default(),
         desk: Desk::open().0,
         ids: Ids::new(0),
         spans: None,
