@@ -200,11 +200,12 @@ impl Worker {
         &self.common.recalls
     }
 
-    /// Counts a call that begins, or ends.
+    /// Counts a call that begins, or goes on.
     pub(super) fn begun(&self) {
         self.in_flight.set(self.in_flight.get() + 1);
     }
 
+    /// Counts a call that ends, or waits for nothing but its client.
     pub(super) fn ended(&self) {
         self.in_flight.set(self.in_flight.get() - 1);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::scene::{Called, before_rest, before_rpc, call, json, rpc_failure, saying};
-use crate::support::{Message, Proxy, Upstream, Wire, both};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes, both};
 
 fn numbered(id: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m","params":[{id}]}}"#)
@@ -297,6 +297,22 @@ fn each_call_of_a_batch_counts_against_the_limit_of_calls_in_progress() {
     assert_eq!(rpc_failure(&answer[2]), (-32011, "overloaded"));
     assert_eq!(answer[2]["error"]["data"]["blame"], "proxy");
     upstream.expect_no_connection();
+}
+
+#[test]
+fn an_answered_call_of_a_batch_takes_no_place_of_one_that_is_not() {
+    let upstream = Upstream::serving(|asked| {
+        let called = Called::of(asked);
+        let (id, params) = (called.id(), called.params());
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
+        ))
+    });
+    let limits = "[rpc]\nbatch_concurrency = 2\n[limits]\nin_flight = 2\n";
+    let proxy = before_rpc(&upstream, limits);
+    assert_eq!(proxy.rpc(batch(0..5)).json(), answers(0..5));
+    let in_flight = || proxy.metrics().value("dualgauge_calls_in_flight");
+    becomes(in_flight, &0.0);
 }
 
 #[test]

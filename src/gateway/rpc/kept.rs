@@ -1,7 +1,7 @@
 //! The records of calls that are answered, while their client has yet to get the answers.
 //!
 //! Law: a call whose client leaves before that is cancelled, however it was answered; what has failed besides has failed all
-//! the same.
+//! the same. One that waits for others to be answered is not in progress: it takes nobody's place.
 
 use std::cell::RefCell;
 
@@ -17,14 +17,23 @@ impl Kept {
     /// One more call is answered.
     pub(super) fn keep(&self, mut record: Record) {
         record.head_is_out();
+        record.worker().ended();
         self.records.borrow_mut().push(record);
     }
 
     /// The client gets the answers now: gives the records of those of which it will be known whether it takes them, and
     /// writes the others.
     pub(super) fn given(&self) -> Vec<Record> {
-        let mut records = self.records.take();
+        let mut records = self.go_on();
         records.retain(Record::waits_for_its_client);
+        records
+    }
+
+    fn go_on(&self) -> Vec<Record> {
+        let records = self.records.take();
+        for record in &records {
+            record.worker().begun();
+        }
         records
     }
 
@@ -39,5 +48,6 @@ impl Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         self.untaken(None);
+        drop(self.go_on());
     }
 }
