@@ -302,7 +302,8 @@ impl Body for AnswerBody {
             candidate.piece(piece);
         }
         match &frame {
-            Some(Ok(_)) if !streamed.content.is_end_stream() => {
+            // Nobody asks for more behind trailers.
+            Some(Ok(part)) if !part.is_trailers() && !streamed.content.is_end_stream() => {
                 streamed.part = Part::Later;
                 return Poll::Ready(frame);
             }

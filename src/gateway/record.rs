@@ -55,6 +55,8 @@ pub(super) struct Record {
     /// Since when an upstream is waited for.
     asking: Option<Instant>,
     head: Option<Duration>,
+    /// How long it took until the answer was there whole, where it waits for its client then.
+    whole: Option<Duration>,
     dropped: usize,
     ending: Ending,
     role: Role,
@@ -148,6 +150,7 @@ impl Record {
             upstream: None,
             asking: None,
             head: None,
+            whole: None,
             dropped: 0,
             ending: Ending::default(),
             role: Role::Call,
@@ -182,6 +185,7 @@ impl Record {
             upstream: None,
             asking: None,
             head: None,
+            whole: None,
             dropped: 0,
             ending: Ending::default(),
             role: Role::Waiting,
@@ -452,6 +456,12 @@ impl Record {
     /// The head of a streamed answer goes out now; what follows is the pace of the stream, not of this proxy.
     pub(super) fn head_is_out(&mut self) {
         self.head = Some(clock::now() - self.started);
+    }
+
+    /// The answer is there whole now; what follows is the pace of its client, or of other calls.
+    pub(super) fn is_whole(&mut self) {
+        self.head_is_out();
+        self.whole = self.head;
     }
 
     /// The call began with the request that brought it, whose body had to be read first.

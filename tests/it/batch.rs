@@ -316,6 +316,29 @@ fn an_answered_call_of_a_batch_takes_no_place_of_one_that_is_not() {
 }
 
 #[test]
+fn a_call_of_a_batch_lasts_until_it_is_answered_itself() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, "timeout = \"2s\"\n");
+    let mut client = send(&proxy, &batch(0..2));
+    let mut servers = [upstream.accept(), upstream.accept()];
+    let requests = servers.each_mut().map(Wire::read_request);
+    reply(&mut servers[0], &requests[0]);
+    let answered = client.read_answer().json();
+    let failed = answered
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|answer| answer["error"].is_object());
+    assert_eq!(failed.count(), 1);
+    let lasted = |outcome: &str| -> f64 {
+        let line = proxy.log_line(&[outcome, "rpc_method=m"]);
+        let (_, duration) = line.split_once("duration_ms=").unwrap();
+        duration.split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(lasted("outcome=success") < lasted("reason=upstream_timeout") / 2.0);
+}
+
+#[test]
 fn a_client_that_goes_away_cancels_every_call_of_its_batch() {
     let upstream = Upstream::start();
     let proxy = before_rpc(&upstream, "");

@@ -1,6 +1,6 @@
 //! Connections are kept on both sides, and how long one end keeps them is no concern of the other.
 
-use crate::support::{Proxy, Track, Upstream, rest_only};
+use crate::support::{Proxy, Track, Upstream, becomes, rest_only};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -174,6 +174,22 @@ fn http_1_0_is_answered_and_closed() {
     let answer = open.client.read_answer();
     assert_eq!(answer.text(), "hi");
     open.client.expect_closed();
+}
+
+#[test]
+fn an_answer_with_trailers_is_a_success_and_its_connection_goes_on() {
+    const TRAILERS: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n";
+    const CALL: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\nTE: trailers\r\n\r\n";
+    let track = Track::rest();
+    let mut open = track.open(CALL);
+    open.server.send(TRAILERS);
+    assert_eq!(open.client.read_answer().trailers.len(), 1);
+    open.client.send(CALL);
+    open.server.read_request();
+    open.server.send(TRAILERS);
+    assert_eq!(open.client.read_answer().text(), "hi");
+    let success = || track.proxy.log().matches(" outcome=success ").count();
+    becomes(success, &2);
 }
 
 #[test]

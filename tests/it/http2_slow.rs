@@ -157,15 +157,24 @@ fn an_answer_in_one_piece_is_lost_to_a_client_that_takes_nothing() {
         // What the allocator keeps after so many is there for as many more.
         lose(&mut client, TIMES).await;
         let before = Held::by(&proxy);
-        lose(&mut client, TIMES).await;
-        // The connection goes on, and holds nothing of them.
-        let answer = client.ask(request(Method::GET, "/p", &[]), "").await;
-        assert_eq!(text(answer).await, "1");
         let carried = TIMES * 4 * LENGTH / 1024;
         let most = before.resident_kib + carried / 4;
-        becomes(|| Held::by(&proxy).resident_kib < most, &true);
+        // It keeps more of one round than of another; what is lost for good is lost in each.
+        let mut rounds = 1;
+        loop {
+            rounds += 1;
+            lose(&mut client, TIMES).await;
+            let held = Held::by(&proxy).resident_kib;
+            if held < most {
+                break;
+            }
+            assert!(rounds < 10, "{held} KiB after {before:?}");
+        }
+        // The connection goes on.
+        let answer = client.ask(request(Method::GET, "/p", &[]), "").await;
+        assert_eq!(text(answer).await, "1");
         let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
-        let count = f64::from(u32::try_from(2 * 3 * TIMES).unwrap());
+        let count = f64::from(u32::try_from(rounds * 3 * TIMES).unwrap());
         assert_eq!(proxy.metrics().value(stalled), count);
     });
 }
@@ -246,8 +255,7 @@ fn a_client_that_leaves_the_last_piece_of_an_answer_has_left_it() {
 
 #[test]
 fn the_last_piece_of_an_answer_is_waited_for_no_longer_than_any_other() {
-    let (ours, proxy, _upstreams) =
-        short("header_timeout = \"200ms\"\nwrite_timeout = \"800ms\"\n");
+    let (ours, proxy, _upstreams) = short("header_timeout = \"2s\"\nwrite_timeout = \"3s\"\n");
     run(async {
         let mut client = narrow(&proxy, &ours).await;
         let answers = begun(&mut client).await;

@@ -74,7 +74,7 @@ impl Record {
 
     /// Tells of a call, in the metrics and in the log.
     fn write(&mut self) {
-        let total = self.elapsed();
+        let total = self.whole.unwrap_or_else(|| self.elapsed());
         if std::thread::panicking() {
             // A fault of this program, which has cost the client its answer.
             self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));

@@ -112,7 +112,7 @@ impl Record {
         if !self.waits_for_its_client() {
             return None;
         }
-        self.head_is_out();
+        self.is_whole();
         Some(self)
     }
 
@@ -127,5 +127,6 @@ impl Record {
     /// The client went away before the answer was complete.
     pub(in crate::gateway) fn cancelled(&mut self) {
         self.ending.outcome = None;
+        self.whole = None;
     }
 }

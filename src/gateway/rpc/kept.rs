@@ -16,7 +16,7 @@ pub(super) struct Kept {
 impl Kept {
     /// One more call is answered.
     pub(super) fn keep(&self, mut record: Record) {
-        record.head_is_out();
+        record.is_whole();
         record.worker().ended();
         self.records.borrow_mut().push(record);
     }
