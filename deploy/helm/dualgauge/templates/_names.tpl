@@ -18,6 +18,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: proxy
 {{- end }}
 
+{{/* The Redis of the chart, where there is one. */}}
+{{- define "dualgauge.redis" -}}
+{{- printf "%s-redis" (include "dualgauge.fullname" . | trunc 57 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "dualgauge.redisSelector" -}}
+app.kubernetes.io/name: {{ include "dualgauge.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: redis
+{{- end }}
+
 {{- define "dualgauge.labels" -}}
 {{ include "dualgauge.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -47,13 +58,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $many := or (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled }}
 {{- $store := include "dualgauge.store" . }}
 {{- if and $many (not $store) }}
-{{- fail "more than one replica needs a store that they share: set store.url or store.existingSecret, or replicaCount=1 without autoscaling" }}
+{{- fail "more than one replica needs a store that they share: set store.url, store.existingSecret or redis.enabled, or replicaCount=1 without autoscaling" }}
 {{- end }}
 {{- if and .Values.state.existingClaim $store }}
-{{- fail "state.existingClaim is for one replica without a store: unset it, or store.url and store.existingSecret" }}
+{{- fail "state.existingClaim is for one replica without a store: unset it, or store.url, store.existingSecret and redis.enabled" }}
 {{- end }}
 {{- if and .Values.store.url .Values.store.existingSecret }}
 {{- fail "the address of the store is said twice: unset one of store.url and store.existingSecret" }}
+{{- end }}
+{{- if and .Values.redis.enabled (or .Values.store.url .Values.store.existingSecret) }}
+{{- fail "there are two stores: unset redis.enabled, or store.url and store.existingSecret" }}
+{{- end }}
+{{- if and .Values.redis.enabled (or .Values.store.passwordSecret .Values.store.tls.secret) }}
+{{- fail "the Redis of the chart has neither a password nor TLS: unset redis.enabled, or store.passwordSecret and store.tls.secret" }}
 {{- end }}
 {{- if and .Values.store.tls.secret .Values.store.url (not (regexMatch "^(rediss|valkeys)://" .Values.store.url)) }}
 {{- fail "store.tls.secret is for a store behind TLS: let store.url begin with rediss://" }}
@@ -74,7 +91,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Whether the replicas share a store; empty where they do not. */}}
 {{- define "dualgauge.store" -}}
-{{- if or .Values.store.url .Values.store.existingSecret }}true{{ end }}
+{{- if or .Values.store.url .Values.store.existingSecret .Values.redis.enabled }}true{{ end }}
 {{- end }}
 
 {{/* The port of the store: that of its address, or what is said where the address is in a Secret or names none. */}}
