@@ -14,8 +14,8 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Permit, Progress, ReadFault, Repeat, UpstreamError, chain,
-    read_charged, read_kept,
+    Body, Exchange, HttpUpstream, Manner, Permit, Progress, ReadFault, Repeat, UpstreamError,
+    chain, read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -44,7 +44,9 @@ pub(super) async fn whole(
     let attempt = upstream.attempt(since);
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asking = async {
-        let exchange = upstream.send(&attempt, (permit, request), repeat).await;
+        let exchange = upstream
+            .send(&attempt, (permit, request), repeat.into())
+            .await;
         let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
         if head.status.is_informational() {
@@ -90,7 +92,7 @@ pub(super) async fn forget(
         let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
-            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
+            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent.into());
             let sent = sent.await;
             if let Ok(Exchange { response, lease }) = sent
                 && read_kept(response.into_body(), most, &memory).await.is_ok()
@@ -122,7 +124,7 @@ pub(super) async fn head(
         end.map_or(paused, |(end, _)| paused.min(end))
     };
     let attempt = upstream.attempt(since);
-    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));
+    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
     let outcome = loop {
         let progress = wait.progress;
         match timeout_at(due(progress), &mut asked).await {
@@ -230,7 +232,7 @@ pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Fail
 pub(super) struct Wait<'a> {
     pub(super) limit: Duration,
     pub(super) progress: &'a Rc<Progress>,
-    pub(super) repeat: Repeat,
+    pub(super) manner: Manner<'a>,
 }
 
 /// The client's body ended before its end, or the wire inspector ended it.

@@ -41,7 +41,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use hyper::body::Incoming;
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
@@ -49,7 +48,7 @@ use crate::domain::forwarding::LastTold;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
-use crate::domain::wire::Violation;
+use crate::domain::wire::{Spelling, Violation};
 use crate::upstream::Inflow;
 use crate::upstream::link::OwnLinks;
 
@@ -74,6 +73,8 @@ pub struct Arrival {
     origin: Rc<Origin>,
     /// What the wire inspector has refused, if this request stands for it.
     refused: Option<Violation>,
+    /// How the names of its head are written, unless in lower case.
+    spelling: Option<Spelling>,
 }
 
 /// Where a connection comes from.
@@ -123,6 +124,7 @@ impl Arrival {
         Arrival {
             origin: Rc::new(origin),
             refused: None,
+            spelling: None,
         }
     }
 
@@ -158,7 +160,19 @@ impl Arrival {
         Arrival {
             origin: self.origin.clone(),
             refused,
+            spelling: None,
         }
+    }
+
+    /// The arrival of a request whose names are written so.
+    #[must_use]
+    pub fn spelled(self, spelling: Option<Spelling>) -> Arrival {
+        Arrival { spelling, ..self }
+    }
+
+    /// How the names of the request's head are written, unless in lower case.
+    fn spelling(&self) -> Option<&Spelling> {
+        self.spelling.as_ref()
     }
 }
 
@@ -168,10 +182,9 @@ impl Arrival {
 /// A connection keeps the room of a future between its calls, so the room of a call is in a box.
 pub fn handle(
     worker: Rc<Worker>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
 ) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
-    let request = Inflow::of_request(request);
     boxed(move || heard(Unheard(Some((worker, request, arrival)))))
 }
 

@@ -108,7 +108,7 @@ async fn open(
     let wait = Wait {
         limit: plan.timeout,
         progress: &progress,
-        repeat: Repeat::Allowed,
+        manner: Repeat::Allowed.into(),
     };
     let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;
     let (mut head, body) = exchange.response.into_parts();

@@ -13,11 +13,15 @@ use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::Bell;
+
 /// The body.
 #[derive(Debug)]
 pub struct Inflow {
     incoming: Incoming,
     framing: Framing,
+    /// That of the connection, where it carries nothing else meanwhile.
+    bell: Option<Bell>,
 }
 
 /// By what a body ends.
@@ -39,26 +43,45 @@ pub enum Torn {
 }
 
 impl Inflow {
-    fn of(incoming: Incoming, version: Version) -> Inflow {
+    fn of(incoming: Incoming, version: Version, bell: Option<&Bell>) -> Inflow {
         let framing = match version {
             Version::HTTP_2 => Framing::Http2,
             _ => Framing::Http1,
         };
-        Inflow { incoming, framing }
+        // Nobody rings for a body that is not there.
+        let bell = bell.filter(|_| !incoming.is_end_stream()).cloned();
+        Inflow {
+            incoming,
+            framing,
+            bell,
+        }
     }
 
-    /// A request as it came.
+    /// A request as it came, by a connection that this bell wakes.
     #[must_use]
-    pub fn of_request(request: Request<Incoming>) -> Request<Inflow> {
+    pub fn of_request(request: Request<Incoming>, bell: Option<&Bell>) -> Request<Inflow> {
         let version = request.version();
-        request.map(|incoming| Inflow::of(incoming, version))
+        request.map(|incoming| Inflow::of(incoming, version, bell))
     }
 
-    /// An answer as it came.
+    /// An answer as it came, by a connection that this bell wakes.
     #[must_use]
-    pub fn of_answer(answer: Response<Incoming>) -> Response<Inflow> {
+    pub fn of_answer(answer: Response<Incoming>, bell: Option<&Bell>) -> Response<Inflow> {
         let version = answer.version();
-        answer.map(|incoming| Inflow::of(incoming, version))
+        answer.map(|incoming| Inflow::of(incoming, version, bell))
+    }
+
+    /// Takes the next piece. The connection is not woken where it was the last one.
+    fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let held = self.bell.as_ref().map(Bell::hold);
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if let (Some(held), true) = (held, self.incoming.is_end_stream()) {
+            held.needless();
+        }
+        polled
     }
 
     /// Whether a body that comes to an end now is not there whole.
@@ -78,7 +101,7 @@ impl Body for Inflow {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
         let inflow = self.get_mut();
-        match Pin::new(&mut inflow.incoming).poll_frame(cx) {
+        match inflow.poll_piece(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(frame)) => Poll::Ready(Some(frame.map_err(Torn::Broken))),
             Poll::Ready(None) if inflow.is_unended() => Poll::Ready(Some(Err(Torn::Unended))),

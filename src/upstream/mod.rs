@@ -6,6 +6,7 @@
 
 mod again;
 mod answering;
+mod bell;
 mod body;
 mod connect;
 mod connection;
@@ -21,6 +22,7 @@ pub mod link;
 mod mcp;
 mod memory;
 mod opening;
+mod overlay;
 mod places;
 mod read;
 mod socket;
@@ -32,7 +34,8 @@ mod trunk;
 mod trunks;
 mod websocket;
 
-pub use again::Repeat;
+pub use again::{Manner, Repeat};
+pub use bell::Bell;
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
 pub use error::UpstreamError;
@@ -42,6 +45,7 @@ pub use http::{Exchange, HttpUpstream, Lease, Permit};
 pub use inflow::{Inflow, Torn};
 pub use mcp::{Mcp, Session};
 pub use memory::{Full, Held, Memory};
+pub use overlay::Overlay;
 pub use places::Attempt;
 pub use read::{ReadFault, read_charged, read_kept, read_whole, violation_of};
 pub use socket::Socket;
