@@ -65,9 +65,11 @@ pub(super) async fn whole(
             body,
         })
     };
-    let asked = timeout(limit, pin!(asking)).await;
-    over(record, since, asked.as_ref().ok());
-    asked.unwrap_or_else(|_| {
+    let mut alarm = record.take_alarm();
+    let asked = alarm.until(since + limit, pin!(asking)).await;
+    record.keep_alarm(alarm);
+    over(record, since, asked.as_ref());
+    asked.unwrap_or_else(|| {
         Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
             attempt.late();
             late(limit)
@@ -124,22 +126,23 @@ pub(super) async fn head(
         end.map_or(paused, |(end, _)| paused.min(end))
     };
     let attempt = upstream.attempt(since);
+    let mut alarm = record.take_alarm();
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
     let outcome = loop {
         let progress = wait.progress;
-        match timeout_at(due(progress), &mut asked).await {
-            Ok(Ok(exchange)) => break Ok(exchange),
-            Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
-            Ok(Err(error)) => break Err(sent(error)),
-            Err(_) if progress.is_broken() => break Err(broken(progress.violation())),
-            Err(_) if due(progress) > clock::now() => {}
-            Err(_) if progress.waits_for_client() => {
+        match alarm.until(due(progress), asked.as_mut()).await {
+            Some(Ok(exchange)) => break Ok(exchange),
+            Some(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
+            Some(Err(error)) => break Err(sent(error)),
+            None if progress.is_broken() => break Err(broken(progress.violation())),
+            None if due(progress) > clock::now() => {}
+            None if progress.waits_for_client() => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {
                     Some((_, limit)) => overdue(limit),
                     None => paused(wait.limit),
                 });
             }
-            Err(_) => {
+            None => {
                 break Err(held_up(record, progress.client_took()).unwrap_or_else(|| {
                     attempt.late();
                     late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
@@ -147,6 +150,7 @@ pub(super) async fn head(
             }
         }
     };
+    record.keep_alarm(alarm);
     over(record, since, Some(&outcome));
     outcome
 }

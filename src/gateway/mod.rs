@@ -35,6 +35,7 @@ mod translated;
 mod tunnel;
 mod worker;
 
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -49,8 +50,8 @@ use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
 use crate::domain::wire::{Spelling, Violation};
-use crate::upstream::Inflow;
 use crate::upstream::link::OwnLinks;
+use crate::upstream::{Alarm, Inflow};
 
 pub use answer::AnswerBody;
 pub use candidate::{Clerk, Desk};
@@ -91,6 +92,8 @@ struct Origin {
     links: Rc<OwnLinks>,
     /// Its sockets at servers that speak in frames.
     sockets: OwnSockets,
+    /// Bounds what is waited for at servers.
+    alarm: RefCell<Alarm>,
 }
 
 impl Arrival {
@@ -104,6 +107,7 @@ impl Arrival {
             subject: None,
             links: Rc::default(),
             sockets: OwnSockets::default(),
+            alarm: RefCell::default(),
         })
     }
 
@@ -117,6 +121,7 @@ impl Arrival {
             subject,
             links: Rc::default(),
             sockets: OwnSockets::default(),
+            alarm: RefCell::default(),
         })
     }
 
@@ -131,6 +136,11 @@ impl Arrival {
     /// Whom the connection comes from.
     fn peer(&self) -> IpAddr {
         self.origin.peer
+    }
+
+    /// What bounds the time of one call at a time.
+    fn alarm(&self) -> &RefCell<Alarm> {
+        &self.origin.alarm
     }
 
     /// The links to servers that the connection has for itself.

@@ -21,7 +21,7 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -30,6 +30,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::alarm::OneAlarm;
 use super::http2;
 use super::pace::Paced;
 use super::preface;
@@ -391,7 +392,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     });
     let mut builder = Builder::new();
     builder
-        .timer(TokioTimer::new())
+        .timer(OneAlarm::default())
         // From the last answer to the end of the next head; the inspector bounds the head itself.
         .header_read_timeout(limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());

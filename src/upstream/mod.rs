@@ -5,6 +5,7 @@
 //! to the pool only after a whole answer to a whole request.
 
 mod again;
+mod alarm;
 mod answering;
 mod bell;
 mod body;
@@ -35,6 +36,7 @@ mod trunks;
 mod websocket;
 
 pub use again::{Manner, Repeat};
+pub use alarm::Alarm;
 pub use bell::Bell;
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
