@@ -44,7 +44,7 @@ use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{Bell, Inflow, Socket as Client};
+use crate::upstream::{Bell, Inflow, Socket as Client, Watched};
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -360,7 +360,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         head: limits.head,
         target: limits.target,
     };
-    let paced = Paced::new(socket, limits.write_timeout);
+    let paced = Paced::new(Watched::new(socket), limits.write_timeout);
     let inspected = Inspected::new(paced, wire, inspection.clone());
     let io = TokioIo::new(inspected.head_within(limits.header_timeout));
     let bell = Bell::default();

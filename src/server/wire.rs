@@ -5,7 +5,8 @@
 //!
 //! Laws: hyper never sees a byte that was not judged, but for the lines named here; a refused message is
 //! still one request to the service, in its turn, so that it is answered, logged and counted like any
-//! other; after a refusal nothing of the connection is read as HTTP again.
+//! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
+//! case of names: hyper has them in lower case, and they go out as they came from a server.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -16,7 +16,7 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Bell, Body, Inflow, Socket, Tasks};
+use super::{Bell, Body, Inflow, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -70,8 +70,9 @@ impl Connection {
     ) -> Result<Box<Connection>, UpstreamError> {
         let builder = Builder::new();
         let (patience, tape) = (Patience::new(), Tape::default());
-        let stream = TokioIo::new(Answering::new(socket, (patience.clone(), tape.clone())));
-        let handshake = builder.handshake(stream).await;
+        let watched = Watched::new(socket);
+        let answering = Answering::new(watched, (patience.clone(), tape.clone()));
+        let handshake = builder.handshake(TokioIo::new(answering)).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
         let bell = Bell::default();
@@ -114,12 +115,12 @@ impl Connection {
     /// Sends a call, whose names are written so, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        request: Request<Body>,
+        request: Box<Request<Body>>,
         spelling: Option<&Spelling>,
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         self.patience.begin();
         self.tape.begin(spelling);
-        let answered = self.sender.try_send_request(request).await;
+        let answered = self.sender.try_send_request(*request).await;
         self.patience.end();
         match answered {
             Ok(answer) => {

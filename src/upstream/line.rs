@@ -50,7 +50,7 @@ impl Line {
         spelling: Option<&Spelling>,
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(*request, spelling).await,
+            Line::Own(connection) => connection.offer(request, spelling).await,
             Line::Shared(ride) => ride.offer(*request).await,
         }
     }

@@ -33,6 +33,7 @@ mod tape;
 mod tasks;
 mod trunk;
 mod trunks;
+mod watched;
 mod websocket;
 
 pub use again::{Manner, Repeat};
@@ -54,6 +55,7 @@ pub use socket::Socket;
 pub use stdio::{Child, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
+pub use watched::Watched;
 pub use websocket::WebSocket;
 
 use std::rc::Rc;

@@ -14,7 +14,7 @@ const ROOM: usize = 256;
 /// The names of a head as they came, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelling {
-    /// Each with a colon behind it.
+    /// Each behind its length, see [`split`].
     names: Arc<[u8]>,
 }
 
@@ -43,8 +43,10 @@ impl Names {
 
     /// The next name.
     pub(super) fn add(&mut self, name: &[u8]) {
+        // A longer one is no name of a head that anybody takes.
+        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+        self.names.extend_from_slice(&length.to_le_bytes());
         self.names.extend_from_slice(name);
-        self.names.push(b':');
         if name.iter().any(u8::is_ascii_uppercase) {
             self.case = Case::Other;
         }
@@ -169,15 +171,13 @@ impl<'a> Left<'a> {
     fn take(&mut self, line: &[u8]) -> Option<&'a [u8]> {
         let (mut names, mut bit) = (self.names, 1);
         loop {
-            if self.taken & bit == 0
-                && let Some(name) = shared(names, line)
-            {
+            let (name, behind) = split(names)?;
+            if self.taken & bit == 0 && begins(line, name) {
                 self.taken |= bit;
                 self.pass_taken();
                 return Some(name);
             }
-            (_, names) = split(names)?;
-            bit <<= 1;
+            (names, bit) = (behind, bit << 1);
         }
     }
 
@@ -192,23 +192,15 @@ impl<'a> Left<'a> {
     }
 }
 
-/// The first of some names, if it is that of a line.
-fn shared<'a>(names: &'a [u8], line: &[u8]) -> Option<&'a [u8]> {
-    for (place, (own, other)) in names.iter().zip(line).enumerate() {
-        if !own.eq_ignore_ascii_case(other) {
-            return None;
-        }
-        if *own == b':' {
-            return Some(&names[..place]);
-        }
-    }
-    None
+/// Whether a line has this name.
+fn begins(line: &[u8], name: &[u8]) -> bool {
+    line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name)
 }
 
 /// The first of some names, and the others.
 fn split(names: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = memchr(b':', names)?;
-    Some((&names[..end], &names[end + 1..]))
+    let (length, rest) = names.split_first_chunk()?;
+    rest.split_at_checked(u32::from_le_bytes(*length) as usize)
 }
 
 #[cfg(test)]
