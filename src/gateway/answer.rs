@@ -18,7 +18,7 @@ use super::content::Content;
 use super::record::Record;
 use super::rpc::Telling;
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::pieces::Pieces;
+use crate::domain::pieces::{Given, Pieces};
 use crate::telemetry::clock;
 use crate::upstream::{Lease, Torn};
 
@@ -33,7 +33,7 @@ pub struct AnswerBody {
 #[derive(Debug)]
 enum Kind {
     Written {
-        chunks: std::vec::IntoIter<Bytes>,
+        chunks: Given,
         length: usize,
         /// What starts when the client has it all.
         followed_by: Vec<Candidate>,
@@ -133,7 +133,7 @@ impl AnswerBody {
         }
         let length = pieces.len();
         AnswerBody::of(Kind::Written {
-            chunks: pieces.into_chunks().into_iter(),
+            chunks: pieces.into_iter(),
             length,
             followed_by,
         })

@@ -206,8 +206,12 @@ pub(super) fn rpc_failure(failure: &Failure, id: &RequestId) -> Whole {
 
 /// A JSON-RPC answer.
 pub(super) fn rpc_message(body: Pieces) -> Whole {
-    let headers =
-        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    rpc_message_beside(HeaderMap::new(), body)
+}
+
+/// A JSON-RPC answer, and the headers that a server's answer brings back with it.
+pub(super) fn rpc_message_beside(mut headers: HeaderMap, body: Pieces) -> Whole {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Whole {
         status: StatusCode::OK,
         headers,
