@@ -165,14 +165,48 @@ impl Arrival {
 /// Serves one HTTP request. It is a call from here on: whoever drops the answer before it is first asked for has
 /// cancelled it.
 ///
-/// A connection keeps the room of a future between its calls, so the room of a call is in a box.
+/// A connection keeps the room of a future between its calls, so the room of a call is in a box: as much as the face needs
+/// that it speaks to.
 pub fn handle(
     worker: Rc<Worker>,
     request: Request<Incoming>,
     arrival: Arrival,
-) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
+) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let request = Inflow::of_request(request);
-    boxed(move || heard(Unheard(Some((worker, request, arrival)))))
+    let installed = worker.installed();
+    let faced = face(&installed, &request, &arrival);
+    let delivery = Delivery {
+        worker,
+        installed,
+        request,
+        arrival,
+    };
+    match faced {
+        Err((side, failure)) => {
+            let unheard = Unheard(side, Some(delivery));
+            boxed(move || {
+                heard(unheard, async move |delivery| {
+                    delivery.refused(side, failure)
+                })
+            })
+        }
+        Ok(Faced::Stream(followed)) => {
+            let unheard = Unheard(followed.side, Some(delivery));
+            boxed(move || {
+                heard(unheard, async move |delivery| {
+                    stream::serve(delivery, followed).await
+                })
+            })
+        }
+        Ok(Faced::Side(Side::Rest)) => {
+            let unheard = Unheard(Side::Rest, Some(delivery));
+            boxed(move || heard(unheard, rest::serve))
+        }
+        Ok(Faced::Side(Side::Rpc)) => {
+            let unheard = Unheard(Side::Rpc, Some(delivery));
+            boxed(move || heard(unheard, rpc::serve))
+        }
+    }
 }
 
 /// A future in a box of its own, which is made there. `Box::pin` is given one that was made elsewhere, and moves it with all
@@ -182,47 +216,43 @@ fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::into_pin(Box::write(room, make()))
 }
 
-async fn heard(mut unheard: Unheard) -> Response<AnswerBody> {
-    match unheard.0.take() {
-        Some((worker, request, arrival)) => serve(worker, request, arrival).await,
+async fn heard(
+    mut unheard: Unheard,
+    serve: impl AsyncFnOnce(Delivery) -> Response<AnswerBody>,
+) -> Response<AnswerBody> {
+    match unheard.1.take() {
+        Some(delivery) => serve(delivery).await,
         // It is taken here alone, and a future runs once.
         None => std::future::pending().await,
     }
 }
 
-/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
-struct Unheard(Option<(Rc<Worker>, Request<Inflow>, Arrival)>);
+/// One HTTP request, with what serves it.
+struct Delivery {
+    worker: Rc<Worker>,
+    installed: Rc<Installed>,
+    request: Request<Inflow>,
+    arrival: Arrival,
+}
 
-impl Drop for Unheard {
-    fn drop(&mut self) {
-        if let Some((worker, request, arrival)) = self.0.take() {
-            let installed = worker.installed();
-            let side = match face(&installed, &request, &arrival) {
-                Ok(Faced::Side(side)) | Err((side, _)) => side,
-                Ok(Faced::Stream(followed)) => followed.side,
-            };
-            drop(Record::begin(&worker, &installed, side, &request));
-        }
+impl Delivery {
+    /// The record of the request, on the side that it speaks to.
+    fn record(&self, side: Side) -> Record {
+        Record::begin(&self.worker, &self.installed, side, &self.request)
+    }
+
+    fn refused(self, side: Side, failure: Failure) -> Response<AnswerBody> {
+        render::failure(self.record(side), failure)
     }
 }
 
-async fn serve(
-    worker: Rc<Worker>,
-    request: Request<Inflow>,
-    arrival: Arrival,
-) -> Response<AnswerBody> {
-    let installed = worker.installed();
-    match face(&installed, &request, &arrival) {
-        Err((side, failure)) => {
-            render::failure(Record::begin(&worker, &installed, side, &request), failure)
-        }
-        Ok(Faced::Stream(followed)) => {
-            let serving = (&worker, &installed);
-            boxed(|| stream::serve(serving, request, arrival, followed)).await
-        }
-        Ok(Faced::Side(Side::Rest)) => rest::serve(&worker, &installed, request, arrival).await,
-        Ok(Faced::Side(Side::Rpc)) => {
-            boxed(|| rpc::serve(&worker, &installed, request, arrival)).await
+/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
+struct Unheard(Side, Option<Delivery>);
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some(delivery) = self.1.take() {
+            drop(delivery.record(self.0));
         }
     }
 }
