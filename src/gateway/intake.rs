@@ -52,12 +52,12 @@ pub(super) async fn json(
 ) -> Result<Option<Json>, Failure> {
     match body {
         Content::Coming(body, tap) => {
-            coding(headers)?;
+            let coding = coding(headers)?;
             let body = whole(headers, body, (limits, memory)).await?;
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
-            decoded(headers, body, (limits, memory))
+            decoded(coding, body, (limits, memory))
         }
         Content::Read(body) => read_json(headers, body, (limits, memory)),
     }
@@ -80,17 +80,17 @@ pub(super) fn read_json(
     if !body.is_empty() {
         refusal::media_type(headers)?;
     }
-    decoded(headers, body, bounds)
+    decoded(coding(headers)?, body, bounds)
 }
 
 fn decoded(
-    headers: &HeaderMap,
+    coding: Coding,
     body: Bytes,
     (limits, memory): Bounds<'_>,
 ) -> Result<Option<Json>, Failure> {
-    let body = match coding(headers)? {
+    let body = match coding {
         Coding::Identity => body,
-        coding @ (Coding::Gzip | Coding::Brotli) => {
+        Coding::Gzip | Coding::Brotli => {
             let decoded = coding.decode(body, limits.body)?;
             memory.keep(decoded).map_err(no_room)?
         }
