@@ -127,8 +127,13 @@ pub(super) struct Merged {
 
 impl Merged {
     /// Lays each layer over those before it.
-    pub(super) fn new(layers: Vec<Layer>) -> Result<Self, Problem> {
-        let figment = layers.iter().fold(Figment::new(), Figment::merge);
+    pub(super) fn new(mut layers: Vec<Layer>) -> Result<Self, Problem> {
+        let figment = layers.iter_mut().fold(Figment::new(), |figment, layer| {
+            let merged = figment.merge(&*layer);
+            // What it has said is in the whole by now, and is not held twice.
+            layer.values = Dict::new();
+            merged
+        });
         let mut profiles = figment
             .data()
             .map_err(|error| Problem::of_file(Place::Default, error.to_string()))?;

@@ -68,7 +68,8 @@ fn is_taken_along(name: &HeaderName, credentials: Credentials) -> bool {
 /// The headers of a translated call.
 #[must_use]
 pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(16);
+    // As many as most calls have, with those that are added on the way.
+    let mut headers = HeaderMap::with_capacity(12);
     require_host(&mut headers, upstream);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

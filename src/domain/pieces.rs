@@ -54,16 +54,6 @@ impl Pieces {
         }
     }
 
-    /// The pieces, given away.
-    #[must_use]
-    pub fn into_chunks(self) -> Vec<Bytes> {
-        match self.chunks {
-            Chunks::One(one) if one.is_empty() => Vec::new(),
-            Chunks::One(one) => vec![one],
-            Chunks::Many(many) => many,
-        }
-    }
-
     /// How many of the bytes are copied where this is carried.
     #[must_use]
     pub fn copied(&self) -> usize {
@@ -77,6 +67,38 @@ impl Pieces {
         match self.chunks {
             Chunks::One(one) => one,
             Chunks::Many(many) => many.concat().into(),
+        }
+    }
+}
+
+/// The pieces, given away one after another.
+#[derive(Debug, Clone)]
+pub enum Given {
+    /// At most one more.
+    One(Option<Bytes>),
+    /// All of a list.
+    Many(std::vec::IntoIter<Bytes>),
+}
+
+impl Iterator for Given {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Given::One(one) => one.take(),
+            Given::Many(many) => many.next(),
+        }
+    }
+}
+
+impl IntoIterator for Pieces {
+    type Item = Bytes;
+    type IntoIter = Given;
+
+    fn into_iter(self) -> Given {
+        match self.chunks {
+            Chunks::One(one) => Given::One(Some(one).filter(|one| !one.is_empty())),
+            Chunks::Many(many) => Given::Many(many.into_iter()),
         }
     }
 }

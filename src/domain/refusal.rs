@@ -379,19 +379,16 @@ pub fn coded_message() -> Failure {
 /// The [`Failure`] that it gets.
 pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
-    if headers.get_all(CONTENT_TYPE).iter().nth(1).is_some()
-        || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some()
-    {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let kind = kinds.next();
+    if kinds.next().is_some() || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some() {
         return unsupported(
             "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
                 .to_owned(),
         );
     }
     // Nearly all bodies say just this, if anything.
-    let Some(kind) = headers
-        .get(CONTENT_TYPE)
-        .filter(|kind| *kind != "application/json")
-    else {
+    let Some(kind) = kind.filter(|kind| *kind != "application/json") else {
         return Ok(());
     };
     let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();

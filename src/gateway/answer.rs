@@ -18,7 +18,8 @@ use super::content::Content;
 use super::record::Record;
 use super::rpc::Telling;
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::pieces::Pieces;
+use crate::domain::pieces::{Given, Pieces};
+use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 use crate::upstream::{Lease, Torn};
 
@@ -28,12 +29,14 @@ pub struct AnswerBody {
     kind: Kind,
     /// Of calls whose client may still leave the answer where it is. They are written with the end of the body.
     kept: Vec<Record>,
+    /// How the names of its head are written, unless in lower case.
+    spelling: Option<Spelling>,
 }
 
 #[derive(Debug)]
 enum Kind {
     Written {
-        chunks: std::vec::IntoIter<Bytes>,
+        chunks: Given,
         length: usize,
         /// What starts when the client has it all.
         followed_by: Vec<Candidate>,
@@ -98,8 +101,22 @@ pub enum AnswerFault {
 
 impl AnswerBody {
     fn of(kind: Kind) -> AnswerBody {
-        let kept = Vec::new();
-        AnswerBody { kind, kept }
+        AnswerBody {
+            kind,
+            kept: Vec::new(),
+            spelling: None,
+        }
+    }
+
+    /// The body of an answer whose names are written so.
+    pub(super) fn spelled(mut self, spelling: Option<Spelling>) -> AnswerBody {
+        self.spelling = spelling;
+        self
+    }
+
+    /// How the names of the answer's head are written, unless in lower case.
+    pub fn take_spelling(&mut self) -> Option<Spelling> {
+        self.spelling.take()
     }
 
     /// Keeps the records of calls until the client has the answer to them.
@@ -133,7 +150,7 @@ impl AnswerBody {
         }
         let length = pieces.len();
         AnswerBody::of(Kind::Written {
-            chunks: pieces.into_chunks().into_iter(),
+            chunks: pieces.into_iter(),
             length,
             followed_by,
         })

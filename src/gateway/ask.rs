@@ -14,7 +14,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Inflow, Memory, Permit, Progress, ReadFault, Repeat, Tap,
+    Body, Exchange, HttpUpstream, Inflow, Manner, Memory, Permit, Progress, ReadFault, Repeat, Tap,
     UpstreamError, chain, read_charged, read_kept,
 };
 
@@ -44,7 +44,9 @@ pub(super) async fn whole(
     let attempt = upstream.attempt(since);
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asking = async {
-        let exchange = upstream.send(&attempt, (permit, request), repeat).await;
+        let exchange = upstream
+            .send(&attempt, (permit, request), repeat.into())
+            .await;
         let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
         if head.status.is_informational() {
@@ -60,9 +62,11 @@ pub(super) async fn whole(
             body,
         })
     };
-    let asked = timeout(limit, pin!(asking)).await;
-    over(record, since, asked.as_ref().ok());
-    asked.unwrap_or_else(|_| {
+    let mut alarm = record.take_alarm();
+    let asked = alarm.until(since + limit, pin!(asking)).await;
+    record.keep_alarm(alarm);
+    over(record, since, asked.as_ref());
+    asked.unwrap_or_else(|| {
         Err(held_up(record, Duration::ZERO).unwrap_or_else(|| {
             attempt.late();
             late(limit)
@@ -100,7 +104,7 @@ pub(super) async fn forget(
         let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
-            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent);
+            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && kept(response.into_body(), most, (purse.as_ref(), &memory))
                     .await
@@ -133,22 +137,23 @@ pub(super) async fn head(
         end.map_or(paused, |(end, _)| paused.min(end))
     };
     let attempt = upstream.attempt(since);
-    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.repeat));
+    let mut alarm = record.take_alarm();
+    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
     let outcome = loop {
         let progress = wait.progress;
-        match timeout_at(due(progress), &mut asked).await {
-            Ok(Ok(exchange)) => break Ok(exchange),
-            Ok(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
-            Ok(Err(error)) => break Err(sent(error)),
-            Err(_) if progress.is_broken() => break Err(broken(progress.violation())),
-            Err(_) if due(progress) > clock::now() => {}
-            Err(_) if progress.waits_for_client() => {
+        match alarm.until(due(progress), asked.as_mut()).await {
+            Some(Ok(exchange)) => break Ok(exchange),
+            Some(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
+            Some(Err(error)) => break Err(sent(error)),
+            None if progress.is_broken() => break Err(broken(progress.violation())),
+            None if due(progress) > clock::now() => {}
+            None if progress.waits_for_client() => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {
                     Some((_, limit)) => overdue(limit),
                     None => paused(wait.limit),
                 });
             }
-            Err(_) => {
+            None => {
                 break Err(held_up(record, progress.client_took()).unwrap_or_else(|| {
                     attempt.late();
                     late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
@@ -156,6 +161,7 @@ pub(super) async fn head(
             }
         }
     };
+    record.keep_alarm(alarm);
     over(record, since, Some(&outcome));
     outcome
 }
@@ -241,7 +247,7 @@ pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Fail
 pub(super) struct Wait<'a> {
     pub(super) limit: Duration,
     pub(super) progress: &'a Rc<Progress>,
-    pub(super) repeat: Repeat,
+    pub(super) manner: Manner<'a>,
 }
 
 /// The client's body ended before its end, or the wire inspector ended it.

@@ -18,7 +18,7 @@ use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Inflow, Progress, Repeat, Tap, Upload};
+use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap, Upload};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -85,7 +85,10 @@ pub(super) async fn forward(
     let wait = Wait {
         limit,
         progress: &progress,
-        repeat,
+        manner: Manner {
+            repeat,
+            spelling: arrival.spelling(),
+        },
     };
     let exchange = ask::head(record, upstream, request, wait).await?;
     let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);

@@ -53,12 +53,12 @@ pub(super) async fn json(
 ) -> Result<Option<Json>, Failure> {
     match body {
         Content::Coming(body, tap) => {
-            coding(headers)?;
+            let coding = coding(headers)?;
             let body = whole(headers, body, (limits, memory)).await?;
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
-            decoded(headers, body, (limits, memory), purse)
+            decoded(coding, body, (limits, memory), purse)
         }
         Content::Read(body) => read_json(headers, body, (limits, memory), purse),
     }
@@ -82,18 +82,18 @@ pub(super) fn read_json(
     if !body.is_empty() {
         refusal::media_type(headers)?;
     }
-    decoded(headers, body, bounds, purse)
+    decoded(coding(headers)?, body, bounds, purse)
 }
 
 fn decoded(
-    headers: &HeaderMap,
+    coding: Coding,
     body: Bytes,
     (limits, memory): Bounds<'_>,
     purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
-    let body = match coding(headers)? {
+    let body = match coding {
         Coding::Identity => body,
-        coding @ (Coding::Gzip | Coding::Brotli) => {
+        Coding::Gzip | Coding::Brotli => {
             let decoded = coding.decode(body, limits.body)?;
             match purse {
                 None => memory.keep(decoded).map_err(no_room)?,

@@ -36,13 +36,13 @@ mod translated;
 mod tunnel;
 mod worker;
 
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use hyper::body::Incoming;
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
@@ -50,9 +50,9 @@ use crate::domain::forwarding::LastTold;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
-use crate::domain::wire::Violation;
-use crate::upstream::Inflow;
+use crate::domain::wire::{Spelling, Violation};
 use crate::upstream::link::OwnLinks;
+use crate::upstream::{Alarm, Inflow};
 
 pub use answer::AnswerBody;
 pub use call_ids::CallIds;
@@ -76,6 +76,8 @@ pub struct Arrival {
     origin: Rc<Origin>,
     /// What the wire inspector has refused, if this request stands for it.
     refused: Option<Violation>,
+    /// How the names of its head are written, unless in lower case.
+    spelling: Option<Spelling>,
 }
 
 /// Where a connection comes from.
@@ -92,6 +94,8 @@ struct Origin {
     links: Rc<OwnLinks>,
     /// Its sockets at servers that speak in frames.
     sockets: OwnSockets,
+    /// Bounds what is waited for at servers.
+    alarm: RefCell<Alarm>,
 }
 
 impl Arrival {
@@ -105,6 +109,7 @@ impl Arrival {
             subject: None,
             links: Rc::default(),
             sockets: OwnSockets::default(),
+            alarm: RefCell::default(),
         })
     }
 
@@ -118,6 +123,7 @@ impl Arrival {
             subject,
             links: Rc::default(),
             sockets: OwnSockets::default(),
+            alarm: RefCell::default(),
         })
     }
 
@@ -125,12 +131,18 @@ impl Arrival {
         Arrival {
             origin: Rc::new(origin),
             refused: None,
+            spelling: None,
         }
     }
 
     /// Whom the connection comes from.
     fn peer(&self) -> IpAddr {
         self.origin.peer
+    }
+
+    /// What bounds the time of one call at a time.
+    fn alarm(&self) -> &RefCell<Alarm> {
+        &self.origin.alarm
     }
 
     /// The links to servers that the connection has for itself.
@@ -160,21 +172,66 @@ impl Arrival {
         Arrival {
             origin: self.origin.clone(),
             refused,
+            spelling: None,
         }
+    }
+
+    /// The arrival of a request whose names are written so.
+    #[must_use]
+    pub fn spelled(self, spelling: Option<Spelling>) -> Arrival {
+        Arrival { spelling, ..self }
+    }
+
+    /// How the names of the request's head are written, unless in lower case.
+    fn spelling(&self) -> Option<&Spelling> {
+        self.spelling.as_ref()
     }
 }
 
 /// Serves one HTTP request. It is a call from here on: whoever drops the answer before it is first asked for has
 /// cancelled it.
 ///
-/// A connection keeps the room of a future between its calls, so the room of a call is in a box.
+/// A connection keeps the room of a future between its calls, so the room of a call is in a box: as much as the face needs
+/// that it speaks to.
 pub fn handle(
     worker: Rc<Worker>,
-    request: Request<Incoming>,
+    request: Request<Inflow>,
     arrival: Arrival,
-) -> Pin<Box<impl Future<Output = Response<AnswerBody>>>> {
-    let request = Inflow::of_request(request);
-    boxed(move || heard(Unheard(Some((worker, request, arrival)))))
+) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
+    let installed = worker.installed();
+    let faced = face(&installed, &request, &arrival);
+    let delivery = Delivery {
+        worker,
+        installed,
+        request,
+        arrival,
+    };
+    match faced {
+        Err((side, failure)) => {
+            let unheard = Unheard(side, Some(delivery));
+            boxed(move || {
+                heard(unheard, async move |delivery| {
+                    delivery.refused(side, failure)
+                })
+            })
+        }
+        Ok(Faced::Stream(followed)) => {
+            let unheard = Unheard(followed.side, Some(delivery));
+            boxed(move || {
+                heard(unheard, async move |delivery| {
+                    stream::serve(delivery, followed).await
+                })
+            })
+        }
+        Ok(Faced::Side(Side::Rest)) => {
+            let unheard = Unheard(Side::Rest, Some(delivery));
+            boxed(move || heard(unheard, rest::serve))
+        }
+        Ok(Faced::Side(Side::Rpc)) => {
+            let unheard = Unheard(Side::Rpc, Some(delivery));
+            boxed(move || heard(unheard, rpc::serve))
+        }
+    }
 }
 
 /// A future in a box of its own, which is made there. `Box::pin` is given one that was made elsewhere, and moves it with all
@@ -184,47 +241,43 @@ fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::into_pin(Box::write(room, make()))
 }
 
-async fn heard(mut unheard: Unheard) -> Response<AnswerBody> {
-    match unheard.0.take() {
-        Some((worker, request, arrival)) => serve(worker, request, arrival).await,
+async fn heard(
+    mut unheard: Unheard,
+    serve: impl AsyncFnOnce(Delivery) -> Response<AnswerBody>,
+) -> Response<AnswerBody> {
+    match unheard.1.take() {
+        Some(delivery) => serve(delivery).await,
         // It is taken here alone, and a future runs once.
         None => std::future::pending().await,
     }
 }
 
-/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
-struct Unheard(Option<(Rc<Worker>, Request<Inflow>, Arrival)>);
+/// One HTTP request, with what serves it.
+struct Delivery {
+    worker: Rc<Worker>,
+    installed: Rc<Installed>,
+    request: Request<Inflow>,
+    arrival: Arrival,
+}
 
-impl Drop for Unheard {
-    fn drop(&mut self) {
-        if let Some((worker, request, arrival)) = self.0.take() {
-            let installed = worker.installed();
-            let side = match face(&installed, &request, &arrival) {
-                Ok(Faced::Side(side)) | Err((side, _)) => side,
-                Ok(Faced::Stream(followed)) => followed.side,
-            };
-            drop(Record::begin(&worker, &installed, side, &request));
-        }
+impl Delivery {
+    /// The record of the request, on the side that it speaks to.
+    fn record(&self, side: Side) -> Record {
+        Record::begin(&self.worker, &self.installed, side, &self.request)
+    }
+
+    fn refused(self, side: Side, failure: Failure) -> Response<AnswerBody> {
+        render::failure(self.record(side), failure)
     }
 }
 
-async fn serve(
-    worker: Rc<Worker>,
-    request: Request<Inflow>,
-    arrival: Arrival,
-) -> Response<AnswerBody> {
-    let installed = worker.installed();
-    match face(&installed, &request, &arrival) {
-        Err((side, failure)) => {
-            render::failure(Record::begin(&worker, &installed, side, &request), failure)
-        }
-        Ok(Faced::Stream(followed)) => {
-            let serving = (&worker, &installed);
-            boxed(|| stream::serve(serving, request, arrival, followed)).await
-        }
-        Ok(Faced::Side(Side::Rest)) => rest::serve(&worker, &installed, request, arrival).await,
-        Ok(Faced::Side(Side::Rpc)) => {
-            boxed(|| rpc::serve(&worker, &installed, request, arrival)).await
+/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
+struct Unheard(Side, Option<Delivery>);
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some(delivery) = self.1.take() {
+            drop(delivery.record(self.0));
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
 use crate::upstream::link::{Ear, OwnLinks};
-use crate::upstream::{Tap, Upstream};
+use crate::upstream::{Alarm, Tap, Upstream};
 
 /// What is known of a call so far.
 #[derive(Debug)]
@@ -263,6 +263,20 @@ impl Record {
         add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
             trace.tell(headers);
+        }
+    }
+
+    /// The alarm of the caller's connection, while nothing else of it is waited for.
+    pub(super) fn take_alarm(&self) -> Alarm {
+        let own = self.arrival.as_ref();
+        own.map(|arrival| arrival.alarm().take())
+            .unwrap_or_default()
+    }
+
+    /// Gives it back.
+    pub(super) fn keep_alarm(&self, alarm: Alarm) {
+        if let Some(arrival) = &self.arrival {
+            arrival.alarm().replace(alarm);
         }
     }
 

@@ -82,11 +82,12 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
             let Stream {
                 head,
                 body,
-                lease,
+                mut lease,
                 silence,
                 rewriter,
                 max_age,
             } = *stream;
+            let spelling = lease.take_spelling();
             record.answered(head.status.as_u16());
             record.head_is_out();
             if let Some(candidate) = record.candidate() {
@@ -104,17 +105,19 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 due,
             };
             let streamed = AnswerBody::streamed(coming, record);
-            Response::from_parts(head, withheld.map_or(streamed, AnswerBody::withheld))
+            let body = withheld.map_or(streamed, AnswerBody::withheld);
+            Response::from_parts(head, body.spelled(spelling))
         }
         Answer::Tunnel(tunnel) => {
             let Tunnel {
                 head,
                 client,
                 upstream,
-                lease,
+                mut lease,
                 silence,
                 max_age,
             } = *tunnel;
+            let body = AnswerBody::written(Pieces::default()).spelled(lease.take_spelling());
             record.answered(head.status.as_u16());
             if let Some(candidate) = record.take_candidate() {
                 candidate.skip(Skip::Stream);
@@ -126,7 +129,7 @@ pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody>
                 // Until here both connections are among those that the worker may have.
                 drop((lease, connected));
             });
-            Response::from_parts(head, AnswerBody::written(Pieces::default()))
+            Response::from_parts(head, body)
         }
     }
 }
@@ -206,8 +209,12 @@ pub(super) fn rpc_failure(failure: &Failure, id: &RequestId) -> Whole {
 
 /// A JSON-RPC answer.
 pub(super) fn rpc_message(body: Pieces) -> Whole {
-    let headers =
-        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    rpc_message_beside(HeaderMap::new(), body)
+}
+
+/// A JSON-RPC answer, and the headers that a server's answer brings back with it.
+pub(super) fn rpc_message_beside(mut headers: HeaderMap, body: Pieces) -> Whole {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Whole {
         status: StatusCode::OK,
         headers,

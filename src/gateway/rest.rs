@@ -1,7 +1,5 @@
 //! The REST face.
 
-use std::rc::Rc;
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 
@@ -12,7 +10,7 @@ use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Installed, Worker, candidate, cors, local, sessions, translated};
+use super::{AnswerBody, Arrival, Delivery, candidate, cors, local, sessions, translated};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -23,13 +21,14 @@ use crate::telemetry::clock;
 use crate::upstream::{Inflow, Upstream};
 
 /// Serves one REST call.
-pub(super) async fn serve(
-    worker: &Rc<Worker>,
-    installed: &Rc<Installed>,
-    request: Request<Inflow>,
-    arrival: Arrival,
-) -> Response<AnswerBody> {
-    let mut record = Record::begin(worker, installed, Side::Rest, &request);
+pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
+    let mut record = delivery.record(Side::Rest);
+    let Delivery {
+        installed,
+        request,
+        arrival,
+        ..
+    } = delivery;
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = in_all(&mut record, async |record| {
         call(record, request, &arrival).await

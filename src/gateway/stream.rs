@@ -1,7 +1,5 @@
 //! Streams of events: at the path of one side, from the server of one side, rewritten where these differ.
 
-use std::rc::Rc;
-
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode, Version, request};
 
@@ -12,7 +10,7 @@ use super::headers::{self, HasBody, Hop};
 use super::record::Record;
 use super::render::{Answer, Stream};
 use super::rest::settled;
-use super::{AnswerBody, Arrival, Installed, Worker, cors};
+use super::{AnswerBody, Arrival, Delivery, Installed, cors};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
@@ -27,13 +25,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Serves a client who asks for a stream.
-pub(super) async fn serve(
-    (worker, installed): (&Rc<Worker>, &Rc<Installed>),
-    request: Request<Inflow>,
-    arrival: Arrival,
-    followed: Followed,
-) -> Response<AnswerBody> {
-    let mut record = Record::begin(worker, installed, followed.side, &request);
+pub(super) async fn serve(delivery: Delivery, followed: Followed) -> Response<AnswerBody> {
+    let mut record = delivery.record(followed.side);
+    let Delivery {
+        installed,
+        request,
+        arrival,
+        ..
+    } = delivery;
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = follow(&mut record, request, &arrival, followed).await;
     settled((record, &installed.plan), answer, origin.as_ref())
@@ -108,7 +107,7 @@ async fn open(
     let wait = Wait {
         limit: plan.timeout,
         progress: &progress,
-        repeat: Repeat::Allowed,
+        manner: Repeat::Allowed.into(),
     };
     let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;
     let (mut head, body) = exchange.response.into_parts();

@@ -26,7 +26,7 @@ use super::taken::{Ending, Pace, Taken};
 use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
-use crate::upstream::Socket;
+use crate::upstream::{Inflow, Socket};
 
 /// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
 const STREAMS: u32 = 100;
@@ -294,7 +294,8 @@ async fn answer(
     let asked = Asked(&streams);
     let (mut head, body) = request.into_parts();
     let arrival = arrivals.refused(settle(&mut head, wire));
-    let response = handle(worker, Request::from_parts(head, body), arrival).await;
+    let request = Inflow::of_request(Request::from_parts(head, body), None);
+    let response = handle(worker, request, arrival).await;
     asked.answered();
     Ok(response.map(|body| Taken::new(body, pace)))
 }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -21,14 +21,16 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::unconstrained;
 use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::alarm::OneAlarm;
 use super::http2;
 use super::pace::Paced;
 use super::preface;
@@ -42,8 +44,8 @@ use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
-use crate::upstream::Socket as Client;
 use crate::upstream::link::Links;
+use crate::upstream::{Bell, Inflow, Socket as Client, Watched};
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -359,21 +361,27 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         head: limits.head,
         target: limits.target,
     };
-    let paced = Paced::new(socket, limits.write_timeout);
+    let paced = Paced::new(Watched::new(socket), limits.write_timeout);
     let inspected = Inspected::new(paced, wire, inspection.clone());
     let io = TokioIo::new(inspected.head_within(limits.header_timeout));
+    let bell = Bell::default();
+    let called = bell.clone();
     let service = service_fn(|mut request: Request<Incoming>| {
         let number = inspection.begin();
         let took = inspection.take_head();
         if !took.is_zero() {
             request.extensions_mut().insert(HeadTook(took));
         }
-        let unread = Unread::of(&mut request);
-        let arrival = arrivals.refused(inspection.refusal(number));
+        let arrival = arrivals
+            .refused(inspection.refusal(number))
+            .spelled(inspection.take_spelling(number));
         let (inspection, last) = (inspection.clone(), last.clone());
+        let mut request = Inflow::of_request(request, Some(&called));
+        let unread = Unread::of(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
             inspection.answered(number, status);
+            inspection.answer_spelled(response.body_mut().take_spelling());
             let is_last = last.get() || unread.is_left(&inspection, number);
             if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");
@@ -384,16 +392,35 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     });
     let mut builder = Builder::new();
     builder
-        .timer(TokioTimer::new())
+        .timer(OneAlarm::default())
         // From the last answer to the end of the next head; the inspector bounds the head itself.
-        .header_read_timeout(limits.idle_timeout)
-        .preserve_header_case(true);
+        .header_read_timeout(limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    // The connection is polled on after the drain began; `changed` is cancel-safe.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        _ = drains.changed() => connection.as_mut().graceful_shutdown(),
+    let mut served = |cx: &mut Context<'_>| bell.poll(connection.as_mut(), cx).map(drop);
+    if until_drained(&mut served, drains).await {
+        connection.as_mut().graceful_shutdown();
+        let _ = poll_fn(|cx| bell.poll(connection.as_mut(), cx)).await;
     }
-    let _ = connection.await;
+}
+
+/// Polls a connection until it has ended or a drain begins, and tells whether it is to be polled on.
+async fn until_drained(
+    mut served: impl FnMut(&mut Context<'_>) -> Poll<()>,
+    mut drains: watch::Receiver<()>,
+) -> bool {
+    let look = drains.clone();
+    let mut begins = pin!(unconstrained(drains.changed()));
+    let mut asked = false;
+    poll_fn(|cx| {
+        if served(cx).is_ready() {
+            return Poll::Ready(false);
+        }
+        // Who has asked once is woken when it comes: before that, a look is enough.
+        if asked && look.has_changed().is_ok() {
+            return Poll::Pending;
+        }
+        asked = true;
+        begins.as_mut().poll(cx).map(|_| true)
+    })
+    .await
 }

@@ -1,6 +1,7 @@
 //! Listeners: accept, inspect, serve, drain. What a request means is the gateway's.
 
 pub mod admin;
+mod alarm;
 mod certificate;
 mod chatter;
 mod http2;

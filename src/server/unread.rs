@@ -3,11 +3,10 @@
 //! hyper reads of a body that nobody wants what it has of it, as one piece, and ends the connection where that is not the
 //! rest. Law: where this may be so the answer says that its connection ends (RFC 9112 §9.6).
 
-use http::Request;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 
 use super::wire::Inspection;
-use crate::upstream::ReadWhole;
+use crate::upstream::{Inflow, ReadWhole};
 
 /// By what the end of the body of one call is known.
 #[derive(Debug)]
@@ -19,14 +18,12 @@ pub(super) enum Unread {
 }
 
 impl Unread {
-    /// Looks at a call that has just begun.
-    pub(super) fn of(request: &mut Request<Incoming>) -> Unread {
-        if request.body().size_hint().exact().is_some() {
+    /// Looks at the body of a call that has just begun.
+    pub(super) fn of(body: &mut Inflow) -> Unread {
+        if body.size_hint().exact().is_some() {
             return Unread::Sized;
         }
-        let read = ReadWhole::default();
-        request.extensions_mut().insert(read.clone());
-        Unread::Chunked(read)
+        Unread::Chunked(body.tells_end())
     }
 
     /// Whether some of the body of the call, which has this number, is left where it is if it is answered now.

@@ -5,7 +5,8 @@
 //!
 //! Laws: hyper never sees a byte that was not judged, but for the lines named here; a refused message is
 //! still one request to the service, in its turn, so that it is answered, logged and counted like any
-//! other; after a refusal nothing of the connection is read as HTTP again.
+//! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
+//! case of names: hyper has them in lower case, and they go out as they came from a server.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,6 +19,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
 use crate::telemetry::clock;
+use crate::upstream::Overlay;
 
 mod inspection;
 #[cfg(test)]
@@ -75,6 +77,8 @@ pub struct Inspected<S> {
     /// Is passed on, but found no room in the reader's buffer.
     ready: BytesMut,
     inspection: Inspection,
+    /// The head of an answer that is on its way out.
+    overlay: Overlay,
     /// Who waits for the answer to a request for an upgrade.
     reader: Option<Waker>,
     /// How long a head may take from its first byte, and the first one from the beginning.
@@ -94,6 +98,7 @@ impl<S> Inspected<S> {
             held: Vec::new(),
             ready: BytesMut::new(),
             inspection,
+            overlay: Overlay::default(),
             reader: None,
             head_timeout: None,
             alarm: None,
@@ -124,6 +129,7 @@ impl<S> Inspected<S> {
             let step = self.follower.feed(&buf.filled()[passed..]);
             passed += step.passed;
             if let Found::HeadEnd { te } = step.found {
+                self.tell_spelling();
                 if te == Te::Sent {
                     continue;
                 }
@@ -158,12 +164,24 @@ impl<S> Inspected<S> {
             self.ready.extend_from_slice(passed);
             rest = left;
             match step.found {
-                Found::HeadEnd { te: Te::Absent } => self.ready.extend_from_slice(TE_LINE),
-                Found::HeadEnd { te: Te::Sent } => {}
+                Found::HeadEnd { te } => {
+                    self.tell_spelling();
+                    if te == Te::Absent {
+                        self.ready.extend_from_slice(TE_LINE);
+                    }
+                }
                 Found::More | Found::Upgrade | Found::Refused { .. } => {
                     return self.settle(step.found, rest);
                 }
             }
+        }
+    }
+
+    /// Tells how the names of a head were written, before hyper has the end of it.
+    fn tell_spelling(&self) {
+        if let Some(spelling) = self.follower.spelling() {
+            self.inspection
+                .request_spelled(self.follower.message(), spelling);
         }
     }
 
@@ -412,15 +430,30 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
     }
 }
 
+impl<S: AsyncWrite + Unpin> Inspected<S> {
+    /// Writes what hyper gives; the names of a head as their server wrote them.
+    fn poll_spelled(
+        &mut self,
+        cx: &mut Context<'_>,
+        given: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.wake_reader();
+        if !self.overlay.is_laid()
+            && let Some(spelling) = self.inspection.take_answer()
+        {
+            self.overlay.lay(&spelling, given);
+        }
+        self.overlay.poll_write((&mut self.socket, cx), given)
+    }
+}
+
 impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.wake_reader();
-        Pin::new(&mut this.socket).poll_write(cx, buf)
+        self.get_mut().poll_spelled(cx, &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -428,9 +461,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.wake_reader();
-        Pin::new(&mut this.socket).poll_write_vectored(cx, bufs)
+        self.get_mut().poll_spelled(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -86,6 +86,35 @@ impl Rfc3339 {
     }
 }
 
+/// Writes times as [`Rfc3339`] does. Within a second it makes the milliseconds alone anew.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stamp(Option<Stamped>);
+
+#[derive(Debug, Clone, Copy)]
+struct Stamped {
+    second: i64,
+    text: [u8; 24],
+}
+
+impl Stamp {
+    /// Writes a time behind a text.
+    pub fn push(&mut self, time: SystemTime, text: &mut String) {
+        let milliseconds = unix_milliseconds(time);
+        let second = milliseconds.div_euclid(1000);
+        if let Some(last) = &mut self.0
+            && last.second == second
+        {
+            put(&mut last.text[20..23], milliseconds.rem_euclid(1000));
+            return text.push_str(std::str::from_utf8(&last.text).unwrap_or_default());
+        }
+        let start = text.len();
+        Rfc3339(time).push_to(text);
+        // A year of more digits is made anew each time.
+        let whole = text.as_bytes()[start..].try_into();
+        self.0 = whole.ok().map(|text| Stamped { second, text });
+    }
+}
+
 impl fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -189,6 +218,31 @@ mod tests {
     fn part_of_a_millisecond_before_1970_belongs_to_the_one_before() {
         let time = UNIX_EPOCH - Duration::from_nanos(1);
         assert_eq!(Rfc3339(time).to_string(), "1969-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn a_stamp_writes_each_time_as_it_is() {
+        let mut stamp = Stamp::default();
+        for milliseconds in [
+            7,
+            999,
+            1000,
+            1001,
+            999,
+            253_402_300_800_000,
+            253_402_300_800_001,
+            -1,
+            -2,
+        ] {
+            let distance = Duration::from_millis(i64::unsigned_abs(milliseconds));
+            let time = match milliseconds {
+                ..0 => UNIX_EPOCH - distance,
+                _ => UNIX_EPOCH + distance,
+            };
+            let mut text = "at ".to_owned();
+            stamp.push(time, &mut text);
+            assert_eq!(text, format!("at {}", Rfc3339(time)));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use http::{Method, Request};
 
 use super::Body;
 use super::line::Line;
+use crate::domain::wire::Spelling;
 
 /// Whether a call may be sent a second time on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +13,24 @@ pub enum Repeat {
     Unsent,
     /// Also when a kept connection broke before the answer: its effect allows it.
     Allowed,
+}
+
+/// How a call is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner<'a> {
+    /// Whether it may be sent a second time.
+    pub repeat: Repeat,
+    /// How its names are written over HTTP/1.1, unless in lower case.
+    pub spelling: Option<&'a Spelling>,
+}
+
+impl From<Repeat> for Manner<'_> {
+    fn from(repeat: Repeat) -> Self {
+        Manner {
+            repeat,
+            spelling: None,
+        }
+    }
 }
 
 /// What is kept of a call while it may have to be sent again.
@@ -39,8 +58,6 @@ impl Spare {
         *copy.method_mut() = request.method().clone();
         *copy.uri_mut() = request.uri().clone();
         copy.headers_mut().clone_from(request.headers());
-        // The names as the client wrote them.
-        copy.extensions_mut().clone_from(request.extensions());
         Spare::Copy(Box::new(copy))
     }
 

@@ -52,7 +52,7 @@ impl Patience {
     }
 }
 
-/// A socket that fails when its patience is at an end, and keeps a tape of what is written.
+/// A socket that fails when its patience is at an end, and has a tape of what is written and read.
 #[derive(Debug)]
 pub(super) struct Answering<S> {
     socket: S,
@@ -78,7 +78,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
-        Poll::Ready(self.patience.spend(buf.filled().len() - before))
+        let read = &buf.filled()[before..];
+        self.tape.hears(read);
+        Poll::Ready(self.patience.spend(read.len()))
     }
 }
 

@@ -11,7 +11,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::{Inflow, Tap, violation_of};
-use crate::domain::pieces::Pieces;
+use crate::domain::pieces::{Given, Pieces};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 
@@ -24,7 +24,7 @@ pub enum Body {
     /// Written by the proxy.
     Written {
         /// What is still to be sent.
-        chunks: std::vec::IntoIter<Bytes>,
+        chunks: Given,
         /// Its length in bytes.
         length: usize,
     },
@@ -44,7 +44,7 @@ impl From<Pieces> for Body {
             return Body::Empty;
         }
         Body::Written {
-            chunks: pieces.into_chunks().into_iter(),
+            chunks: pieces.into_iter(),
             length,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use http::{Request, Response};
@@ -14,7 +16,8 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Body, Inflow, Socket, Tasks};
+use super::{Bell, Body, Inflow, Socket, Tasks, Watched};
+use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
 /// An open connection.
@@ -23,6 +26,9 @@ pub(super) struct Connection {
     sender: SendRequest<Body>,
     patience: Patience,
     tape: Tape,
+    bell: Bell,
+    /// How the names of the last answer were written, unless in lower case.
+    spelling: Option<Spelling>,
     opened: Instant,
     _alive: Alive,
 }
@@ -62,20 +68,23 @@ impl Connection {
         open: Open,
         tasks: &Tasks,
     ) -> Result<Box<Connection>, UpstreamError> {
-        let mut builder = Builder::new();
-        builder.preserve_header_case(true);
+        let builder = Builder::new();
         let (patience, tape) = (Patience::new(), Tape::default());
-        let stream = TokioIo::new(Answering::new(socket, (patience.clone(), tape.clone())));
-        let handshake = builder.handshake(stream).await;
+        let watched = Watched::new(socket);
+        let answering = Answering::new(watched, (patience.clone(), tape.clone()));
+        let handshake = builder.handshake(TokioIo::new(answering)).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
+        let bell = Bell::default();
+        let (woken, mut connection) = (bell.clone(), connection.with_upgrades());
+        let served = poll_fn(move |cx| woken.poll(Pin::new(&mut connection), cx));
         tasks.start(async move {
             let _open = open;
             // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
             // the other branch, the connection is closed where it stands.
             tokio::select! {
                 biased;
-                _ = connection.with_upgrades() => {}
+                _ = served => {}
                 _ = &mut ended => {}
             }
         });
@@ -83,6 +92,8 @@ impl Connection {
             sender,
             patience,
             tape,
+            bell,
+            spelling: None,
             opened: clock::now(),
             _alive: alive,
         }))
@@ -101,18 +112,20 @@ impl Connection {
         self.sender.is_ready() || self.sender.ready().await.is_ok()
     }
 
-    /// Sends a call and waits for the head of its answer.
+    /// Sends a call, whose names are written so, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        request: Request<Body>,
+        request: Box<Request<Body>>,
+        spelling: Option<&Spelling>,
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         self.patience.begin();
-        let answered = self.sender.try_send_request(request).await;
+        self.tape.begin(spelling);
+        let answered = self.sender.try_send_request(*request).await;
         self.patience.end();
         match answered {
             Ok(answer) => {
-                self.tape.stop();
-                Ok(Inflow::of_answer(answer))
+                self.spelling = self.tape.stop();
+                Ok(Inflow::of_answer(answer, Some(&self.bell)))
             }
             Err(mut failed) => {
                 let taken = || Left::Taken(self.tape.recorded());
@@ -121,6 +134,11 @@ impl Connection {
                 Err(Box::new(Unanswered { error, left }))
             }
         }
+    }
+
+    /// How the names of the answer were written, unless in lower case.
+    pub(super) fn take_spelling(&mut self) -> Option<Spelling> {
+        self.spelling.take()
     }
 
     /// The bytes of the next call, which has no body, are kept in case that it gets no answer.

@@ -13,7 +13,7 @@ use http::{HeaderValue, Request, Response};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use super::again::{Again, Repeat, Spare};
+use super::again::{Again, Manner, Spare};
 use super::connection::{Connection, Idle, Open};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
@@ -22,6 +22,7 @@ use super::trunks::Trunks;
 use super::{Body, Inflow, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
+use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
@@ -112,6 +113,11 @@ impl Lease {
     /// Keeps the connection from serving again, because of what is left in it.
     pub fn spoil(&mut self) {
         self.prospect = Prospect::Closed;
+    }
+
+    /// How the names of the answer were written that came by it, unless in lower case.
+    pub fn take_spelling(&mut self) -> Option<Spelling> {
+        self.line.take_spelling()
     }
 
     /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
@@ -275,7 +281,7 @@ impl HttpUpstream {
         let Ok(mut line) = self.apart(place).await else {
             return false;
         };
-        let answer = line.offer(Box::new(request)).await;
+        let answer = line.offer(Box::new(request), None).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -319,11 +325,11 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, request): (Permit, Box<Request<Body>>),
-        repeat: Repeat,
+        manner: Manner<'_>,
     ) -> Result<Exchange, UpstreamError> {
         self.places.called();
         let progress = request.body().progress();
-        let sent = self.sent(attempt, (permit, request), repeat).await;
+        let sent = self.sent(attempt, (permit, request), manner).await;
         match &sent {
             Ok(exchange) => attempt.answered(exchange.response.status()),
             // The client's doing says nothing of the server.
@@ -337,7 +343,7 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, request): (Permit, Box<Request<Body>>),
-        repeat: Repeat,
+        Manner { repeat, spelling }: Manner<'_>,
     ) -> Result<Exchange, UpstreamError> {
         let wants = Wants::of(&request);
         let lease = self.lease(attempt, permit, wants).await?;
@@ -350,7 +356,7 @@ impl HttpUpstream {
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
-        } = match offer(attempt, lease, request).await {
+        } = match offer(attempt, lease, (request, spelling)).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
@@ -373,7 +379,7 @@ impl HttpUpstream {
         let Some(request) = again.on(&lease.line) else {
             return Err(classify(error));
         };
-        offer(attempt, lease, request)
+        offer(attempt, lease, (request, spelling))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -480,10 +486,10 @@ struct Failed {
 async fn offer(
     attempt: &Attempt<'_>,
     mut lease: Lease,
-    request: Box<Request<Body>>,
+    (request, spelling): (Box<Request<Body>>, Option<&Spelling>),
 ) -> Result<Exchange, Box<Failed>> {
     attempt.goes_by(&lease.line);
-    match lease.line.offer(request).await {
+    match lease.line.offer(request, spelling).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(Failed {
             unanswered: *unanswered,

@@ -15,16 +15,20 @@ use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::Bell;
+
 /// The body.
 #[derive(Debug)]
 pub struct Inflow {
     incoming: Incoming,
     framing: Framing,
+    /// That of the connection, where it carries nothing else meanwhile.
+    bell: Option<Bell>,
     /// Who asks whether it was read to its end.
     read: Option<ReadWhole>,
 }
 
-/// Whether the body of a request was read to its end; an extension of one whose body has no length.
+/// Whether a body was read to its end.
 #[derive(Debug, Clone, Default)]
 pub struct ReadWhole(Arc<AtomicBool>);
 
@@ -59,35 +63,51 @@ pub enum Torn {
 }
 
 impl Inflow {
-    fn of(incoming: Incoming, version: Version) -> Inflow {
+    fn of(incoming: Incoming, version: Version, bell: Option<&Bell>) -> Inflow {
         let framing = match version {
             Version::HTTP_2 => Framing::Http2,
             _ => Framing::Http1,
         };
+        // Nobody rings for a body that is not there.
+        let bell = bell.filter(|_| !incoming.is_end_stream()).cloned();
         Inflow {
             incoming,
             framing,
+            bell,
             read: None,
         }
     }
 
-    /// A request as it came.
+    /// A request as it came, by a connection that this bell wakes.
     #[must_use]
-    pub fn of_request(mut request: Request<Incoming>) -> Request<Inflow> {
+    pub fn of_request(request: Request<Incoming>, bell: Option<&Bell>) -> Request<Inflow> {
         let version = request.version();
-        let is_endless = request.body().size_hint().exact().is_none();
-        let read = is_endless.then(|| request.extensions_mut().remove());
-        request.map(|incoming| Inflow {
-            read: read.flatten(),
-            ..Inflow::of(incoming, version)
-        })
+        request.map(|incoming| Inflow::of(incoming, version, bell))
     }
 
-    /// An answer as it came.
+    /// An answer as it came, by a connection that this bell wakes.
     #[must_use]
-    pub fn of_answer(answer: Response<Incoming>) -> Response<Inflow> {
+    pub fn of_answer(answer: Response<Incoming>, bell: Option<&Bell>) -> Response<Inflow> {
         let version = answer.version();
-        answer.map(|incoming| Inflow::of(incoming, version))
+        answer.map(|incoming| Inflow::of(incoming, version, bell))
+    }
+
+    /// Takes the next piece. The connection is not woken where it was the last one.
+    fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let held = self.bell.as_ref().map(Bell::hold);
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if let (Some(held), true) = (held, self.incoming.is_end_stream()) {
+            held.needless();
+        }
+        polled
+    }
+
+    /// What tells when the body was read to its end.
+    pub fn tells_end(&mut self) -> ReadWhole {
+        self.read.get_or_insert_default().clone()
     }
 
     /// No more comes than what was read.
@@ -114,7 +134,7 @@ impl Body for Inflow {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
         let inflow = self.get_mut();
-        match Pin::new(&mut inflow.incoming).poll_frame(cx) {
+        match inflow.poll_piece(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(frame)) => {
                 if frame.as_ref().is_ok_and(Frame::is_trailers) {

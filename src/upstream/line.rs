@@ -5,6 +5,7 @@ use http::{Request, Response};
 use super::connection::Connection;
 use super::trunk::Ride;
 use super::{Body, Inflow};
+use crate::domain::wire::Spelling;
 
 /// What carries a call.
 #[derive(Debug)]
@@ -34,13 +35,22 @@ pub(super) enum Left {
 }
 
 impl Line {
-    /// Sends a call and waits for the head of its answer.
+    /// How the names of an answer were written, unless in lower case.
+    pub(super) fn take_spelling(&mut self) -> Option<Spelling> {
+        match self {
+            Line::Own(connection) => connection.take_spelling(),
+            Line::Shared(_) => None,
+        }
+    }
+
+    /// Sends a call, whose names are written so over HTTP/1.1, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
         request: Box<Request<Body>>,
+        spelling: Option<&Spelling>,
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(*request).await,
+            Line::Own(connection) => connection.offer(request, spelling).await,
             Line::Shared(ride) => ride.offer(*request).await,
         }
     }

@@ -5,7 +5,9 @@
 //! to the pool only after a whole answer to a whole request.
 
 mod again;
+mod alarm;
 mod answering;
+mod bell;
 mod body;
 mod connect;
 mod connection;
@@ -21,6 +23,7 @@ pub mod link;
 mod mcp;
 mod memory;
 mod opening;
+mod overlay;
 mod places;
 mod read;
 mod socket;
@@ -30,9 +33,12 @@ mod tape;
 mod tasks;
 mod trunk;
 mod trunks;
+mod watched;
 mod websocket;
 
-pub use again::Repeat;
+pub use again::{Manner, Repeat};
+pub use alarm::Alarm;
+pub use bell::Bell;
 pub use body::{Body, BodyFault, Progress, Upload};
 pub use connect::{Connector, chain};
 pub use error::UpstreamError;
@@ -42,12 +48,14 @@ pub use http::{Exchange, HttpUpstream, Lease, Permit};
 pub use inflow::{Inflow, ReadWhole, Torn};
 pub use mcp::{Mcp, Session};
 pub use memory::{Full, Held, Memory};
+pub use overlay::Overlay;
 pub use places::Attempt;
 pub use read::{ReadFault, read_charged, read_kept, read_whole, violation_of};
 pub use socket::Socket;
 pub use stdio::{Child, Stdio};
 pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
+pub use watched::Watched;
 pub use websocket::WebSocket;
 
 use std::rc::Rc;

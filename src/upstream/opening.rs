@@ -30,7 +30,8 @@ enum Opened {
 struct NotOffered;
 
 impl HttpUpstream {
-    /// What carries a call to an address: a part of a connection that is there, or one that is opened.
+    /// What carries a call to an address: a part of a connection that is there, or one that is opened. Few calls open one, so
+    /// that the room for it is none of every call's.
     pub(super) async fn line(
         &self,
         place: usize,
@@ -41,7 +42,7 @@ impl HttpUpstream {
             Wants::Answer => self.places().trunks(place),
         };
         let Some(trunks) = trunks else {
-            let own = self.connect(place).await?;
+            let own = Box::pin(self.connect(place)).await?;
             return Ok((Line::Own(own), Reused::No));
         };
         let seen = trunks.faults();
@@ -49,7 +50,7 @@ impl HttpUpstream {
             return Ok((Line::Shared(ride), Reused::Yes));
         }
         if trunks.chosen() == Chosen::Http1 {
-            return self.opened(trunks).await;
+            return Box::pin(self.opened(trunks)).await;
         }
         let turn = trunks.turn().await;
         if let Some(ride) = trunks.take(self.plan()) {
@@ -60,7 +61,7 @@ impl HttpUpstream {
         }
         // Each of those who wait needs a connection of its own, then.
         let turn = turn.filter(|_| trunks.chosen() == Chosen::Http2);
-        let opened = self.opened(trunks).await;
+        let opened = Box::pin(self.opened(trunks)).await;
         drop(turn);
         opened
     }
@@ -68,9 +69,9 @@ impl HttpUpstream {
     /// What carries a call that shares nothing with others.
     pub(super) async fn apart(&self, place: usize) -> Result<Line, UpstreamError> {
         let Some(trunks) = self.places().trunks(place) else {
-            return self.connect(place).await.map(Line::Own);
+            return Box::pin(self.connect(place)).await.map(Line::Own);
         };
-        Ok(match self.open_any(trunks.connector()).await? {
+        Ok(match Box::pin(self.open_any(trunks.connector())).await? {
             Opened::Own(connection) => Line::Own(connection),
             Opened::Shared(trunk) => Line::Shared(Ride::on(&trunk)),
         })

@@ -1,4 +1,5 @@
-//! What a call without a body looked like on its connection, so that it can be sent once more, byte for byte.
+//! What a connection writes, where that is not what it is given: names of a head are written as the client wrote them, and
+//! a call without a body is kept as it goes out, so that it can be sent once more, byte for byte.
 //!
 //! Nearly every call is answered at its first attempt. Keeping what was written costs one copy of a head; keeping the
 //! request itself would cost each of its fields.
@@ -11,12 +12,24 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
+use super::Overlay;
+use crate::domain::wire::{Reading, Spelling};
+
 /// What a connection keeps of the room of its last call.
 const ROOM: usize = 2 * 1024;
 
 /// The tape of one connection. An upgraded connection may change its thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tape(Arc<Mutex<Running>>);
+pub(super) struct Tape(Arc<Mutex<Reel>>);
+
+#[derive(Debug, Default)]
+struct Reel {
+    running: Running,
+    /// How the names of the head are written that comes next.
+    spelling: Option<Spelling>,
+    overlay: Overlay,
+    answer: Reading,
+}
 
 #[derive(Debug)]
 enum Running {
@@ -35,9 +48,21 @@ impl Default for Running {
 }
 
 impl Tape {
+    /// A call is sent: the names of its head are written so, and those of its answer are read.
+    pub(super) fn begin(&self, spelling: Option<&Spelling>) {
+        let mut reel = self.lock();
+        reel.spelling = spelling.cloned();
+        reel.answer.begin();
+    }
+
+    /// This was read.
+    pub(super) fn hears(&self, bytes: &[u8]) {
+        self.lock().answer.feed(bytes);
+    }
+
     /// From now on, what is written is kept.
     pub(super) fn record(&self) {
-        let mut running = self.lock();
+        let running = &mut self.lock().running;
         let mut room = running.take();
         room.clear();
         *running = Running::Records {
@@ -48,25 +73,28 @@ impl Tape {
 
     /// What is written next is this, in place of what the connection is given.
     pub(super) fn play(&self, bytes: Vec<u8>) {
-        *self.lock() = Running::Plays { bytes, gone: 0 };
+        self.lock().running = Running::Plays { bytes, gone: 0 };
     }
 
-    /// Nothing is to be sent again.
-    pub(super) fn stop(&self) {
-        let mut running = self.lock();
-        if let Running::Records { .. } = *running {
-            let mut room = running.take();
-            if room.capacity() > ROOM {
-                room = Vec::new();
-            }
-            *running = Running::Off(room);
+    /// Nothing is to be sent again, since the answer is there: tells how its names were written, unless in lower case.
+    pub(super) fn stop(&self) -> Option<Spelling> {
+        let mut reel = self.lock();
+        if let Running::Records { .. } = reel.running {
+            let room = reel.running.take();
+            reel.running = Running::Off(if room.capacity() > ROOM {
+                Vec::new()
+            } else {
+                room
+            });
         }
+        reel.spelling = None;
+        reel.answer.take()
     }
 
     /// What was to be written since [`Tape::record`], if anything was: a connection may have broken under it.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
-        let mut running = self.lock();
-        match *running {
+        let running = &mut self.lock().running;
+        match running {
             Running::Records { .. } => Some(running.take()).filter(|bytes| !bytes.is_empty()),
             Running::Off(_) | Running::Plays { .. } => None,
         }
@@ -78,13 +106,21 @@ impl Tape {
         (socket, cx): (&mut S, &mut Context<'_>),
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut running = self.lock();
-        match &mut *running {
-            Running::Off(_) => write(socket, cx, given),
+        let reel = &mut *self.lock();
+        match &mut reel.running {
+            Running::Off(_) => {
+                if let Some(spelling) = reel.spelling.take() {
+                    reel.overlay.lay(&spelling, given);
+                }
+                reel.overlay.poll_write((socket, cx), given)
+            }
             Running::Records { bytes, gone } => {
                 bytes.truncate(*gone);
                 given.iter().for_each(|part| bytes.extend_from_slice(part));
-                let count = ready!(write(socket, cx, given))?;
+                if let Some(spelling) = &reel.spelling {
+                    spelling.lay_over(bytes);
+                }
+                let count = ready!(Pin::new(socket).poll_write(cx, &bytes[*gone..]))?;
                 *gone += count;
                 Poll::Ready(Ok(count))
             }
@@ -95,13 +131,13 @@ impl Tape {
                         count => *gone += count,
                     }
                 }
-                *running = Running::default();
+                reel.running = Running::default();
                 Poll::Ready(Ok(given.iter().map(|part| part.len()).sum()))
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Running> {
+    fn lock(&self) -> MutexGuard<'_, Reel> {
         // What a panic has left is as good as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,16 +150,5 @@ impl Running {
                 bytes
             }
         }
-    }
-}
-
-fn write<S: AsyncWrite + Unpin>(
-    socket: &mut S,
-    cx: &mut Context<'_>,
-    given: &[IoSlice<'_>],
-) -> Poll<io::Result<usize>> {
-    match given {
-        [one] => Pin::new(socket).poll_write(cx, one),
-        parts => Pin::new(socket).poll_write_vectored(cx, parts),
     }
 }

@@ -23,7 +23,13 @@ pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
 
 /// The same, where nothing comes before `at`.
 #[inline(never)]
-fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
+fn long_plain_length(text: &[u8], at: usize, seen: &mut u64) -> usize {
+    plain_end(text, at, seen)
+}
+
+/// Where the next quote, backslash or control character is, from `at` on. Every byte before it is laid upon `seen`.
+#[inline(always)]
+pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     let mut laid = 0;
     while let Some(chunk) = text[at..].first_chunk::<8>() {
         let word = u64::from_le_bytes(*chunk);

@@ -1,14 +1,14 @@
 //! What a result owes to a client that speaks a revision of MCP without sessions: how to read it, and, where it is a list
 //! or a resource, how long it may be kept (MCP 2026-07-28, "Result", "Caching"). A REST server knows neither.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::STATELESS;
 use crate::domain::json::{Json, Kind};
 use crate::domain::pieces::{Pieces, PiecesWriter};
 
 /// The header that names the revision.
-const VERSION: &str = "mcp-protocol-version";
+static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// What says how a result is to be read; a result that has it is complete as it is.
 const RESULT_TYPE: &str = "resultType";
 /// The methods whose results say how long they may be kept.
@@ -24,7 +24,7 @@ const KEPT: [&str; 5] = [
 /// kept, because the server behind has not said so.
 #[must_use]
 pub fn completed(headers: &HeaderMap, method: &str, result: Pieces) -> Pieces {
-    let version = headers.get(VERSION).map(http::HeaderValue::as_bytes);
+    let version = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
     if !STATELESS
         .iter()
         .any(|known| version == Some(known.as_bytes()))
@@ -62,7 +62,7 @@ mod tests {
     fn told(version: Option<&'static str>, method: &str, result: &'static str) -> String {
         let headers = version.map(|version| {
             let version = HeaderValue::from_static(version);
-            (http::HeaderName::from_static(VERSION), version)
+            (VERSION.clone(), version)
         });
         let headers = HeaderMap::from_iter(headers);
         let result = Pieces::from(bytes::Bytes::from_static(result.as_bytes()));

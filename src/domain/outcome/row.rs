@@ -1,6 +1,7 @@
 //! One outcome: a pair of reply patterns, read on one side and written on the other.
 
 use http::{HeaderName, HeaderValue, StatusCode};
+use memchr::memchr_iter;
 
 use super::number::NumberPattern;
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
@@ -372,9 +373,17 @@ fn write(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, Mis
 pub(super) const IS_ERROR: &str = "isError";
 
 pub(super) fn says_failure(result: &Json) -> bool {
-    result
-        .member(IS_ERROR)
-        .is_some_and(|says| says.as_bytes() == b"true")
+    let fails = || {
+        let says = result.member(IS_ERROR);
+        says.is_some_and(|says| says.as_bytes() == b"true")
+    };
+    has_true(result.as_bytes()) && fails()
+}
+
+/// Whether a text has the word, which has one spelling: looking for its rarest letter costs less than stepping over the
+/// members of a result.
+fn has_true(text: &[u8]) -> bool {
+    memchr_iter(b'u', text).any(|at| text[..at].ends_with(b"tr") && text[at..].starts_with(b"ue"))
 }
 
 fn has_no_rest(pattern: &Pattern) -> bool {

@@ -237,7 +237,7 @@ impl Rollout {
     pub fn describe(&self, why: Why) -> String {
         let flag = |index: usize| self.flags.get(index).map_or("?", |flag| &flag.name);
         match why {
-            Why::Flag(index) => format!("flag {}", flag(index)),
+            Why::Flag(index) => ["flag ", flag(index)].concat(),
             Why::Share(index, bucket) => format!("flag {} bucket {}", flag(index), bucket.get()),
             Why::Keyless(index) => format!("flag {} without key", flag(index)),
             Why::Session(index) => format!("flag {} as the session began", flag(index)),

@@ -4,6 +4,7 @@ use super::body::{Body, Progress};
 use super::class::{self, TOKEN};
 use super::head::{Head, Te, Upgrade};
 use super::line::{Lines, Longest};
+use super::spelling::{Names, Spelling};
 use super::violation::Violation;
 
 /// How large a request head may be.
@@ -99,6 +100,7 @@ pub struct Follower {
     limits: Limits,
     state: State,
     head: Head,
+    names: Names,
     lines: Lines,
     /// Bytes of this head that were passed on.
     size: usize,
@@ -115,6 +117,7 @@ impl Follower {
             limits,
             state: State::RequestLine,
             head: Head::default(),
+            names: Names::default(),
             lines: Lines::default(),
             size: 0,
             empty_lines: 0,
@@ -160,6 +163,12 @@ impl Follower {
             State::Fields | State::HeadEnd => true,
             State::Body(_) | State::Upgrade | State::Refused(..) => false,
         }
+    }
+
+    /// How the names of the last head were written, unless in lower case.
+    #[must_use]
+    pub fn spelling(&self) -> Option<Spelling> {
+        self.names.spelling()
     }
 
     /// The request for an upgrade was declined: what follows is HTTP.
@@ -211,6 +220,7 @@ impl Follower {
             return Ok(length);
         }
         self.head = Head::default();
+        self.names.begin();
         self.head
             .request_line(line, self.limits.target)
             .map_err(|violation| self.refuse(Place::BeforeMessage, violation))?;
@@ -251,7 +261,7 @@ impl Follower {
             return Err(Found::HeadEnd { te: self.head.te });
         }
         self.head
-            .field_line(line)
+            .field_line(line, &mut self.names)
             .map_err(|violation| self.refuse(Place::InHead, violation))?;
         self.size += line.len() + 2;
         Ok(line.len() + 2)

@@ -4,6 +4,7 @@
 //! that is accepted gives exactly one framing.
 
 use super::class::{self, NAME, PATH, QUERY, TARGET, TOKEN};
+use super::spelling::Names;
 use super::violation::Violation;
 
 /// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
@@ -96,13 +97,14 @@ impl Head {
         Ok(())
     }
 
-    /// Reads a header line, without its end.
-    pub(super) fn field_line(&mut self, line: &[u8]) -> Result<(), Violation> {
+    /// Reads a header line, without its end, and notes its name.
+    pub(super) fn field_line(&mut self, line: &[u8], names: &mut Names) -> Result<(), Violation> {
         if self.fields == MAX_FIELDS {
             return Err(Violation::TooManyFields);
         }
         self.fields += 1;
         let (name, value) = split_field(line)?;
+        names.add(name);
         match name.len() {
             2 if name.eq_ignore_ascii_case(b"te") => self.te = Te::Sent,
             4 if name.eq_ignore_ascii_case(b"host") => {

@@ -37,7 +37,7 @@ use crate::gateway::marks::Marks;
 use crate::gateway::record::{Record, Took};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Installed, Worker, intake, local, sessions};
+use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, intake, local, sessions};
 use crate::telemetry::clock;
 use crate::upstream::link::Ear;
 use crate::upstream::{Inflow, Upstream};
@@ -112,13 +112,14 @@ impl Company<'_> {
 }
 
 /// Serves one HTTP request to an RPC path.
-pub(super) async fn serve(
-    worker: &Rc<Worker>,
-    installed: &Rc<Installed>,
-    request: Request<Inflow>,
-    arrival: Arrival,
-) -> Response<AnswerBody> {
-    let mut reading = Record::begin(worker, installed, Side::Rpc, &request);
+pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
+    let mut reading = delivery.record(Side::Rpc);
+    let Delivery {
+        worker,
+        installed,
+        request,
+        arrival,
+    } = delivery;
     if request.method() != Method::POST {
         let asks = websocket::is_asked(request.method(), request.headers());
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
@@ -142,14 +143,14 @@ pub(super) async fn serve(
     let since = reading.discard();
     let letter = Letter {
         since,
-        worker: worker.clone(),
-        installed: installed.clone(),
+        worker,
+        candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
+        installed,
         kept,
         head,
         body,
         arrival,
         identity: Rc::new(identity),
-        candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         socket: None,
         minted: Vec::new(),
         ear: None,

@@ -36,14 +36,14 @@ impl Letter {
         let context = (&self.head, &self.arrival);
         let (answer, brought) = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
-        let mut whole = render::rpc_message(match answer {
+        let body = match answer {
             RpcAnswer::Result(result) => {
                 let result = completed(&self.head.headers, &call.method, result);
                 jsonrpc::result(&id, result)
             }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
-        });
-        whole.headers.extend(brought);
+        };
+        let whole = render::rpc_message_beside(brought, body);
         Ok(Spoken::Answer(Box::new(whole)))
     }
 

@@ -80,7 +80,7 @@ pub(super) fn accept(
     let conversation = Conversation {
         number: worker.sessions().number(),
         head: head(request.into_parts().0),
-        arrival,
+        arrival: arrival.spelled(None),
         sockets,
         worker: worker.clone(),
         form: Cell::new(None),

@@ -1,12 +1,13 @@
 //! What the two ends of one connection tell each other: the inspector on the socket, and the service.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::domain::wire::Violation;
+use crate::domain::wire::{Spelling, Violation};
 
 /// What the inspector of one connection and the service behind it tell each other.
 ///
@@ -23,10 +24,20 @@ struct Shared {
     begun: AtomicU64,
     /// How many microseconds the last head took that did not come at once; taken by the request that has it.
     head: AtomicU64,
+    spelled: Mutex<Spelled>,
     /// The number of the request of whose body some has yet to come.
     owes: AtomicU64,
     /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
     answered: AtomicU64,
+}
+
+/// How names are written.
+#[derive(Debug, Default)]
+struct Spelled {
+    /// Those of requests that have not begun, with their numbers.
+    requests: VecDeque<(u64, Spelling)>,
+    /// Those of the answer whose head is written next.
+    answer: Option<Spelling>,
 }
 
 impl Inspection {
@@ -46,6 +57,34 @@ impl Inspection {
     pub(super) fn head_took(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.shared.head.store(micros, Ordering::Relaxed);
+    }
+
+    /// Says how the names of a request are written, before hyper has the end of its head.
+    pub(super) fn request_spelled(&self, request: u64, spelling: Spelling) {
+        self.spelled().requests.push_back((request, spelling));
+    }
+
+    /// How the names of the request are written that has just begun, unless in lower case.
+    #[must_use]
+    pub fn take_spelling(&self, request: u64) -> Option<Spelling> {
+        let of_it = |(number, _): &mut (u64, Spelling)| *number == request;
+        let found = self.spelled().requests.pop_front_if(of_it);
+        found.map(|(_, spelling)| spelling)
+    }
+
+    /// Says how the names of an answer are written, before hyper has the answer.
+    pub fn answer_spelled(&self, spelling: Option<Spelling>) {
+        self.spelled().answer = spelling;
+    }
+
+    /// How the names of the head are written that goes out now, unless in lower case.
+    pub(super) fn take_answer(&self) -> Option<Spelling> {
+        self.spelled().answer.take()
+    }
+
+    fn spelled(&self) -> MutexGuard<'_, Spelled> {
+        let spelled = self.shared.spelled.lock();
+        spelled.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why the request with this number must be refused, if it must. Worth a look when the request begins,

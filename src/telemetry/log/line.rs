@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Debug, Display, Write};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use super::queue::Queue;
 use super::{LogFormat, escape};
-use crate::telemetry::clock::Rfc3339;
+use crate::telemetry::clock::Stamp;
 
 const MESSAGE: &str = "message";
 
@@ -20,7 +20,14 @@ const ROOM: usize = 8 * 1024;
 
 thread_local! {
     /// Where a thread makes its lines. Who makes one takes it, so that a value which logs while it is shown harms nobody.
-    static MADE: Cell<String> = const { Cell::new(String::new()) };
+    static DESK: Cell<Desk> = Cell::default();
+}
+
+/// What a thread makes its lines with.
+#[derive(Default)]
+struct Desk {
+    line: String,
+    stamp: Stamp,
 }
 
 /// Makes lines of events, and queues them.
@@ -32,27 +39,49 @@ pub(super) struct Lines {
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _spans: Context<'_, S>) {
-        let mut line = MADE.take();
-        // A value that cannot be shown leaves the line out: there is nowhere to say so.
-        if self.write(&mut line, event).is_ok() {
-            self.queue.offer(&line);
-        }
-        line.clear();
-        if line.capacity() <= ROOM {
-            MADE.set(line);
-        }
+        let about = event.metadata();
+        self.write(about.level(), about.target(), |fields| event.record(fields));
     }
 }
 
 impl Lines {
-    fn write(&self, line: &mut String, event: &Event<'_>) -> fmt::Result {
-        let (level, target) = (event.metadata().level(), event.metadata().target());
-        let time = Rfc3339((self.wall)());
+    /// Makes one line, and queues it.
+    pub(super) fn write(&self, level: &Level, target: &str, fill: impl FnOnce(&mut Fields<'_>)) {
+        let mut desk = DESK.take();
+        self.begin(&mut desk, level, target);
+        let mut fields = Fields {
+            line: &mut desk.line,
+            format: self.format,
+            written: Ok(()),
+        };
+        fill(&mut fields);
+        // A value that cannot be shown leaves the line out: there is nowhere to say so.
+        if fields.written.is_ok() {
+            desk.line.push_str(match self.format {
+                LogFormat::Text => "\n",
+                LogFormat::Json => "}\n",
+            });
+            self.queue.offer(&desk.line);
+        }
+        desk.line.clear();
+        if desk.line.capacity() <= ROOM {
+            DESK.set(desk);
+        }
+    }
+
+    fn begin(&self, Desk { line, stamp }: &mut Desk, level: &Level, target: &str) {
+        let time = (self.wall)();
         match self.format {
-            LogFormat::Text => write!(line, "{time} {level} {target}")?,
+            LogFormat::Text => {
+                stamp.push(time, line);
+                for word in [level.as_str(), target] {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+            }
             LogFormat::Json => {
                 line.push_str(r#"{"time":""#);
-                time.push_to(line);
+                stamp.push(time, line);
                 line.push_str(r#"","level":""#);
                 line.push_str(level.as_str());
                 line.push_str(r#"","target":""#);
@@ -60,88 +89,102 @@ impl Lines {
                 line.push('"');
             }
         }
-        let mut fields = Fields {
-            line,
-            format: self.format,
-            written: Ok(()),
-        };
-        event.record(&mut fields);
-        fields.written?;
-        line.push_str(match self.format {
-            LogFormat::Text => "\n",
-            LogFormat::Json => "}\n",
-        });
-        Ok(())
     }
 }
 
-/// Writes the fields of one event, and remembers the first failure.
-struct Fields<'l> {
+/// What stands before the value of a field, in either format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Label {
+    pub(super) text: &'static str,
+    pub(super) json: &'static str,
+}
+
+/// The label of a name that is written down: it is made when the program is.
+macro_rules! label {
+    ($name:literal) => {
+        $crate::telemetry::log::line::Label {
+            text: concat!(" ", $name, "="),
+            json: concat!(",\"", $name, "\":"),
+        }
+    };
+}
+pub(super) use label;
+
+/// Writes the fields of one line, and remembers the first failure.
+pub(super) struct Fields<'l> {
     line: &'l mut String,
     format: LogFormat,
     written: fmt::Result,
 }
 
 impl Fields<'_> {
-    /// A number or a truth value, which look the same in both formats.
-    fn plain(&mut self, field: &Field, value: impl Display) {
-        self.begin(field.name());
-        let written = write!(self.line, "{value}");
-        self.written = self.written.and(written);
+    /// A text that others may have written.
+    pub(super) fn text(&mut self, label: Label, value: &str) {
+        self.begin(label);
+        self.escaped(value);
     }
 
-    fn text(&mut self, field: &Field, value: &str) {
-        let name = field.name();
-        let written = match self.format {
-            LogFormat::Text if name == MESSAGE => {
-                self.line.push(' ');
-                escape::message(self.line, value)
-            }
-            LogFormat::Text => {
-                self.begin(name);
-                escape::word(self.line, value)
-            }
+    /// A word of the program itself, of letters, digits and `_`: there is nothing in it to escape.
+    pub(super) fn word(&mut self, label: Label, value: &str) {
+        self.begin(label);
+        match self.format {
+            LogFormat::Text => self.line.push_str(value),
             LogFormat::Json => {
-                self.begin(name);
-                escape::json(self.line, value)
+                self.line.push('"');
+                self.line.push_str(value);
+                self.line.push('"');
             }
-        };
-        self.written = self.written.and(written);
+        }
     }
 
-    /// What stands before the value of a field.
-    fn begin(&mut self, name: &str) {
+    /// A whole number; its digits are most of what a line has of numbers.
+    pub(super) fn whole(&mut self, label: Label, value: impl itoa::Integer) {
+        self.begin(label);
+        self.line.push_str(itoa::Buffer::new().format(value));
+    }
+
+    /// A time in milliseconds, with at most three decimals.
+    pub(super) fn milliseconds(&mut self, label: Label, time: Duration) {
+        self.begin(label);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Thousandths(micros).push_to(self.line);
+    }
+
+    fn begin(&mut self, label: Label) {
+        self.line.push_str(match self.format {
+            LogFormat::Text => label.text,
+            LogFormat::Json => label.json,
+        });
+    }
+
+    /// The same for a field of any event.
+    fn name(&mut self, field: &Field) {
         let (before, after) = match self.format {
             LogFormat::Text => (" ", "="),
             LogFormat::Json => (",\"", "\":"),
         };
         self.line.push_str(before);
-        self.line.push_str(name);
+        self.line.push_str(field.name());
         self.line.push_str(after);
     }
 
-    /// A whole number; its digits are most of what a line has of numbers.
-    fn whole(&mut self, field: &Field, value: impl itoa::Integer) {
-        self.begin(field.name());
-        self.line.push_str(itoa::Buffer::new().format(value));
+    /// A number or a truth value, which look the same in both formats.
+    fn plain(&mut self, field: &Field, value: impl Display) {
+        self.name(field);
+        let written = write!(self.line, "{value}");
+        self.written = self.written.and(written);
+    }
+
+    fn escaped(&mut self, value: &str) {
+        let written = match self.format {
+            LogFormat::Text => escape::word(self.line, value),
+            LogFormat::Json => escape::json(self.line, value),
+        };
+        self.written = self.written.and(written);
     }
 }
 
-/// A number of whole thousandths, such as all times of the log are; none where it is another.
-///
-/// Its text is that of the number itself, made from integers, which takes a tenth of the time.
-fn thousandths(value: f64) -> Option<Thousandths> {
-    const MOST: f64 = 1e12;
-    let count = (value * 1000.0).round();
-    let exact = (0.0..MOST).contains(&count) && count / 1000.0 == value && value.is_sign_positive();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is whole, positive and small"
-    )]
-    exact.then_some(Thousandths(count as u64))
-}
-
+/// A number of thousandths, whose text is that of the number itself, made from integers, which takes a tenth of the time.
 struct Thousandths(u64);
 
 impl Thousandths {
@@ -168,23 +211,20 @@ fn digit(number: u64) -> char {
 
 impl Visit for Fields<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        if let Some(exact) = thousandths(value) {
-            self.begin(field.name());
-            exact.push_to(self.line);
-        } else if value.is_finite() {
+        if value.is_finite() {
             self.plain(field, value);
         } else {
             // JSON has no such numbers.
-            self.text(field, &value.to_string());
+            self.record_str(field, &value.to_string());
         }
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.whole(field, value);
+        self.plain(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.whole(field, value);
+        self.plain(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -192,11 +232,18 @@ impl Visit for Fields<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.text(field, value);
+        if self.format == LogFormat::Text && field.name() == MESSAGE {
+            self.line.push(' ');
+            let written = escape::message(self.line, value);
+            self.written = self.written.and(written);
+        } else {
+            self.name(field);
+            self.escaped(value);
+        }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.text(field, &format!("{value:?}"));
+        self.record_str(field, &format!("{value:?}"));
     }
 }
 
@@ -204,26 +251,14 @@ impl Visit for Fields<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::thousandths;
-
-    fn shown(value: f64) -> Option<String> {
-        let mut text = String::new();
-        thousandths(value)?.push_to(&mut text);
-        Some(text)
-    }
+    use super::Thousandths;
 
     proptest! {
         #[test]
         fn whole_thousandths_look_as_numbers_do(micros in 0..10_u64.pow(12)) {
-            let value = micros as f64 / 1000.0;
-            prop_assert_eq!(shown(value), Some(value.to_string()));
-        }
-
-        #[test]
-        fn a_number_that_is_written_in_thousandths_is_one(value in any::<f64>()) {
-            if let Some(own) = shown(value) {
-                prop_assert_eq!(own, value.to_string());
-            }
+            let mut text = String::new();
+            Thousandths(micros).push_to(&mut text);
+            prop_assert_eq!(text, (micros as f64 / 1000.0).to_string());
         }
     }
 }

@@ -217,7 +217,7 @@ impl Door {
             let permit = self.http.reserve(limit).await?;
             let attempt = self.http.attempt(clock::now());
             let sent = (permit, Box::new(request));
-            self.http.send(&attempt, sent, Repeat::Unsent).await
+            self.http.send(&attempt, sent, Repeat::Unsent.into()).await
         };
         sent.await.map_err(|error| {
             let upstream = &self.http.plan().name;

@@ -1,0 +1,308 @@
+//! How the names of a head were written. HTTP takes a name in any case, and yet there are servers and clients that do not.
+//!
+//! Whoever parses a head keeps its names in lower case; here they are kept as they came, to be laid over the head that goes
+//! on. Laws: laid over, a head differs in the case of its names alone; the n-th line of a name is spelled as the n-th that
+//! came, and a further one stays as it is.
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+/// What is kept of the room of a head's names for those of the next one.
+const ROOM: usize = 256;
+
+/// The names of a head as they came, in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spelling {
+    /// Each behind its length, see [`split`].
+    names: Arc<[u8]>,
+}
+
+/// The names of a head that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: Vec<u8>,
+    case: Case,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    /// That of a parser.
+    #[default]
+    Lower,
+    Other,
+}
+
+impl Names {
+    /// The next head begins.
+    pub(super) fn begin(&mut self) {
+        self.names.clear();
+        self.names.shrink_to(ROOM);
+        self.case = Case::Lower;
+    }
+
+    /// The next name.
+    pub(super) fn add(&mut self, name: &[u8]) {
+        // A longer one is no name of a head that anybody takes.
+        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+        self.names.extend_from_slice(&length.to_le_bytes());
+        self.names.extend_from_slice(name);
+        if name.iter().any(u8::is_ascii_uppercase) {
+            self.case = Case::Other;
+        }
+    }
+
+    /// How they were written, unless a parser keeps them so.
+    pub(super) fn spelling(&self) -> Option<Spelling> {
+        (self.case == Case::Other).then(|| Spelling {
+            names: self.names.as_slice().into(),
+        })
+    }
+}
+
+/// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
+#[derive(Debug, Default)]
+pub struct Reading {
+    names: Names,
+    part: Part,
+    /// The beginning of a line.
+    held: Vec<u8>,
+}
+
+/// What the next line is of.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Start,
+    /// An answer that another one follows (RFC 9110 §15.2).
+    Interim,
+    Fields,
+    /// Nothing that is read.
+    #[default]
+    Over,
+}
+
+impl Reading {
+    /// An answer comes next.
+    pub fn begin(&mut self) {
+        self.names.begin();
+        self.part = Part::Start;
+    }
+
+    /// Reads on.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        while self.part != Part::Over
+            && let Some(end) = memchr(b'\n', bytes)
+        {
+            let (line, behind) = (&bytes[..end], &bytes[end + 1..]);
+            if self.held.is_empty() {
+                self.line(line);
+            } else {
+                let mut whole = std::mem::take(&mut self.held);
+                whole.extend_from_slice(line);
+                self.line(&whole);
+            }
+            bytes = behind;
+        }
+        if self.part != Part::Over {
+            self.held.extend_from_slice(bytes);
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.part = match (self.part, line) {
+            (Part::Start | Part::Interim, []) => Part::Start,
+            (Part::Start, first) if is_interim(first) => Part::Interim,
+            (Part::Start, _) => Part::Fields,
+            (Part::Fields, []) => Part::Over,
+            (Part::Fields, line) => {
+                self.names.add(&line[..memchr(b':', line).unwrap_or(0)]);
+                Part::Fields
+            }
+            (part @ (Part::Interim | Part::Over), _) => part,
+        };
+    }
+
+    /// How the names of the answer were written whose head has come, unless in lower case.
+    pub fn take(&mut self) -> Option<Spelling> {
+        self.part = Part::Over;
+        self.held = Vec::new();
+        self.names.spelling()
+    }
+}
+
+/// Whether an answer that begins so is followed by another one; 101 is the last one of its protocol.
+fn is_interim(line: &[u8]) -> bool {
+    let status = line.get(9..).unwrap_or_default();
+    status.starts_with(b"1") && !status.starts_with(b"101")
+}
+
+impl Spelling {
+    /// Spells the names of a head, which begins with its first line, as they came.
+    pub fn lay_over(&self, head: &mut [u8]) {
+        let mut left = Left {
+            names: &self.names,
+            taken: 0,
+        };
+        let mut at = 0;
+        while let Some(line) = memchr(b'\n', &head[at..]) {
+            at += line + 1;
+            let rest = &mut head[at..];
+            if rest.first() == Some(&b'\r') {
+                return;
+            }
+            if let Some(name) = left.take(rest) {
+                rest[..name.len()].copy_from_slice(name);
+            }
+        }
+    }
+}
+
+/// The names that no line has yet.
+struct Left<'a> {
+    /// Those behind the last of which all before are taken.
+    names: &'a [u8],
+    /// A bit for each of them that is taken; a head has not so many lines.
+    taken: u128,
+}
+
+impl<'a> Left<'a> {
+    /// The first of those that are the name of a line.
+    fn take(&mut self, line: &[u8]) -> Option<&'a [u8]> {
+        let (mut names, mut bit) = (self.names, 1);
+        loop {
+            let (name, behind) = split(names)?;
+            if self.taken & bit == 0 && begins(line, name) {
+                self.taken |= bit;
+                self.pass_taken();
+                return Some(name);
+            }
+            (names, bit) = (behind, bit << 1);
+        }
+    }
+
+    /// Most lines go on in the order in which they came, so that the next one is found at once.
+    fn pass_taken(&mut self) {
+        while self.taken & 1 == 1
+            && let Some((_, behind)) = split(self.names)
+        {
+            self.names = behind;
+            self.taken >>= 1;
+        }
+    }
+}
+
+/// Whether a line has this name.
+fn begins(line: &[u8], name: &[u8]) -> bool {
+    line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name)
+}
+
+/// The first of some names, and the others.
+fn split(names: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = names.split_first_chunk()?;
+    rest.split_at_checked(u32::from_le_bytes(*length) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spelled(names: &[&str]) -> Option<Spelling> {
+        let mut read = Names::default();
+        read.begin();
+        names.iter().for_each(|name| read.add(name.as_bytes()));
+        read.spelling()
+    }
+
+    fn laid_over(names: &[&str], head: &str) -> String {
+        let mut head = head.as_bytes().to_vec();
+        if let Some(spelling) = spelled(names) {
+            spelling.lay_over(&mut head);
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn names_go_on_as_they_came_and_others_stay() {
+        let names = ["Host", "X-A", "x-a", "TE", "X-a", "ACCEPT"];
+        let head = "GET /host:x HTTP/1.1\r\nhost: HOST: a\r\nx-a: 1\r\nx-a: 2\r\nx-a: 3\r\nx-a: 4\r\naccept: x-a\r\n\
+                    via: 1.1 x\r\n\r\nhost: body\r\n";
+        let expected = "GET /host:x HTTP/1.1\r\nHost: HOST: a\r\nX-A: 1\r\nx-a: 2\r\nX-a: 3\r\nx-a: 4\r\nACCEPT: x-a\r\n\
+                    via: 1.1 x\r\n\r\nhost: body\r\n";
+        assert_eq!(laid_over(&names, head), expected);
+    }
+
+    #[test]
+    fn names_that_go_on_in_another_order_are_found() {
+        let head = "GET / HTTP/1.1\r\nc: 1\r\na: 2\r\nb: 3\r\na: 4\r\n\r\n";
+        let expected = "GET / HTTP/1.1\r\nC: 1\r\nA: 2\r\nB: 3\r\na: 4\r\n\r\n";
+        assert_eq!(laid_over(&["A", "B", "a", "C"], head), expected);
+    }
+
+    #[test]
+    fn names_in_lower_case_are_not_kept() {
+        assert_eq!(spelled(&["host", "x-1_a"]), None);
+    }
+
+    /// What is laid over a head of some lines when an answer has come, in pieces of some size.
+    fn answered(answer: &str, size: usize, head: &str) -> String {
+        let mut reading = Reading::default();
+        reading.feed(b"HTTP/1.1 200 OK\r\nB: nobody has asked\r\n\r\n");
+        reading.begin();
+        answer
+            .as_bytes()
+            .chunks(size)
+            .for_each(|piece| reading.feed(piece));
+        let mut head = head.as_bytes().to_vec();
+        if let Some(spelling) = reading.take() {
+            spelling.lay_over(&mut head);
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_read_in_any_pieces_and_its_body_is_not() {
+        let answer = "\r\nHTTP/1.1 103 Early Hints\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\nb: 2\nA: 3\r\n\r\nC: 4\r\n\r\n";
+        let head = "HTTP/1.1 200 OK\r\na: 1\r\na: 2\r\nb: 3\r\nc: 4\r\n\r\n";
+        let expected = "HTTP/1.1 200 OK\r\nA: 1\r\na: 2\r\nb: 3\r\nc: 4\r\n\r\n";
+        for size in 1..answer.len() {
+            assert_eq!(answered(answer, size, head), expected, "{size}");
+        }
+        let switched =
+            "HTTP/1.1 101 Switching Protocols\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB: 1\r\n\r\n";
+        assert_eq!(answered(switched, 100, head), expected);
+    }
+
+    #[test]
+    fn the_room_of_a_large_head_is_not_kept() {
+        let mut read = Names::default();
+        read.add(&[b'A'; 10 * ROOM]);
+        read.begin();
+        assert!(read.names.capacity() < 2 * ROOM);
+        assert_eq!(read.spelling(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn each_name_is_spelled_as_the_one_of_the_same_rank(
+            names in prop::collection::vec("[aAbB]{1,2}", 0..99),
+            lines in prop::collection::vec("[abc]{1,2}", 0..99),
+        ) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let head = |lines: &[String]| {
+                let lines: String = lines.iter().map(|name| format!("{name}: {name}\r\n")).collect();
+                format!("GET / HTTP/1.1\r\n{lines}\r\n")
+            };
+            let mut came = names.clone();
+            let mut expected = "GET / HTTP/1.1\r\n".to_owned();
+            for line in &lines {
+                let found = came.iter().position(|name| name.eq_ignore_ascii_case(line));
+                let name = found.map_or(line.as_str(), |found| came.remove(found));
+                expected.push_str(&format!("{name}: {line}\r\n"));
+            }
+            prop_assert_eq!(laid_over(&names, &head(&lines)), expected + "\r\n");
+        }
+    }
+}

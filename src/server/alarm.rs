@@ -1,0 +1,52 @@
+//! What hyper measures the time between two requests with: one alarm for a connection, and not a timer for each request.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::{Sleep, Timer};
+use tokio::time::Instant;
+
+use crate::telemetry::clock;
+use crate::upstream::Alarm;
+
+/// The timer of one connection. Of its times, the last one rings.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OneAlarm(Arc<Mutex<Alarm>>);
+
+struct Deadline {
+    alarm: OneAlarm,
+    at: Instant,
+}
+
+impl Timer for OneAlarm {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    fn sleep_until(&self, at: std::time::Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Deadline {
+            alarm: self.clone(),
+            at: at.into(),
+        })
+    }
+
+    fn now(&self) -> std::time::Instant {
+        clock::now().into_std()
+    }
+}
+
+impl Sleep for Deadline {}
+
+impl Future for Deadline {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // What a panic has left is as good as before.
+        let alarm = self.alarm.0.lock();
+        alarm
+            .unwrap_or_else(PoisonError::into_inner)
+            .poll(self.at, cx)
+    }
+}

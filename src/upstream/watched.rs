@@ -1,0 +1,201 @@
+//! A socket that is asked for bytes only where there may be some.
+//!
+//! An HTTP library looks at its socket whenever it is polled, and it is polled for much else: for each look that finds
+//! nothing, a runtime notes once more whom to wake. Law: the socket is asked whenever it has stirred since it had nothing.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The socket.
+#[derive(Debug)]
+pub struct Watched<S> {
+    socket: S,
+    watch: Arc<Watch>,
+    /// Wakes whoever reads, by way of the watch.
+    waker: Waker,
+    /// Who reads.
+    reader: Option<Waker>,
+}
+
+#[derive(Debug, Default)]
+struct Watch {
+    /// Something may have come since the socket had nothing.
+    has_stirred: AtomicBool,
+    reader: Mutex<Option<Waker>>,
+}
+
+impl Wake for Watch {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_stirred.store(true, Ordering::Release);
+        if let Some(reader) = &*self.reader() {
+            reader.wake_by_ref();
+        }
+    }
+}
+
+impl Watch {
+    fn reader(&self) -> MutexGuard<'_, Option<Waker>> {
+        // What a panic has left is as good as before.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Watched<S> {
+    /// Watches a socket.
+    pub fn new(socket: S) -> Watched<S> {
+        let watch = Arc::new(Watch {
+            has_stirred: AtomicBool::new(true),
+            reader: Mutex::default(),
+        });
+        Watched {
+            socket,
+            waker: Waker::from(watch.clone()),
+            watch,
+            reader: None,
+        }
+    }
+
+    /// Wakes whoever has asked last. After an upgrade, that may be another task.
+    fn wakes(&mut self, reader: &Waker) {
+        if !self
+            .reader
+            .as_ref()
+            .is_some_and(|own| own.will_wake(reader))
+        {
+            self.reader = Some(reader.clone());
+            *self.watch.reader() = Some(reader.clone());
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.wakes(cx.waker());
+        if !this.watch.has_stirred.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        let mut own = Context::from_waker(&this.waker);
+        let polled = Pin::new(&mut this.socket).poll_read(&mut own, buf);
+        if polled.is_ready() {
+            this.watch.has_stirred.store(true, Ordering::Release);
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts how often a socket is asked.
+    struct Asked<S>(S, usize);
+
+    impl<S: AsyncRead + Unpin> AsyncRead for Asked<S> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            self.1 += 1;
+            Pin::new(&mut self.0).poll_read(cx, buf)
+        }
+    }
+
+    /// Reads once for a task: how many bytes came, if any did.
+    fn read(
+        watched: &mut Watched<Asked<impl AsyncRead + Unpin>>,
+        task: &Arc<Woken>,
+    ) -> Option<usize> {
+        let (waker, mut room) = (Waker::from(task.clone()), [0; 8]);
+        let mut room = ReadBuf::new(&mut room);
+        let polled = Pin::new(watched).poll_read(&mut Context::from_waker(&waker), &mut room);
+        polled.is_ready().then(|| room.filled().len())
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_has_nothing_is_asked_again_when_it_stirs() {
+        let (near, mut far) = duplex(64);
+        let (mut watched, task) = (Watched::new(Asked(near, 0)), Arc::<Woken>::default());
+        for _ in 0..5 {
+            assert_eq!(read(&mut watched, &task), None);
+        }
+        assert_eq!(watched.socket.1, 1);
+        far.write_all(b"abc").await.unwrap();
+        assert_eq!(task.0.load(Ordering::Relaxed), 1);
+        assert_eq!(read(&mut watched, &task), Some(3));
+        assert_eq!(read(&mut watched, &task), None);
+        assert_eq!(read(&mut watched, &task), None);
+        assert_eq!(watched.socket.1, 3);
+        drop(far);
+        assert_eq!(read(&mut watched, &task), Some(0));
+    }
+
+    #[tokio::test]
+    async fn whoever_asked_last_is_woken() {
+        let (near, mut far) = duplex(64);
+        let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
+        let mut watched = Watched::new(Asked(near, 0));
+        assert_eq!(read(&mut watched, &first), None);
+        assert_eq!(read(&mut watched, &last), None);
+        far.write_all(b"abc").await.unwrap();
+        let woken = [first, last].map(|task| task.0.load(Ordering::Relaxed));
+        assert_eq!(woken, [0, 1]);
+    }
+}
