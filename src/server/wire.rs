@@ -438,8 +438,12 @@ impl<S: AsyncWrite + Unpin> Inspected<S> {
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.wake_reader();
-        if !self.overlay.is_laid()
-            && let Some(spelling) = self.inspection.take_answer()
+        // It is of what goes out next: where that is no head, or the rest of an older one, it is nobody's.
+        if let Some(spelling) = self.inspection.take_answer()
+            && !self.overlay.is_laid()
+            && given
+                .first()
+                .is_some_and(|first| first.starts_with(b"HTTP/1."))
         {
             self.overlay.lay(&spelling, given);
         }

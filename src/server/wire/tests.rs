@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
-use crate::domain::wire::ADDED_TE;
+use crate::domain::wire::{ADDED_TE, Reading};
 
 mod agreement;
 mod upgrades;
@@ -37,6 +37,33 @@ fn reply(status: StatusCode, text: impl Into<Bytes>) -> Reply {
     let service = "service".parse().unwrap();
     reply.headers_mut().insert("server", service);
     reply
+}
+
+/// The names of an answer are its head's: what else goes out is as it was given.
+#[tokio::test]
+async fn names_are_laid_over_a_head_alone() {
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nx-a: 1\r\n\r\n";
+    const BODY: &[u8] = b"\r\nx-a: 1\r\n\r\n";
+    let spelling = || {
+        let mut reading = Reading::default();
+        reading.begin();
+        reading.feed(b"HTTP/1.1 200 OK\r\nX-A: 1\r\n\r\n");
+        reading.take()
+    };
+    let (mut far, near) = duplex(1 << 10);
+    let inspection = Inspection::default();
+    let mut inspected = Inspected::new(near, Limits::default(), inspection.clone());
+    inspection.answer_spelled(spelling());
+    inspected.write_all(BODY).await.unwrap();
+    inspected.write_all(HEAD).await.unwrap();
+    inspection.answer_spelled(spelling());
+    inspected.write_all(HEAD).await.unwrap();
+    inspected.write_all(BODY).await.unwrap();
+    drop(inspected);
+    let mut written = Vec::new();
+    far.read_to_end(&mut written).await.unwrap();
+    let spelled = b"HTTP/1.1 200 OK\r\nX-A: 1\r\n\r\n".as_slice();
+    assert_eq!(written, [BODY, HEAD, spelled, BODY].concat());
 }
 
 /// Says what it was called with; a refused request is answered with its violation.
