@@ -335,7 +335,8 @@ fn a_client_that_goes_away_and_a_call_that_is_late_are_cancelled() {
         "never" => begun(": wait\n\n"),
         _ => result(called, "1"),
     });
-    let proxy = before(&server, "timeout = \"400ms\"\n");
+    // The first call must not be late before it is seen.
+    let proxy = before(&server, "timeout = \"3s\"\n");
     assert_eq!(ask(&proxy, "good")["result"], 1);
     let mut client = proxy.connect();
     let body = call("never", "{}");
