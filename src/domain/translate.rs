@@ -112,14 +112,9 @@ pub(in crate::domain) fn write_headers(
     let mut written = Vec::with_capacity(items.len());
     for item in items {
         for text in item.words.write(writing)? {
-            let trimmed = text.trim_matches([' ', '\t']) == text;
-            let fits =
-                trimmed && (!item.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
-            let value = HeaderValue::from_str(&text).ok().filter(|_| fits);
-            let value = value.ok_or_else(|| {
-                let place = format!("header `{}`", item.name);
-                BindError::new(place, "its value cannot stand in a header (RFC 9110 §5.5)")
-            })?;
+            let value = item.value(&text);
+            let value =
+                value.map_err(|what| BindError::new(format!("header `{}`", item.name), what))?;
             written.push((item.name.clone(), value));
         }
     }

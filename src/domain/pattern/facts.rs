@@ -1,5 +1,6 @@
 //! What holds for the holes of a pair, and the slots that each place of a pattern has by it.
 
+use super::bindings::Bound;
 use super::mention::{Mention, PatternError, Use};
 use super::resolve::{Facts, Place};
 use super::text::Words;
@@ -199,16 +200,47 @@ impl Facts {
     fn check_defaults(&self, text: &TextPattern) -> Result<(), PatternError> {
         for (index, part) in text.parts.iter().enumerate() {
             let Part::Hole(slot) = part else { continue };
-            let Some(hole) = slot.binds() else { continue };
-            for absence in Side::ALL.map(|side| self.holes[hole].absence(side)) {
-                let (Absence::Filled(default) | Absence::Implied(default)) = &absence else {
-                    continue;
-                };
-                let spelled = slot.as_text(default);
+            for default in self.defaults_of(slot) {
+                let spelled = slot.as_text(&default);
                 let fits = spelled.and_then(|spelled| text.ends_behind(&spelled, index));
-                fits.map_err(|what| {
-                    PatternError::new(format!("the default of `{}`: {what}", slot.name))
-                })?;
+                fits.map_err(|what| unwritable(slot, &what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an absent value of a slot may stand for, on either side.
+    fn defaults_of(&self, slot: &Slot) -> impl Iterator<Item = Json> {
+        let hole = slot.binds().map(|hole| &self.holes[hole]);
+        let absences = hole.map(|hole| Side::ALL.map(|side| hole.absence(side)));
+        let defaults = absences.into_iter().flatten();
+        defaults.filter_map(|absence| absence.default().cloned())
+    }
+
+    /// Expects that words can be written where only certain texts can stand: as they are, and with every default.
+    ///
+    /// # Errors
+    /// [`PatternError`] says what does not fit.
+    pub fn expect_fit(
+        &self,
+        words: &Words,
+        fits: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(), PatternError> {
+        match words {
+            Words::Literal(text) => fits(text).map_err(PatternError::new)?,
+            Words::Mixed(text) => fits(&text.with("", "")).map_err(PatternError::new)?,
+            Words::Hole(_) => {}
+        }
+        for slot in words.slots() {
+            for default in self.defaults_of(slot) {
+                let value = Bound::Value(default);
+                let texts = slot.write_texts(&value).and_then(|texts| {
+                    texts.into_iter().try_for_each(|value| match words {
+                        Words::Mixed(text) => fits(&text.with(&slot.name, &value)),
+                        Words::Literal(_) | Words::Hole(_) => fits(&value),
+                    })
+                });
+                texts.map_err(|what| unwritable(slot, &what))?;
             }
         }
         Ok(())
@@ -230,6 +262,10 @@ impl Facts {
             Words::Mixed(text) => Words::Mixed(self.text(side, text, 0)?),
         })
     }
+}
+
+fn unwritable(slot: &Slot, what: &str) -> PatternError {
+    PatternError::new(format!("the default of `{}`: {what}", slot.name))
 }
 
 /// A list has one text only where a text may be given several times, or is cut at commas.

@@ -242,6 +242,17 @@ pub enum Absence {
     Implied(Json),
 }
 
+impl Absence {
+    /// The value that an absent one reads as.
+    #[must_use]
+    pub fn default(&self) -> Option<&Json> {
+        match self {
+            Absence::Filled(default) | Absence::Implied(default) => Some(default),
+            Absence::Refused | Absence::Kept => None,
+        }
+    }
+}
+
 impl Slot {
     /// Whether a value must be there.
     #[must_use]
@@ -252,10 +263,7 @@ impl Slot {
     /// The value that stands for an absent one.
     #[must_use]
     pub fn default(&self) -> Option<&Json> {
-        match &self.absence {
-            Absence::Filled(default) | Absence::Implied(default) => Some(default),
-            Absence::Refused | Absence::Kept => None,
-        }
+        self.absence.default()
     }
 
     /// Whether this value is left out when written.

@@ -294,6 +294,16 @@ impl TextPattern {
         }
     }
 
+    /// The text with one value, and `0` in the holes of other names.
+    pub(super) fn with(&self, name: &str, value: &str) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Hole(slot) if slot.name == name => value,
+            Part::Hole(_) => "0",
+        });
+        parts.collect()
+    }
+
     fn other_text(&self) -> Misfit {
         Misfit::here(format!("it must have the form `{}`", self.shown()))
     }

@@ -470,13 +470,16 @@ pub(in crate::domain) fn resolve_headers(
     facts: &Facts,
 ) -> Result<Vec<HeaderItem>, PatternError> {
     let items = headers.iter().map(|item| {
+        let within = |error: PatternError| error.under(&format!("headers.{}", item.name));
         let words = facts.words(Side::Rest, &item.words, Place::Words);
-        let mut words = words.map_err(|error| error.under(&format!("headers.{}", item.name)))?;
+        let mut words = words.map_err(within)?;
         if item.is_url()
             && let Words::Mixed(text) = &mut words
         {
             text.percent_encoded();
         }
+        let fits = |text: &str| Ok(item.value(text).map(drop)?);
+        facts.expect_fit(&words, fits).map_err(within)?;
         Ok(HeaderItem {
             name: item.name.clone(),
             words,

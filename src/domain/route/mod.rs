@@ -20,7 +20,7 @@ mod url;
 use std::time::Duration;
 
 use http::header::{CONTENT_LOCATION, LOCATION};
-use http::{HeaderName, Method};
+use http::{HeaderName, HeaderValue, Method};
 
 use super::outcome::Outcomes;
 use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
@@ -342,6 +342,17 @@ impl<H> HeaderItem<H> {
     #[must_use]
     pub fn is_url(&self) -> bool {
         self.name == LOCATION || self.name == CONTENT_LOCATION
+    }
+
+    /// A text as the value of this header, if it comes out of a message as it went into it.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn value(&self, text: &str) -> Result<HeaderValue, &'static str> {
+        let trimmed = text.trim_matches([' ', '\t']) == text;
+        let fits = trimmed && (!self.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
+        let value = HeaderValue::from_str(text).ok().filter(|_| fits);
+        value.ok_or("its value cannot stand in a header (RFC 9110 §5.5)")
     }
 }
 

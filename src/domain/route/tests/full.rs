@@ -51,6 +51,42 @@ fn a_full_form_that_means_nothing_is_refused_with_the_key() {
 }
 
 #[test]
+fn a_header_that_cannot_be_written_without_its_value_is_refused() {
+    let parsed = |header: &str, param: &str| {
+        let text = |name: &str, text: &str| vec![(name.to_owned(), Tree::Text(text.to_owned()))];
+        let errors = parse_route(RouteSource {
+            headers: text("x-a", header),
+            params: Some(Tree::Table(text("a", param))),
+            ..source("r", "GET /a", "m")
+        });
+        errors
+            .map(drop)
+            .map_err(|mut errors| errors.remove(0).to_string())
+    };
+    let cannot = "the default of `a`: its value cannot stand in a header";
+    for (header, param, words) in [
+        // The space behind a name is not part of a value: nothing would read what is written.
+        ("Bearer {a=}", "{a=x}", cannot),
+        ("Bearer {a=x}", "{a=}", cannot),
+        ("{a= x}", "{a}", cannot),
+        ("{a?=x}", "{a=y\nz}", cannot),
+        ("Bearer {a} ", "{a}", "its value cannot stand in a header"),
+        ("{a:string[,]=[\"x,y\"]}", "{a}", "it contains a comma"),
+    ] {
+        let error = parsed(header, param).unwrap_err();
+        assert!(error.contains(words), "{header} {param}: {error}");
+    }
+    for (header, param) in [
+        ("Bearer {a=x}", "{a=y}"),
+        ("({a=})", "{a=x}"),
+        ("{a=}", "{a=x}"),
+        ("{a:string[,]=[]}", "{a=[\"x\",\"y\"]}"),
+    ] {
+        assert_eq!(parsed(header, param), Ok(()), "{header} {param}");
+    }
+}
+
+#[test]
 fn what_one_sibling_takes_of_a_body_and_the_other_refuses_tells_them_apart() {
     let route = |name: &str, rest: &str, extra| {
         let full = RouteSource {
