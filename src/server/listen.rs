@@ -31,6 +31,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::alarm::OneAlarm;
+use super::flushed::Flushed;
 use super::http2;
 use super::pace::Paced;
 use super::preface;
@@ -387,7 +388,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
             }
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| Flushed::new(body, inspection)))
         })
     });
     let mut builder = Builder::new();

@@ -4,6 +4,7 @@ pub mod admin;
 mod alarm;
 mod certificate;
 mod chatter;
+mod flushed;
 mod http2;
 pub mod listen;
 pub mod pace;

@@ -475,7 +475,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.wake_reader();
-        Pin::new(&mut this.socket).poll_flush(cx)
+        ready!(Pin::new(&mut this.socket).poll_flush(cx))?;
+        // hyper flushes what it has written, and has written all by then.
+        this.inspection.is_flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

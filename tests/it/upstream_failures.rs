@@ -210,6 +210,30 @@ fn a_body_that_breaks_off_breaks_the_client_off_where_it_streams() {
     }
 }
 
+/// The client has the head, however soon the rest breaks off: nothing at all would be no answer.
+#[test]
+fn an_answer_that_breaks_off_with_its_head_has_its_head() {
+    let answers = [
+        "Content-Length: 100\r\n\r\n",
+        "Content-Length: 100\r\n\r\n[7]",
+        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n3\r\n[7]\r\nzz\r\n",
+    ];
+    for quadrant in STREAMED {
+        for answer in answers {
+            let mut scene = Scene::of(quadrant, "");
+            scene.server.send(format!("HTTP/1.1 200 OK\r\n{answer}"));
+            drop(std::mem::replace(&mut scene.server, scene.proxy.connect()));
+            let (came, _) = scene.client.read_rest();
+            let came = String::from_utf8_lossy(&came);
+            assert!(came.starts_with("HTTP/1.1 200 OK\r\n"), "{came:?}");
+            assert_eq!(came.contains("[7]"), answer.contains("[7]"), "{came:?}");
+            assert!(!came.ends_with("0\r\n\r\n"), "{came:?}");
+            scene.proxy.log_line(&["outcome=cut", "status=200"]);
+        }
+    }
+}
+
 #[test]
 fn a_body_that_is_too_slow_is_a_timeout_where_it_is_read_whole() {
     for quadrant in WHOLE {

@@ -1,8 +1,9 @@
 //! What the two ends of one connection tell each other: the inspector on the socket, and the service.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -29,6 +30,9 @@ struct Shared {
     owes: AtomicU64,
     /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
     answered: AtomicU64,
+    /// Whether somebody waits until all is written that hyper has, and who.
+    must_flush: AtomicBool,
+    flushed: Mutex<Option<Waker>>,
 }
 
 /// How names are written.
@@ -114,6 +118,35 @@ impl Inspection {
         let switched = u64::from(status == StatusCode::SWITCHING_PROTOCOLS);
         let answer = request << 1 | switched;
         self.shared.answered.store(answer, Ordering::Release);
+    }
+
+    /// Asks to be told when all is written that hyper has now.
+    pub fn must_flush(&self) {
+        self.shared.must_flush.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until that is so.
+    pub fn poll_flushed(&self, cx: &Context<'_>) -> Poll<()> {
+        if !self.shared.must_flush.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        *self.flushed() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Says that all is written that hyper had.
+    pub(super) fn is_flushed(&self) {
+        if self.shared.must_flush.load(Ordering::Relaxed) {
+            self.shared.must_flush.store(false, Ordering::Relaxed);
+            if let Some(waiting) = self.flushed().take() {
+                waiting.wake();
+            }
+        }
+    }
+
+    fn flushed(&self) -> MutexGuard<'_, Option<Waker>> {
+        let flushed = self.shared.flushed.lock();
+        flushed.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says which request is refused. The first refusal is the only one: nothing is read after it.

@@ -1,0 +1,121 @@
+//! An answer over HTTP/1.1 that breaks off behind what was written of it.
+//!
+//! Where the body of an answer fails, hyper ends the connection with all that it has yet to write: the head of that answer
+//! perhaps, and older ones. Law: an answer breaks off where all before its end went into the socket. The pace of writes
+//! bounds how long that takes.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Body, Frame, SizeHint};
+
+use super::wire::Inspection;
+
+/// A body whose fault waits until the connection has been flushed.
+#[derive(Debug)]
+pub(super) struct Flushed<B: Body> {
+    body: B,
+    fault: Option<B::Error>,
+    inspection: Inspection,
+}
+
+impl<B: Body> Flushed<B> {
+    /// A body that goes out by the connection of this inspection.
+    pub(super) fn new(body: B, inspection: Inspection) -> Flushed<B> {
+        let fault = None;
+        Flushed {
+            body,
+            fault,
+            inspection,
+        }
+    }
+}
+
+impl<B: Body<Error: Unpin> + Unpin> Body for Flushed<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let this = self.get_mut();
+        if this.fault.is_none() {
+            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Err(fault)) => this.fault = Some(fault),
+                frame => return Poll::Ready(frame),
+            }
+            this.inspection.must_flush();
+        }
+        ready!(this.inspection.poll_flushed(cx));
+        Poll::Ready(this.fault.take().map(Err))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.fault.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::combinators::BoxBody;
+    use http_body_util::{BodyExt as _, Full, StreamBody};
+    use hyper::body::Incoming;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::domain::wire::Limits;
+    use crate::server::wire::Inspected;
+
+    const LONG: usize = 64 * 1024;
+
+    /// A long answer, and at `/cut` one that breaks off at once.
+    fn answer(request: &Request<Incoming>) -> BoxBody<Bytes, &'static str> {
+        if request.uri().path() == "/cut" {
+            let fault = futures_util::stream::iter([Err("cut")]);
+            return StreamBody::new(fault).boxed();
+        }
+        Full::new(Bytes::from(vec![b'x'; LONG]))
+            .map_err(|never: Infallible| match never {})
+            .boxed()
+    }
+
+    #[tokio::test]
+    async fn what_was_answered_before_goes_out_to_a_client_that_takes_it_slowly() {
+        for width in [1, 1024, 1 << 20] {
+            let (mut far, near) = duplex(width);
+            let inspection = Inspection::default();
+            let inspected = Inspected::new(near, Limits::default(), inspection.clone());
+            let service = service_fn(|request| {
+                let body = Flushed::new(answer(&request), inspection.clone());
+                ready(Ok::<_, Infallible>(Response::new(body)))
+            });
+            let served = http1::Builder::new().serve_connection(TokioIo::new(inspected), service);
+            let (mut from, mut to) = tokio::io::split(&mut far);
+            let asks = async {
+                for target in ["/long", "/cut"] {
+                    let request = format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+                    to.write_all(request.as_bytes()).await.unwrap();
+                }
+            };
+            let mut came = String::new();
+            let (served, (), read) = tokio::join!(served, asks, from.read_to_string(&mut came));
+            read.unwrap();
+            assert!(served.unwrap_err().is_user());
+            assert_eq!(came.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{width}");
+            assert_eq!(came.matches('x').count(), LONG, "{width}");
+        }
+    }
+}
