@@ -222,7 +222,10 @@ impl Streamed {
             self.lease = None;
             return Poll::Ready(None);
         }
-        if let Some(overdue) = self.overdue() {
+        // What came together with the head is given: it may be all.
+        if self.part == Part::Later
+            && let Some(overdue) = self.overdue()
+        {
             return Poll::Ready(Some(Err(overdue)));
         }
         let polled = self.content.poll_frame(cx, &self.record);

@@ -1,5 +1,7 @@
 //! The time of a call as a whole: whoever is waited for when it is over is to blame.
 
+use std::collections::BTreeSet;
+
 use crate::scene::{problem, rpc_failure};
 use crate::support::{End, Open, Proxy, Track, Upstream, Wire, rest_only, rpc_only};
 
@@ -36,6 +38,22 @@ fn a_server_that_does_not_answer_in_time_is_a_gateway_timeout_on_both_sides() {
     for place in 0..2 {
         assert_eq!(rpc_failure(&answers[place]), (-32002, "upstream_timeout"));
     }
+}
+
+/// Its head and its body are there together, at about the time when it is over.
+#[test]
+fn a_whole_answer_that_is_there_is_given_whole_or_not_at_all() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let limit = "[limits]\ntotal_timeout = \"1ms\"\n";
+    let proxy = Proxy::start(&format!("{}{limit}", rest_only(&upstream)));
+    let mut statuses = BTreeSet::new();
+    for _ in 0..300 {
+        statuses.insert(proxy.rest("GET", "/x", &[], "").status());
+    }
+    assert!(
+        statuses.iter().all(|status| [200, 504].contains(status)),
+        "{statuses:?}"
+    );
 }
 
 #[test]
