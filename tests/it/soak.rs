@@ -62,9 +62,27 @@ impl Held {
 
     /// Whether it is no more than before, but for the slack.
     pub(crate) fn is_back_at(&self, before: &Held) -> bool {
-        self.files <= before.files
-            && self.threads <= before.threads
-            && self.resident_kib <= before.resident_kib + SLACK_KIB
+        self.more_than(before).is_empty()
+    }
+
+    /// What is more than before, but for the slack: now, and before.
+    fn more_than(&self, before: &Held) -> Vec<(&'static str, usize, usize)> {
+        let mut held = vec![
+            ("files", self.files, before.files),
+            ("threads", self.threads, before.threads),
+            (
+                "resident KiB",
+                self.resident_kib,
+                before.resident_kib + SLACK_KIB,
+            ),
+        ];
+        held.retain(|(_, now, before)| now > before);
+        held
+    }
+
+    /// Waits until a proxy holds no more than before.
+    pub(crate) fn is_again(&self, proxy: &Proxy) {
+        becomes(|| Held::by(proxy).more_than(self), &Vec::new());
     }
 }
 
@@ -267,7 +285,7 @@ fn streams_of_events_leave_nothing_behind() {
     let before = Held::by(&proxy);
     (1..=STORMS).for_each(storm);
     becomes(calm, &true);
-    becomes(|| Held::by(&proxy).is_back_at(&before), &true);
+    before.is_again(&proxy);
 }
 
 /// A stream that breaks off behind these bytes: what follows is no chunk.
@@ -337,7 +355,7 @@ fn what_is_held_is_seen() {
     becomes(|| Held::by(&proxy).is_back_at(&before), &false);
     assert!(!is_calm(&proxy, "socket"));
     drop((first, more));
-    becomes(|| Held::by(&proxy).is_back_at(&before), &true);
+    before.is_again(&proxy);
     becomes(|| is_calm(&proxy, "socket"), &true);
     let held = Held {
         resident_kib: before.resident_kib + SLACK_KIB + 1,

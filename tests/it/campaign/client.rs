@@ -183,6 +183,11 @@ impl Call {
             }
             Got::Whole(..) => "a failure without a reason",
             Got::Cut if self.way.streams() && self.fault.breaks_off() => return,
+            // The time of the call was over behind the head.
+            Got::Cut if self.way.streams() => {
+                tally.late += 1;
+                return;
+            }
             Got::Cut | Got::Nothing => "no definite answer",
             Got::Late => "neither an answer nor an end",
         };

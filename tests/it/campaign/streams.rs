@@ -297,7 +297,7 @@ fn clients_over_http_2_leave_nothing_and_are_counted_whatever_they_do() {
         let faults = faults(&proxy, &rest, &all);
         assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
         let before = before.get_or_insert_with(|| Held::by(&proxy));
-        becomes(|| Held::by(&proxy).is_back_at(before), &true);
+        before.is_again(&proxy);
     }
     run(async {
         let mut client = Client::connect(&proxy, &ours, None).await;

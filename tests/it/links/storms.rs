@@ -31,7 +31,7 @@ fn nothing_is_left(proxy: &Proxy, client: impl Fn(u64) + Sync) {
     let before = Held::by(proxy);
     (1..=STORMS).for_each(storm);
     becomes(|| is_calm(proxy, "socket"), &true);
-    becomes(|| Held::by(proxy).is_back_at(&before), &true);
+    before.is_again(proxy);
 }
 
 fn load() -> String {
