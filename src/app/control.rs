@@ -41,9 +41,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::config::Digests;
 use crate::config::compile::compile;
-use crate::config::flags::load_flags;
-use crate::config::load::{Sources, load};
+use crate::config::flags::load_flags_noting;
+use crate::config::load::{Sources, load_noting};
 use crate::config::problem::{Place, Problems, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
@@ -212,7 +213,9 @@ impl Control {
         (sources, tenure): (Sources, Tenure),
         at: SystemTime,
     ) -> Result<Control, StartError> {
-        let (config, file_flags) = read(&sources)?;
+        let mut digests = Digests::new();
+        let (config, file_flags) = read(&sources, &mut digests)?;
+        let watch = Watch::begun(&config, digests);
         let settings = Settings::of(&config.rollout);
         let mut store = match tenure {
             Tenure::Own => Store::open(&settings).await?,
@@ -240,7 +243,7 @@ impl Control {
                 failed: 0,
                 loaded_at: at,
             },
-            watch: Watch::default(),
+            watch,
             refused: None,
             guards: Guards::default(),
             reporting,
@@ -326,7 +329,7 @@ impl Control {
 
     /// What the files mean now, or nothing where they say what they said.
     fn compile_again(&mut self) -> Result<Option<Compiled>, Problems> {
-        let (mut config, file_flags) = read(&self.sources)?;
+        let (mut config, file_flags) = read(&self.sources, &mut Digests::new())?;
         let fixed = Fixed::of(&config);
         fixed.warn_of_changes(&self.fixed, &Fixed::of(&self.config));
         self.fixed = fixed;
@@ -388,12 +391,15 @@ impl Control {
 }
 
 /// What the files say: the configuration, and the flags of the file that it names; or every problem of both.
-fn read(sources: &Sources) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
-    let config = Box::new(load(sources)?);
+fn read(
+    sources: &Sources,
+    digests: &mut Digests,
+) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
+    let config = Box::new(load_noting(sources, digests)?);
     let Some(file) = &config.rollout.flags else {
         return Ok((config, Vec::new()));
     };
-    match load_flags(&file.value) {
+    match load_flags_noting(&file.value, digests) {
         Ok(flags) => Ok((config, flags)),
         Err(problems) => {
             let mut problems = problems.into_vec();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::config::Digests;
 use crate::config::problem::{Place, Problems};
 use crate::config::raw::RawConfig;
 
@@ -36,9 +37,23 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Knows what was there when `config` was read, where that was noted of everything that is looked at. Else it begins
+    /// with nothing.
+    pub(super) fn begun(config: &RawConfig, digests: Digests) -> Watch {
+        let digests = digests.into_iter();
+        let read: Contents = digests.map(|(path, seen)| (path, Some(seen))).collect();
+        match paths(config, None).all(|path| read.contains_key(path)) {
+            true => Watch {
+                seen: read.clone(),
+                read,
+            },
+            false => Watch::default(),
+        }
+    }
+
     /// Looks at everything that was read for `config`, and at what `refused` names.
     ///
-    /// After a start and after files were added the first looks find more than was there when the files were read.
+    /// Where it began with nothing, and after files were added, the first looks find more than was there when the files were read.
     /// That is a change like any other; reading them again then shows that nothing is new.
     pub(super) fn look(&mut self, config: &RawConfig, refused: Option<&Problems>) -> Look {
         let now = contents(config, refused);
@@ -58,20 +73,26 @@ impl Watch {
 }
 
 fn contents(config: &RawConfig, refused: Option<&Problems>) -> Contents {
-    let mut paths: Vec<&Path> = config.files.iter().map(PathBuf::as_path).collect();
+    let digests = paths(config, refused).map(|path| (path.to_path_buf(), digest(path)));
+    digests.collect()
+}
+
+/// Everything that is looked at.
+fn paths<'p>(
+    config: &'p RawConfig,
+    refused: Option<&'p Problems>,
+) -> impl Iterator<Item = &'p Path> {
+    let files = config.files.iter().map(PathBuf::as_path);
     // The first is the main file; the others are included, and so will be what is laid beside them.
     let folders = config.files.iter().skip(1).filter_map(|file| file.parent());
-    paths.extend(folders);
-    paths.extend(config.rollout.flags.iter().map(|file| file.value.as_path()));
-    for problem in refused.into_iter().flatten() {
-        if let Place::File { path, .. } = &problem.place {
-            paths.push(path);
-        }
-    }
-    let digests = paths
-        .into_iter()
-        .map(|path| (path.to_path_buf(), digest(path)));
-    digests.collect()
+    let flags = config.rollout.flags.iter();
+    let named = refused.into_iter().flatten();
+    let named = named.filter_map(|problem| match &problem.place {
+        Place::File { path, .. } => Some(&**path),
+        Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => None,
+    });
+    let flags = flags.map(|file| file.value.as_path());
+    files.chain(folders).chain(flags).chain(named)
 }
 
 fn digest(path: &Path) -> Option<[u8; 32]> {

@@ -56,6 +56,37 @@ async fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {
     assert_eq!(poll(&mut control).await, Polled::Quiet);
 }
 
+/// Nothing lies beside one main file, so all that is looked at was noted when it was read.
+#[tokio::test]
+async fn a_start_does_not_read_again_what_it_has_read() {
+    let folder = Folder::new();
+    let main = MAIN.replace("include = ['routes/*.toml']\n", "");
+    folder.write("main.toml", &format!("{main}{ROUTES}"));
+    let mut control = folder.open().await;
+    assert_eq!(control.poll(at(60)).await, Polled::Quiet);
+    folder.write("main.toml", &format!("{main}{ROUTES}{MORE_ROUTES}"));
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
+    assert_eq!(routes(&control), ["tools.call", "items.read"]);
+    assert_eq!(poll(&mut control).await, Polled::Quiet);
+}
+
+#[tokio::test]
+async fn an_edit_between_a_start_and_the_first_look_is_found() {
+    let folder = Folder::new();
+    let main = MAIN.replace("include = ['routes/*.toml']\n", "");
+    folder.write("main.toml", &format!("{main}{ROUTES}"));
+    let mut control = folder.open().await;
+    folder.write("flags.toml", "");
+    assert_eq!(
+        poll(&mut control).await,
+        Polled::Reloaded(Reloaded::Swapped)
+    );
+    assert!(control.flags().flags.is_empty());
+}
+
 #[tokio::test]
 async fn a_good_edit_is_swapped_in() {
     let folder = Folder::new();
