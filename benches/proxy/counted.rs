@@ -41,6 +41,8 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles)?;
     command.args(["--tool=callgrind", "--separate-threads=yes"]);
+    // Else a thread that reads a large configuration keeps those that serve from running.
+    command.arg("--fair-sched=try");
     let mut out = OsString::from("--callgrind-out-file=");
     out.push(profiles.join("of"));
     command.arg(out);

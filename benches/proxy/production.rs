@@ -57,7 +57,7 @@ pub(crate) fn write(
         let _ = write!(text, "[rollout.candidates]\nsample = {percent}\n\n");
     }
     clients(&mut text, extent.clients);
-    routes(&mut text, extent.routes);
+    routes(&mut text, extent);
     let path = folder.join(format!("{name}.toml"));
     fs::write(&path, text)?;
     Ok(path)
@@ -76,8 +76,8 @@ fn clients(text: &mut String, count: usize) {
     );
 }
 
-fn routes(text: &mut String, count: usize) {
-    for number in 1..count {
+fn routes(text: &mut String, extent: &Extent) {
+    for number in 1..extent.routes {
         let area = number / 5;
         let (rest, rpc) = match number % 5 {
             0 => (format!("GET /api/v1/area{area}/items"), "list"),
@@ -97,6 +97,10 @@ fn routes(text: &mut String, count: usize) {
     text.push_str(
         "[[route]]\nname = \"tools.call\"\nrest = \"POST /mcp/v1/tools/call\"\nrpc = \"tools/call\"\n",
     );
+    if extent.shadow.is_some() {
+        // Only what may be done twice has candidates, and a POST says so itself.
+        text.push_str("effect = \"safe\"\n");
+    }
 }
 
 fn flags_of(extent: &Extent, kind: Kind) -> String {
