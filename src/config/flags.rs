@@ -12,7 +12,7 @@ use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;
 use crate::config::raw::{RawFlag, WithoutKeyWord};
 use crate::config::reader::{self, Shape, Table, unique};
-use crate::config::toml::{Document, Part};
+use crate::config::toml::{Digests, Document, Part};
 use crate::domain::rollout::Arming;
 
 const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =
@@ -25,7 +25,15 @@ const ALL: u32 = 100_000;
 /// # Errors
 /// Every problem of the file.
 pub fn load_flags(path: &Path) -> Result<Vec<RawFlag>, Problems> {
-    decode(&Document::read(path)?)
+    load_flags_noting(path, &mut Digests::new())
+}
+
+/// The same, and notes the file.
+///
+/// # Errors
+/// Every problem of the file.
+pub fn load_flags_noting(path: &Path, digests: &mut Digests) -> Result<Vec<RawFlag>, Problems> {
+    decode(&Document::read(path, digests)?)
 }
 
 /// Reads the flags of a text; problems name it by `path`.

@@ -166,15 +166,14 @@ impl Merged {
     }
 
     /// Where the keys were said that begin with one of these, for whoever compiles what lies under them.
-    pub(super) fn places(&self, roots: &[&str]) -> Places {
+    pub(super) fn into_places(self, roots: &[&str]) -> Places {
         let mut places = HashMap::new();
-        for layer in self.uppermost_first.iter().rev() {
-            let below = layer
-                .said
-                .iter()
-                .filter(|(key, _)| roots.iter().any(|root| key.starts_with(root)));
-            places.extend(below.map(|(key, said)| (key.clone(), said.place.clone())));
+        for layer in self.uppermost_first.into_iter().rev() {
+            let said = layer.said.into_iter();
+            let below = said.filter(|(key, _)| roots.iter().any(|root| key.starts_with(root)));
+            places.extend(below.map(|(key, said)| (key, said.place)));
         }
+        places.shrink_to_fit();
         Places(places)
     }
 

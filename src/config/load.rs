@@ -17,7 +17,7 @@ use crate::config::raw::{RawConfig, RawServer, RawStdio};
 use crate::config::reader;
 use crate::config::replica::read_password;
 use crate::config::schema;
-use crate::config::toml::{Document, Part, parse_value};
+use crate::config::toml::{Digests, Document, Part, parse_value};
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "DUALGAUGE_";
@@ -85,10 +85,18 @@ fn is_inherited(name: &str) -> bool {
 /// # Errors
 /// Every problem that reading and decoding find. Where the main file cannot be read or is no TOML, that alone.
 pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
+    load_noting(sources, &mut Digests::new())
+}
+
+/// The same, and notes the documents.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn load_noting(sources: &Sources, digests: &mut Digests) -> Result<RawConfig, Problems> {
     let mut problems = Vec::new();
     let defaults = defaults(&mut problems)?;
     let (files, paths) = match &sources.file {
-        Some(file) => read_files(file, &mut problems)?,
+        Some(file) => read_files(file, digests, &mut problems)?,
         None => (Layer::new("files"), Vec::new()),
     };
     let variables = variables(&sources.environment, &mut problems);
@@ -98,7 +106,7 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     let Some(mut config) = decoded.filter(|_| problems.is_empty()) else {
         return Err(Problems::new(problems));
     };
-    config.places = merged.places(&["route", "outcomes", "event"]);
+    config.places = merged.into_places(&["route", "outcomes", "event"]);
     if let Some(file) = &sources.file {
         config.resolve(file.parent().unwrap_or(Path::new("")));
     }
@@ -165,16 +173,20 @@ fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
 }
 
 /// The main file and those it includes, as one layer, and their paths.
-fn read_files(main: &Path, problems: &mut Vec<Problem>) -> Result<(Layer, Vec<PathBuf>), Problem> {
+fn read_files(
+    main: &Path,
+    digests: &mut Digests,
+    problems: &mut Vec<Problem>,
+) -> Result<(Layer, Vec<PathBuf>), Problem> {
     let mut layer = Layer::new("files");
-    problems.extend(Document::read(main)?.add_to(&mut layer, Part::Main)?);
+    problems.extend(Document::read(main, digests)?.add_to(&mut layer, Part::Main)?);
     let mut paths = vec![main.to_path_buf()];
     for path in included(main, &layer, problems) {
         if paths.contains(&path) {
             continue;
         }
         let part = Part::Included(ROUTE_TABLES);
-        match Document::read(&path).and_then(|document| document.add_to(&mut layer, part)) {
+        match Document::read(&path, digests).and_then(|read| read.add_to(&mut layer, part)) {
             Ok(found) => problems.extend(found),
             Err(unreadable) => problems.push(unreadable),
         }

@@ -33,3 +33,5 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod toml;
+
+pub use toml::Digests;

@@ -162,21 +162,23 @@ pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<Heade
     Ok(headers)
 }
 
-/// What a translated answer brings back besides its content.
+/// What a translated answer brings back besides its content, in the room that its headers have.
 #[must_use]
-pub fn brought_back(from: &HeaderMap) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    let of_connection = named_by_connection(from);
-    for (name, value) in from {
-        let is_brought = match name.as_str() {
-            "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => {
-                !of_connection.contains(name)
-            }
-            other => other.starts_with("ratelimit") || other.starts_with("x-ratelimit"),
-        };
-        if is_brought {
-            headers.append(name, value.clone());
+pub fn brought_back(mut headers: HeaderMap) -> HeaderMap {
+    let of_connection = named_by_connection(&headers);
+    let is_brought = |name: &HeaderName| match name.as_str() {
+        "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => {
+            !of_connection.contains(name)
         }
+        other => other.starts_with("ratelimit") || other.starts_with("x-ratelimit"),
+    };
+    let fields = headers.iter().filter(|(name, _)| is_brought(name));
+    let fields: Vec<_> = fields
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    headers.clear();
+    for (name, value) in fields {
+        headers.append(name, value);
     }
     if !headers.contains_key(CACHE_CONTROL) {
         // The validators of the original do not belong to what was made from it.

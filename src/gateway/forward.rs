@@ -18,7 +18,7 @@ use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap, Upload};
+use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap, Upload, Wants};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -88,6 +88,10 @@ pub(super) async fn forward(
         manner: Manner {
             repeat,
             spelling: arrival.spelling(),
+            wants: match wanted {
+                Some(_) => Wants::Upgrade,
+                None => Wants::Answer,
+            },
         },
     };
     let exchange = ask::head(record, upstream, request, wait).await?;

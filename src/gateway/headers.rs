@@ -32,11 +32,13 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 
 /// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    for name in named_by_connection(headers) {
-        headers.remove(name);
-    }
     // Most heads have one of them or none: a look at each field costs less than a search for each name.
     while let Some(name) = headers.keys().find(|name| is_hop_by_hop(name)).cloned() {
+        if name == CONNECTION {
+            for named in named_by_connection(headers) {
+                headers.remove(named);
+            }
+        }
         headers.remove(name);
     }
 }

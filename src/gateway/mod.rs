@@ -63,7 +63,7 @@ pub use sessions::Sessions;
 pub use worker::{Common, Connected, Worker};
 
 use framed::OwnSockets;
-use record::Record;
+use record::{Line, Record};
 
 /// How long the head of a request took, from its first byte; an extension of one that did not come at once.
 #[derive(Debug, Clone, Copy)]
@@ -203,7 +203,7 @@ pub fn handle(
     let delivery = Delivery {
         worker,
         installed,
-        request,
+        request: Box::new(request),
         arrival,
     };
     match faced {
@@ -256,14 +256,15 @@ async fn heard(
 struct Delivery {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
-    request: Request<Inflow>,
+    /// It passes through several hands before it is taken apart.
+    request: Box<Request<Inflow>>,
     arrival: Arrival,
 }
 
 impl Delivery {
     /// The record of the request, on the side that it speaks to.
     fn record(&self, side: Side) -> Record {
-        Record::begin(&self.worker, &self.installed, side, &self.request)
+        Record::begin(&self.worker, &self.installed, side, Line::of(&self.request))
     }
 
     fn refused(self, side: Side, failure: Failure) -> Response<AnswerBody> {

@@ -3,18 +3,21 @@
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
 mod ended;
+mod line;
 mod settled;
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Uri, Version};
+use http::{HeaderMap, Method, Uri, Version};
 use tokio::time::Instant;
+
+pub(super) use line::Line;
 
 use super::Arrival;
 use super::candidate::Candidate;
 use super::headers::{Hop, add_hop};
-use super::{HeadTook, Installed, Worker};
+use super::{Installed, Worker};
 use crate::domain::calendar::Moment;
 use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
@@ -115,29 +118,26 @@ struct Ending {
 
 impl Record {
     /// The record of a call that begins now.
-    pub(super) fn begin<B>(
+    pub(super) fn begin(
         worker: &Rc<Worker>,
         installed: &Rc<Installed>,
         side: Side,
-        request: &Request<B>,
+        line: Line,
     ) -> Record {
         worker.begun();
-        let extensions = request.extensions();
         Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
             took: Took {
-                head: extensions
-                    .get()
-                    .map_or(Duration::ZERO, |HeadTook(took)| *took),
+                head: line.took,
                 body: Duration::ZERO,
             },
             at: clock::moment(clock::wall()),
             side,
-            method: request.method().clone(),
-            version: request.version(),
-            uri: request.uri().clone(),
+            method: line.method,
+            version: line.version,
+            uri: line.uri,
             rpc_method: None,
             route: None,
             stream: None,

@@ -55,7 +55,7 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    request: Request<Inflow>,
+    request: Box<Request<Inflow>>,
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();

@@ -40,7 +40,7 @@ pub(super) async fn serve(delivery: Delivery, followed: Followed) -> Response<An
 
 async fn follow(
     record: &mut Record,
-    request: Request<Inflow>,
+    request: Box<Request<Inflow>>,
     arrival: &Arrival,
     followed: Followed,
 ) -> Result<Answer, Failure> {
@@ -158,7 +158,7 @@ fn rewriter(
 
 /// What of a stream's head holds for the other side: neither its length nor what it was checked by.
 fn kept(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = headers::brought_back(headers);
+    let mut kept = headers::brought_back(headers.clone());
     for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {
         if let Some(value) = headers.get(&name) {
             kept.insert(name, value.clone());

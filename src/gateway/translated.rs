@@ -176,7 +176,7 @@ fn rest_answer(
             record.answered_error(answer.status, code, blame);
         }
     }
-    let mut headers = headers::brought_back(&reply.headers);
+    let mut headers = headers::brought_back(reply.headers);
     if let Some(kind) = answer
         .content_type
         .and_then(|kind| HeaderValue::try_from(kind).ok())
@@ -248,7 +248,6 @@ fn rpc_answer(
 ) -> Result<(RpcAnswer, HeaderMap), Failure> {
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
-    let brought = headers::brought_back(&reply.headers);
     let reply = RestReply {
         status: reply.status.as_u16(),
         headers: reply.headers,
@@ -270,7 +269,7 @@ fn rpc_answer(
             record.answered_error(200, error.code, blame);
         }
     }
-    Ok((answer, brought))
+    Ok((answer, headers::brought_back(reply.headers)))
 }
 
 /// A request that this proxy has written.

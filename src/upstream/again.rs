@@ -22,6 +22,17 @@ pub struct Manner<'a> {
     pub repeat: Repeat,
     /// How its names are written over HTTP/1.1, unless in lower case.
     pub spelling: Option<&'a Spelling>,
+    /// What it needs of its connection.
+    pub wants: Wants,
+}
+
+/// What a call needs of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// One of its own, which may change its protocol (RFC 9110 §7.8); there is no such thing in HTTP/2.
+    Upgrade,
+    /// Any.
+    Answer,
 }
 
 impl From<Repeat> for Manner<'_> {
@@ -29,6 +40,7 @@ impl From<Repeat> for Manner<'_> {
         Manner {
             repeat,
             spelling: None,
+            wants: Wants::Answer,
         }
     }
 }

@@ -105,18 +105,9 @@ impl Wake for Shared {
 mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-
-    #[derive(Debug, Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+    use crate::upstream::woken::Woken;
 
     /// A bell that has polled something, who rings it, and how often its task was woken.
     fn hung() -> (Bell, Waker, Arc<Woken>) {
@@ -137,13 +128,13 @@ mod tests {
         let (_bell, ringer, woken) = hung();
         ringer.wake_by_ref();
         ringer.wake();
-        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        assert_eq!(woken.count(), 2);
     }
 
     #[test]
     fn a_ring_is_late_while_the_bell_is_held_and_left_out_where_it_is_needless() {
         let (bell, ringer, woken) = hung();
-        let count = || woken.0.load(Ordering::Relaxed);
+        let count = || woken.count();
         let held = bell.hold();
         ringer.wake_by_ref();
         ringer.wake_by_ref();

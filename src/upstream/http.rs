@@ -8,12 +8,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::header::{HOST, UPGRADE};
+use http::header::HOST;
 use http::{HeaderValue, Request, Response};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use super::again::{Again, Manner, Spare};
+use super::again::{Again, Manner, Spare, Wants};
 use super::connection::{Connection, Idle, Open};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
@@ -343,9 +343,12 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, request): (Permit, Box<Request<Body>>),
-        Manner { repeat, spelling }: Manner<'_>,
+        Manner {
+            repeat,
+            spelling,
+            wants,
+        }: Manner<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        let wants = Wants::of(&request);
         let lease = self.lease(attempt, permit, wants).await?;
         let (reused, place) = (lease.reused, lease.place);
         let spare = match lease.reused {
@@ -456,24 +459,6 @@ impl Waits<'_> {
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
-    }
-}
-
-/// What a call needs of its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wants {
-    /// One of its own, which may change its protocol (RFC 9110 §7.8); there is no such thing in HTTP/2.
-    Upgrade,
-    /// Any.
-    Answer,
-}
-
-impl Wants {
-    fn of(request: &Request<Body>) -> Wants {
-        match request.headers().contains_key(UPGRADE) {
-            true => Wants::Upgrade,
-            false => Wants::Answer,
-        }
     }
 }
 

@@ -35,8 +35,10 @@ mod trunk;
 mod trunks;
 mod watched;
 mod websocket;
+#[cfg(test)]
+mod woken;
 
-pub use again::{Manner, Repeat};
+pub use again::{Manner, Repeat, Wants};
 pub use alarm::Alarm;
 pub use bell::Bell;
 pub use body::{Body, BodyFault, Progress, Upload};

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use tokio::time::timeout_at;
 
 use super::Socket;
+use super::again::Wants;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::error::UpstreamError;
-use super::http::{HttpUpstream, Reused, Wants};
+use super::http::{HttpUpstream, Reused};
 use super::line::Line;
 use super::trunk::{Ride, Trunk};
 use super::trunks::{Chosen, Trunks};

@@ -129,20 +129,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use tokio::io::{AsyncWriteExt, duplex};
 
     use super::*;
-
-    #[derive(Debug, Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+    use crate::upstream::woken::Woken;
 
     /// Counts how often a socket is asked.
     struct Asked<S>(S, usize);
@@ -178,7 +168,7 @@ mod tests {
         }
         assert_eq!(watched.socket.1, 1);
         far.write_all(b"abc").await.unwrap();
-        assert_eq!(task.0.load(Ordering::Relaxed), 1);
+        assert_eq!(task.count(), 1);
         assert_eq!(read(&mut watched, &task), Some(3));
         assert_eq!(read(&mut watched, &task), None);
         assert_eq!(read(&mut watched, &task), None);
@@ -195,7 +185,7 @@ mod tests {
         assert_eq!(read(&mut watched, &first), None);
         assert_eq!(read(&mut watched, &last), None);
         far.write_all(b"abc").await.unwrap();
-        let woken = [first, last].map(|task| task.0.load(Ordering::Relaxed));
+        let woken = [first, last].map(|task| task.count());
         assert_eq!(woken, [0, 1]);
     }
 }

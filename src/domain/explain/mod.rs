@@ -185,7 +185,7 @@ impl<'a> Case<'a> {
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str(),
-            why: self.plan.rollout.describe(decision.why),
+            why: self.plan.rollout.describe(decision.why).into_owned(),
             candidate: self.candidate(route, decision.stage),
             passed_over: route.map_or_else(Vec::new, |index| {
                 self.passed_over(&self.plan.routes.route(index).name)

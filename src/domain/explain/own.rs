@@ -68,7 +68,7 @@ pub(super) fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) 
     explanation.decision = Some(Decided {
         stage: "none",
         candidate: None,
-        why: case.plan.rollout.describe(why),
+        why: case.plan.rollout.describe(why).into_owned(),
         passed_over: Vec::new(),
     });
 }

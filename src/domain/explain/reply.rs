@@ -43,7 +43,7 @@ pub(super) fn answer_rest(
     }
     let answered = route.outcomes.rpc_to_rest(response.reply, call, case.terms);
     let answer = answered.answer;
-    let mut headers = brought_back(&reply.headers);
+    let mut headers = brought_back(reply.headers.clone());
     if let Some(kind) = answer.content_type.and_then(|kind| kind.try_into().ok()) {
         headers.insert(CONTENT_TYPE, kind);
     }
@@ -80,7 +80,7 @@ pub(super) fn answer_rpc(
         }
         RpcAnswer::Error(error) => jsonrpc::error(id, &error),
     };
-    let mut headers = brought_back(&reply.headers);
+    let mut headers = brought_back(reply.headers.clone());
     headers.insert(
         CONTENT_TYPE,
         http::HeaderValue::from_static("application/json"),

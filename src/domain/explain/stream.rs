@@ -24,7 +24,7 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
     });
     explanation.decision = Some(Decided {
         stage: decision.stage.as_str(),
-        why: case.plan.rollout.describe(decision.why),
+        why: case.plan.rollout.describe(decision.why).into_owned(),
         candidate: decision
             .stage
             .candidate()

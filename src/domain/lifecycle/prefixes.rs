@@ -4,13 +4,15 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
+
 use crate::domain::route::{Route, SegmentPattern, Segments};
 
 /// The prefixes of a plan: a closed set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {
     all: Vec<String>,
-    places: HashMap<String, usize>,
+    places: HashMap<String, usize, FixedState>,
     /// Of each route, by its place in the table.
     of_routes: Vec<Option<usize>>,
     longest: usize,

@@ -1,5 +1,6 @@
 //! The decision: which stage a call gets, and which rule says so.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
@@ -234,19 +235,21 @@ impl Rollout {
 
     /// The rule in words, for the log: `flag ios-first (bucket 17342 of 25 %)`.
     #[must_use]
-    pub fn describe(&self, why: Why) -> String {
+    pub fn describe(&self, why: Why) -> Cow<'static, str> {
         let flag = |index: usize| self.flags.get(index).map_or("?", |flag| &flag.name);
         match why {
-            Why::Flag(index) => ["flag ", flag(index)].concat(),
-            Why::Share(index, bucket) => format!("flag {} bucket {}", flag(index), bucket.get()),
-            Why::Keyless(index) => format!("flag {} without key", flag(index)),
-            Why::Session(index) => format!("flag {} as the session began", flag(index)),
-            Why::Default => "default".to_owned(),
-            Why::Killed => "kill switch".to_owned(),
-            Why::Brownout => "brownout".to_owned(),
-            Why::Unrouted => "unrouted".to_owned(),
-            Why::Local => "local".to_owned(),
-            Why::Preflight => "preflight".to_owned(),
+            Why::Flag(index) => ["flag ", flag(index)].concat().into(),
+            Why::Share(index, bucket) => {
+                format!("flag {} bucket {}", flag(index), bucket.get()).into()
+            }
+            Why::Keyless(index) => format!("flag {} without key", flag(index)).into(),
+            Why::Session(index) => format!("flag {} as the session began", flag(index)).into(),
+            Why::Default => "default".into(),
+            Why::Killed => "kill switch".into(),
+            Why::Brownout => "brownout".into(),
+            Why::Unrouted => "unrouted".into(),
+            Why::Local => "local".into(),
+            Why::Preflight => "preflight".into(),
         }
     }
 }

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use foldhash::fast::FixedState;
+
 use super::{Flag, Glob};
 
 /// The rules of a rollout, in order.
@@ -21,7 +23,7 @@ pub struct Flags {
 }
 
 /// Rising places, by name.
-type Named = HashMap<Box<str>, Vec<usize>>;
+type Named = HashMap<Box<str>, Vec<usize>, FixedState>;
 
 impl From<Vec<Flag>> for Flags {
     fn from(all: Vec<Flag>) -> Flags {

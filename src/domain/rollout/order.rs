@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use http::HeaderName;
 use http::header::USER_AGENT;
 
@@ -35,7 +36,7 @@ enum Group {
 struct Named {
     header: HeaderName,
     /// Those that ask for a plain text, in their order.
-    literal: HashMap<Box<str>, Vec<usize>>,
+    literal: HashMap<Box<str>, Vec<usize>, FixedState>,
     /// All others, in their order.
     open: Vec<usize>,
 }
@@ -144,7 +145,7 @@ fn place(named: &mut Vec<Named>, header: &HeaderName, (glob, rank): (&Glob, usiz
     let at = known.unwrap_or_else(|| {
         named.push(Named {
             header: header.clone(),
-            literal: HashMap::new(),
+            literal: HashMap::default(),
             open: Vec::new(),
         });
         named.len() - 1

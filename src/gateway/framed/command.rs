@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, request};
+use http::{Method, Version, request};
 
 use super::asked::{failure, open};
 use super::server::{Door, Question, Said};
@@ -18,7 +18,7 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::caller::identify;
 use crate::gateway::intake::no_room;
-use crate::gateway::record::Record;
+use crate::gateway::record::{Line, Record};
 use crate::gateway::rest::decide;
 use crate::gateway::translated::{carried, response, terms};
 use crate::gateway::{Arrival, Installed, Worker, sessions};
@@ -60,10 +60,12 @@ pub(in crate::gateway) async fn command(
     room: Result<(), Full>,
 ) -> Served {
     let installed = who.worker.installed();
-    let mut asked = Request::new(());
-    *asked.method_mut() = Method::GET;
-    *asked.uri_mut() = who.head.uri.clone();
-    let mut record = Record::begin(who.worker, &installed, Side::Rest, &asked);
+    let line = Line {
+        method: Method::GET,
+        version: Version::HTTP_11,
+        ..Line::within(who.head)
+    };
+    let mut record = Record::begin(who.worker, &installed, Side::Rest, line);
     let routes = &installed.plan.routes;
     let selected = routes.select_frame(&frame);
     let told = Told {

@@ -34,7 +34,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::marks::Marks;
-use crate::gateway::record::{Record, Took};
+use crate::gateway::record::{Line, Record, Took};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, intake, local, sessions};
@@ -191,7 +191,7 @@ async fn read(
 /// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
 async fn pass(
     mut record: Record,
-    request: Request<Inflow>,
+    request: Box<Request<Inflow>>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();
@@ -218,11 +218,8 @@ async fn pass(
 
 impl Letter {
     fn record(&self) -> Record {
-        let mut request = Request::new(());
-        *request.method_mut() = self.head.method.clone();
-        *request.uri_mut() = self.head.uri.clone();
-        *request.version_mut() = self.head.version;
-        Record::begin(&self.worker, &self.installed, Side::Rpc, &request).since(self.since)
+        let line = Line::within(&self.head);
+        Record::begin(&self.worker, &self.installed, Side::Rpc, line).since(self.since)
     }
 
     fn silence(&self) -> Response<AnswerBody> {

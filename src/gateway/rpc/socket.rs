@@ -14,7 +14,7 @@ use http::header::{
     ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, request};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -38,7 +38,7 @@ use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::intake::no_room;
 use crate::gateway::recalls::Scope;
-use crate::gateway::record::Record;
+use crate::gateway::record::{Line, Record};
 use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
@@ -57,7 +57,7 @@ const AHEAD: usize = 64;
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
     mut reading: Record,
-    mut request: Request<Inflow>,
+    mut request: Box<Request<Inflow>>,
     (arrival, sockets): (Arrival, Sockets),
 ) -> Response<AnswerBody> {
     let installed = reading.installed().clone();
@@ -73,7 +73,7 @@ pub(super) fn accept(
             return response;
         }
     };
-    let upgrade = hyper::upgrade::on(&mut request);
+    let upgrade = hyper::upgrade::on(&mut *request);
     let worker = reading.worker().clone();
     // From here on each message has a record of its own.
     reading.discard();
@@ -389,10 +389,11 @@ impl Conversation {
     /// A message of JSON-RPC.
     async fn call(&self, Message { text: body, minted }: Message) -> Option<Reply> {
         let installed = self.worker.installed();
-        let mut asked = Request::new(());
-        *asked.method_mut() = self.head.method.clone();
-        *asked.uri_mut() = self.head.uri.clone();
-        let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, &asked);
+        let line = Line {
+            version: Version::HTTP_11,
+            ..Line::within(&self.head)
+        };
+        let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
         let identity = identify(&mut reading, &self.head.headers, &self.arrival).into_owned();
         let kept = reading.admit().and_then(|()| {
             let kept = self.worker.memory().keep(body);
