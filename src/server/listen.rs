@@ -346,16 +346,17 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let Ending { last, mut drains } = ending;
     let _connected = worker.connected();
     let limits = worker.installed().plan.limits;
-    // A handshake that a drain drops has brought no call yet.
+    // A handshake that a drain drops has brought no call yet. Its room, and that of HTTP/2, are apart: a connection of
+    // HTTP/1.1 would keep them for as long as it is open.
     let taken = tokio::select! {
-        taken = take(&worker, accepted, limits.header_timeout) => taken,
+        taken = Box::pin(take(&worker, accepted, limits.header_timeout)) => taken,
         _ = drains.changed() => return,
     };
     let Some((socket, arrivals)) = taken else {
         return;
     };
     if socket::is_http2(&socket) {
-        return http2::serve(worker, (socket, arrivals), drains).await;
+        return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
     let inspection = Inspection::default();
     let wire = WireLimits {

@@ -51,7 +51,8 @@ impl Line {
     ) -> Result<Response<Inflow>, Box<Unanswered>> {
         match self {
             Line::Own(connection) => connection.offer(request, spelling).await,
-            Line::Shared(ride) => ride.offer(*request).await,
+            // Apart, so that a call over HTTP/1.1 does not carry the room for it.
+            Line::Shared(ride) => Box::pin(ride.offer(*request)).await,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How a message goes on: to the RPC upstream as it came, or to the REST upstream translated.
 
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -101,7 +102,8 @@ impl Letter {
         let minted = self.worker.mint();
         let recallable = self.recallable(record, id, Some(minted));
         let exchange = self.exchange(record, upstream, call.with_id(minted));
-        match unless_recalled(recallable.as_ref(), exchange).await? {
+        let answered = unless_recalled(recallable.as_ref(), pin!(exchange)).await?;
+        match answered {
             Some(reply) => self.renumbered(record, id, (reply, minted)),
             None => Ok(Spoken::Recalled),
         }
@@ -130,7 +132,8 @@ impl Letter {
             recall: recallable.as_ref().map(|call| call.recall.clone()),
         };
         let asked = linked::ask(record, link, question, limit);
-        let Some(answered) = unless_recalled(recallable.as_ref(), asked).await? else {
+        let answered = unless_recalled(recallable.as_ref(), pin!(asked)).await?;
+        let Some(answered) = answered else {
             return Ok(Spoken::Recalled);
         };
         let mut spoken = self.renumbered(record, id, answered)?;
@@ -279,9 +282,11 @@ impl Letter {
 }
 
 /// Asks, unless the client says that it does not want the answer any more.
+///
+/// What is asked is pinned where it is made: given away, a future would have its room twice in the one that it is given to.
 async fn unless_recalled<T>(
     call: Option<&Recallable>,
-    asked: impl Future<Output = Result<T, Failure>>,
+    asked: Pin<&mut impl Future<Output = Result<T, Failure>>>,
 ) -> Result<Option<T>, Failure> {
     let Some(call) = call else {
         return asked.await.map(Some);
