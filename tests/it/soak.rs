@@ -20,6 +20,8 @@ use crate::websocket::ends::{End, accept, opened};
 /// Clients at a time, and what each of them asks in a storm.
 const CLIENTS: u64 = 4;
 const CALLS: u64 = 200;
+/// How many calls of a client may find no link, beside them.
+const MOST_REFUSED: u64 = 100 * CALLS;
 /// The storms after the one that all is compared with.
 const STORMS: u64 = 2;
 /// How much more memory may be held, which an allocator keeps for later: 3 MiB, where the calls have carried 12 MiB.
@@ -106,11 +108,11 @@ fn post(body: &str) -> String {
 /// What one client does in a storm: calls that are answered, that nobody answers in time, and from which it goes away.
 /// Tells how many were answered.
 fn client(proxy: &Proxy, seed: u64) -> u64 {
-    let mut answered = 0;
+    let (mut turn, mut answered, mut refused) = (0, 0, 0);
     let mut dice = Dice::of(seed);
     let mut wire = proxy.connect();
     let load = "x".repeat(8 * 1024);
-    for turn in 0..CALLS {
+    while turn < CALLS {
         let method = match dice.below(64) {
             0 => "late",
             1..=4 => "never",
@@ -120,6 +122,7 @@ fn client(proxy: &Proxy, seed: u64) -> u64 {
             r#"{{"jsonrpc":"2.0","id":{turn},"method":"{method}","params":["{seed}-{turn}","{load}"]}}"#
         );
         if method == "never" {
+            turn += 1;
             let mut gone = proxy.connect();
             gone.send(post(&body));
             continue;
@@ -132,9 +135,16 @@ fn client(proxy: &Proxy, seed: u64) -> u64 {
             assert_eq!(own, Some(&*format!("{seed}-{turn}")), "another's answer");
             answered += 1;
         } else {
-            let (code, _) = rpc_failure(&said);
+            let (code, reason) = rpc_failure(&said);
             assert!((-32012..=-32001).contains(&code), "{said}");
+            if reason == "upstream_unreachable" {
+                // Refused at once: a fast client would spend all its turns while a lost link is away.
+                refused += 1;
+                assert!(refused < MOST_REFUSED, "the link stays away");
+                continue;
+            }
         }
+        turn += 1;
     }
     answered
 }
