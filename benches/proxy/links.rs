@@ -10,8 +10,6 @@ use std::{env, fs, thread};
 
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
-use dualgauge::telemetry::clock;
-
 use crate::peers;
 use crate::running::Running;
 use crate::work::{self, CALL, Kind, Method};
@@ -113,13 +111,13 @@ impl Direct {
 
     /// All calls, so many of them open at a time; gives how long each took where that is one.
     fn load(&mut self, at_once: u32) -> io::Result<Vec<Duration>> {
-        let mut since = clock::now();
+        let mut since = peers::now();
         (0..at_once).try_for_each(|id| self.ask(id))?;
         let mut took = Vec::new();
         for next in at_once..CALLS + at_once {
             self.hear()?;
             took.push(since.elapsed());
-            since = clock::now();
+            since = peers::now();
             if next < CALLS {
                 self.ask(next)?;
             }
@@ -148,7 +146,7 @@ struct Measured {
 fn measured(mut load: impl FnMut(u32) -> io::Result<Vec<Duration>>) -> io::Result<Measured> {
     // What is begun with the first calls is no part of it.
     load(AT_ONCE)?;
-    let since = clock::now();
+    let since = peers::now();
     load(AT_ONCE)?;
     let rate = f64::from(CALLS) / since.elapsed().as_secs_f64();
     let mut took = load(1)?;

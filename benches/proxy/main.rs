@@ -2,13 +2,15 @@
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
-//! with routes, flags, clients, bodies, batches and workers; `-- links` calls upstreams behind links, through the proxy and
-//! without it; `-- entry FOLDER` writes what a harness needs that compares proxies.
+//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold;
+//! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
+//! that compares proxies.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
 
 mod counted;
+mod idle;
 mod links;
 mod peers;
 mod production;
@@ -52,6 +54,8 @@ enum Task {
         /// With what; with everything where it is not said.
         along: Option<Along>,
     },
+    /// Prints what connections hold that wait for their next call, up to 10,000 of them.
+    Idle,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
     /// A server on standard input and output.
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
     let program = asked.program.clone().unwrap_or_else(|| built.into());
     let done = match &asked.task {
         Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
+        Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
         Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
         Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
         _ if !has_valgrind() => {

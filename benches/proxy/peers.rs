@@ -4,11 +4,15 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-
-use dualgauge::telemetry::clock;
+use std::time::{Duration, Instant};
 
 use crate::work::{self, Work};
+
+/// The time. The library's own clock would link all of it into this program, and optimize it once more for minutes.
+#[expect(clippy::disallowed_methods, reason = "nobody chooses the time here")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
 
 /// Starts a server that answers GETs with text, `/rpc` with a response and all else with its result. It ends with
 /// the process.
@@ -73,20 +77,36 @@ pub(crate) fn load(
 }
 
 fn client(address: SocketAddr, work: &Work, calls: u32) -> io::Result<Vec<Duration>> {
-    let mut stream = TcpStream::connect(address)?;
+    let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+    let mut reader = BufReader::with_capacity(64 * 1024, &stream);
     let request = work.request();
-    let mut took = Vec::new();
-    for _ in 0..calls {
-        let since = clock::now();
-        stream.write_all(&request)?;
-        let answer = Message::read(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        took.push(since.elapsed());
-        let body = String::from_utf8_lossy(&answer.body);
-        if !answer.first.starts_with("HTTP/1.1 200") || !body.contains(work.needle()) {
-            return Err(io::Error::other(format!("{}: {body}", answer.first)));
-        }
+    let calls = (0..calls).map(|_| ask((&stream, &mut reader), (work, &request)));
+    calls.collect()
+}
+
+/// A connection that has called once, and waits.
+pub(crate) fn idle(address: SocketAddr, work: &Work) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    ask(
+        (&stream, &mut BufReader::new(&stream)),
+        (work, &work.request()),
+    )?;
+    Ok(stream)
+}
+
+/// Calls, and looks at the answer; gives how long it took.
+fn ask(
+    (mut stream, reader): (&TcpStream, &mut impl BufRead),
+    (work, request): (&Work, &[u8]),
+) -> io::Result<Duration> {
+    let since = now();
+    stream.write_all(request)?;
+    let answer = Message::read(reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let took = since.elapsed();
+    let body = String::from_utf8_lossy(&answer.body);
+    if !answer.first.starts_with("HTTP/1.1 200") || !body.contains(work.needle()) {
+        return Err(io::Error::other(format!("{}: {body}", answer.first)));
     }
     Ok(took)
 }

@@ -36,6 +36,16 @@ impl Running {
         Ok(address)
     }
 
+    /// Its memory that no file is behind, in KiB.
+    pub(crate) fn anonymous_kib(&self) -> io::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let mut lines = status.lines();
+        let held = lines.find_map(|line| line.strip_prefix("RssAnon:"));
+        let held = held.and_then(|held| held.trim().strip_suffix(" kB"));
+        let held = held.ok_or_else(|| io::Error::other("the kernel does not tell RssAnon"))?;
+        held.parse().map_err(io::Error::other)
+    }
+
     /// Asks it to end, and waits until it has.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
