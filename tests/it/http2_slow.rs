@@ -149,26 +149,31 @@ async fn lose(client: &mut Client, times: usize) {
 #[test]
 fn an_answer_in_one_piece_is_lost_to_a_client_that_takes_nothing() {
     const TIMES: usize = 20;
+    /// The rounds that all is compared with.
+    const WARM: usize = 3;
     let (ours, proxy, _upstreams) = long("write_timeout = \"500ms\"\n");
     run(async {
         let mut builder = Builder::new();
         builder.initial_window_size(1000);
         let mut client = Client::connect_by(&proxy, (&ours, None), &builder).await;
-        // What the allocator keeps after so many is there for as many more.
-        lose(&mut client, TIMES).await;
-        let mut before = Held::by(&proxy).resident_kib;
+        // What the allocator keeps after so many is there for as many more. Of one round it keeps twice as much as of another.
+        let mut before = 0;
+        for _ in 0..WARM {
+            lose(&mut client, TIMES).await;
+            before = before.max(Held::by(&proxy).resident_kib);
+        }
         let carried = TIMES * 4 * LENGTH / 1024;
-        // It keeps more of one round than of another; what is lost for good is lost in each, on top of what was before.
-        let mut rounds = 1;
+        let most = before + carried / 4;
+        // What is lost for good is lost in each round.
+        let mut rounds = WARM;
         loop {
             rounds += 1;
             lose(&mut client, TIMES).await;
             let held = Held::by(&proxy).resident_kib;
-            if held < before + carried / 4 {
+            if held < most {
                 break;
             }
             assert!(rounds < 10, "{held} KiB after {before} KiB");
-            before = held;
         }
         // The connection goes on.
         let answer = client.ask(request(Method::GET, "/p", &[]), "").await;
@@ -262,7 +267,8 @@ fn the_last_piece_of_an_answer_is_waited_for_no_longer_than_any_other() {
         becomes(|| ended(&proxy, "cancelled", "client"), &4.0);
         assert_eq!(ended(&proxy, "success", "none"), 0.0);
         let why = "cause=\"the client took nothing of it for too long\"";
-        assert_eq!(proxy.log().matches(why).count(), 4);
+        // A line is written a moment after its call is counted.
+        becomes(|| proxy.log().matches(why).count(), &4);
         let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";
         assert_eq!(proxy.metrics().value(stalled), 4.0);
         drop(answers);
