@@ -64,7 +64,7 @@ pub(super) struct Coming {
 #[derive(Debug)]
 struct Streamed {
     content: Content,
-    record: Record,
+    record: Box<Record>,
     /// Given back at the end of the body.
     lease: Option<Lease>,
     silence: Duration,
@@ -168,7 +168,7 @@ impl AnswerBody {
     }
 
     /// A body that streams from a connection.
-    pub(super) fn streamed(coming: Coming, record: Record) -> AnswerBody {
+    pub(super) fn streamed(coming: Coming, record: Box<Record>) -> AnswerBody {
         let mut streamed = Streamed {
             content: coming.content,
             record,
@@ -340,7 +340,7 @@ impl Body for AnswerBody {
         if let Kind::Streamed(streamed) = std::mem::replace(&mut self.kind, Kind::Over)
             && streamed.record.waits_for_its_client()
         {
-            self.kept.push(streamed.record);
+            self.kept.push(*streamed.record);
         }
         Poll::Ready(frame)
     }

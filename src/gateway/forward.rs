@@ -46,7 +46,7 @@ impl Forwarded {
     pub(super) fn empty(head: request::Parts) -> Forwarded {
         Forwarded {
             head,
-            body: Body::Empty,
+            body: Body::empty(),
             progress: Progress::complete(),
             upgrade: None,
         }
@@ -174,8 +174,7 @@ fn prepare(
 
 /// A call without content whose method is idempotent may be sent again on a fresh connection.
 fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> Repeat {
-    let empty = matches!(body, Body::Empty);
-    if !empty || !head.method.is_idempotent() || wanted.is_some() {
+    if !body.is_empty() || !head.method.is_idempotent() || wanted.is_some() {
         return Repeat::Unsent;
     }
     Repeat::Allowed

@@ -63,7 +63,7 @@ pub use sessions::Sessions;
 pub use worker::{Common, Connected, Worker};
 
 use framed::OwnSockets;
-use record::{Line, Record};
+use record::{Record, RequestLine};
 
 /// How long the head of a request took, from its first byte; an extension of one that did not come at once.
 #[derive(Debug, Clone, Copy)]
@@ -200,37 +200,20 @@ pub fn handle(
 ) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let installed = worker.installed();
     let faced = face(&installed, &request, &arrival);
+    let side = match &faced {
+        Ok(Faced::Side(side)) | Err((side, _)) => *side,
+        Ok(Faced::Stream(followed)) => followed.side,
+    };
     let delivery = Delivery {
-        worker,
-        installed,
+        record: Record::begin(&worker, &installed, side, RequestLine::of(&request)),
         request: Box::new(request),
         arrival,
     };
     match faced {
-        Err((side, failure)) => {
-            let unheard = Unheard(side, Some(delivery));
-            boxed(move || {
-                heard(unheard, async move |delivery| {
-                    delivery.refused(side, failure)
-                })
-            })
-        }
-        Ok(Faced::Stream(followed)) => {
-            let unheard = Unheard(followed.side, Some(delivery));
-            boxed(move || {
-                heard(unheard, async move |delivery| {
-                    stream::serve(delivery, followed).await
-                })
-            })
-        }
-        Ok(Faced::Side(Side::Rest)) => {
-            let unheard = Unheard(Side::Rest, Some(delivery));
-            boxed(move || heard(unheard, rest::serve))
-        }
-        Ok(Faced::Side(Side::Rpc)) => {
-            let unheard = Unheard(Side::Rpc, Some(delivery));
-            boxed(move || heard(unheard, rpc::serve))
-        }
+        Err((_, failure)) => boxed(move || refused(delivery, failure)),
+        Ok(Faced::Stream(followed)) => boxed(move || stream::serve(delivery, followed)),
+        Ok(Faced::Side(Side::Rest)) => boxed(move || rest::serve(delivery)),
+        Ok(Faced::Side(Side::Rpc)) => boxed(move || rpc::serve(delivery)),
     }
 }
 
@@ -241,46 +224,17 @@ fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::into_pin(Box::write(room, make()))
 }
 
-async fn heard(
-    mut unheard: Unheard,
-    serve: impl AsyncFnOnce(Delivery) -> Response<AnswerBody>,
-) -> Response<AnswerBody> {
-    match unheard.1.take() {
-        Some(delivery) => serve(delivery).await,
-        // It is taken here alone, and a future runs once.
-        None => std::future::pending().await,
-    }
-}
-
-/// One HTTP request, with what serves it.
+/// One HTTP request, which nobody has looked at yet. A client may be gone by then, together with its connection.
 struct Delivery {
-    worker: Rc<Worker>,
-    installed: Rc<Installed>,
+    /// Of the side that it speaks to.
+    record: Box<Record>,
     /// It passes through several hands before it is taken apart.
     request: Box<Request<Inflow>>,
     arrival: Arrival,
 }
 
-impl Delivery {
-    /// The record of the request, on the side that it speaks to.
-    fn record(&self, side: Side) -> Record {
-        Record::begin(&self.worker, &self.installed, side, Line::of(&self.request))
-    }
-
-    fn refused(self, side: Side, failure: Failure) -> Response<AnswerBody> {
-        render::failure(self.record(side), failure)
-    }
-}
-
-/// A request that nobody has looked at yet. A client may be gone by then, together with its connection.
-struct Unheard(Side, Option<Delivery>);
-
-impl Drop for Unheard {
-    fn drop(&mut self) {
-        if let Some(delivery) = self.1.take() {
-            drop(delivery.record(self.0));
-        }
-    }
+async fn refused(delivery: Delivery, failure: Failure) -> Response<AnswerBody> {
+    render::failure(delivery.record, failure)
 }
 
 /// What a request speaks to.

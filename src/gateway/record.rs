@@ -3,7 +3,7 @@
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
 mod ended;
-mod line;
+mod request_line;
 mod settled;
 
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Uri, Version};
 use tokio::time::Instant;
 
-pub(super) use line::Line;
+pub(super) use request_line::RequestLine;
 
 use super::Arrival;
 use super::candidate::Candidate;
@@ -122,10 +122,12 @@ impl Record {
         worker: &Rc<Worker>,
         installed: &Rc<Installed>,
         side: Side,
-        line: Line,
-    ) -> Record {
+        line: RequestLine,
+    ) -> Box<Record> {
         worker.begun();
-        Record {
+        // It passes through many hands; made where it stays, it is moved by none.
+        let room = Box::new_uninit();
+        let record = Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
@@ -158,7 +160,8 @@ impl Record {
             arrival: None,
             ear: None,
             trace: None,
-        }
+        };
+        Box::write(room, record)
     }
 
     /// The record of a second run of the call, which has not begun.
@@ -479,14 +482,14 @@ impl Record {
     }
 
     /// The call began with the request that brought it, whose body had to be read first.
-    pub(super) fn since(mut self, (started, took): (Instant, Took)) -> Record {
+    pub(super) fn since(mut self: Box<Self>, (started, took): (Instant, Took)) -> Box<Record> {
         (self.started, self.took) = (started, took);
         self
     }
 
     /// What the record stands for has records of its own from here on; tells when it began, and how long it
     /// was waited for.
-    pub(super) fn discard(mut self) -> (Instant, Took) {
+    pub(super) fn discard(mut self: Box<Self>) -> (Instant, Took) {
         self.role = Role::Reading;
         (self.started, self.took)
     }

@@ -64,7 +64,10 @@ pub(super) struct Tunnel {
 }
 
 /// Renders what a whole request came to.
-pub(super) fn settled(record: Record, came_to: Result<Answer, Failure>) -> Response<AnswerBody> {
+pub(super) fn settled(
+    record: Box<Record>,
+    came_to: Result<Answer, Failure>,
+) -> Response<AnswerBody> {
     match came_to {
         Ok(answered) => answer(record, answered),
         Err(failed) => failure(record, failed),
@@ -72,7 +75,7 @@ pub(super) fn settled(record: Record, came_to: Result<Answer, Failure>) -> Respo
 }
 
 /// Renders an answer. A stream takes the record along and writes it at its end.
-pub(super) fn answer(mut record: Record, answer: Answer) -> Response<AnswerBody> {
+pub(super) fn answer(mut record: Box<Record>, answer: Answer) -> Response<AnswerBody> {
     match answer {
         Answer::Whole(whole) => {
             let candidate = beside(&mut record, || Told::whole(&whole));
@@ -145,7 +148,7 @@ fn withheld(head: &response::Parts) -> Option<u64> {
 }
 
 /// Renders a failure of a whole request on the face of its record.
-pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBody> {
+pub(super) fn failure(mut record: Box<Record>, failure: Failure) -> Response<AnswerBody> {
     let whole = match (record.side(), record.stream()) {
         // Who asks for a stream looks at the status, whichever side it is of.
         (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure),
@@ -156,7 +159,11 @@ pub(super) fn failure(mut record: Record, failure: Failure) -> Response<AnswerBo
     respond_to(record, whole, candidate)
 }
 
-fn respond_to(record: Record, whole: Whole, candidate: Option<Candidate>) -> Response<AnswerBody> {
+fn respond_to(
+    record: Box<Record>,
+    whole: Whole,
+    candidate: Option<Candidate>,
+) -> Response<AnswerBody> {
     if *record.method() == Method::HEAD {
         // Nobody reads the body of such an answer, so that its end would never come.
         candidate.into_iter().for_each(Candidate::start);

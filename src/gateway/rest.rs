@@ -22,13 +22,12 @@ use crate::upstream::{Inflow, Upstream};
 
 /// Serves one REST call.
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
-    let mut record = delivery.record(Side::Rest);
     let Delivery {
-        installed,
+        mut record,
         request,
         arrival,
-        ..
     } = delivery;
+    let installed = record.installed().clone();
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = in_all(&mut record, async |record| {
         call(record, request, &arrival).await
@@ -40,7 +39,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
 /// What a client of the REST face gets: the answer, what is announced of its route, and whether the page that asked
 /// may read it.
 pub(super) fn settled(
-    (record, plan): (Record, &Plan),
+    (record, plan): (Box<Record>, &Plan),
     answer: Result<Answer, Failure>,
     origin: Option<&HeaderValue>,
 ) -> Response<AnswerBody> {

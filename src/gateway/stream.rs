@@ -26,13 +26,12 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 
 /// Serves a client who asks for a stream.
 pub(super) async fn serve(delivery: Delivery, followed: Followed) -> Response<AnswerBody> {
-    let mut record = delivery.record(followed.side);
     let Delivery {
-        installed,
+        mut record,
         request,
         arrival,
-        ..
     } = delivery;
+    let installed = record.installed().clone();
     let origin = cors::origin(&installed.plan, request.headers());
     let answer = follow(&mut record, request, &arrival, followed).await;
     settled((record, &installed.plan), answer, origin.as_ref())
@@ -90,7 +89,7 @@ async fn open(
         .upstream_of_stream(followed.stream, from)
         .ok_or_else(|| refusal::no_upstream(from))?;
     let plan = upstream.plan();
-    let mut outgoing = Request::new(Body::Empty);
+    let mut outgoing = Request::new(Body::empty());
     *outgoing.uri_mut() = match head.uri.query() {
         Some(query) => target_uri(&format!("{path}?{query}"))?,
         None => target_uri(path)?,

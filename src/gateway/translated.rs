@@ -283,7 +283,7 @@ struct Outgoing {
 
 impl Outgoing {
     fn into_request(self) -> Box<Request<Body>> {
-        let body = self.body.map_or(Body::Empty, Body::from);
+        let body = self.body.map_or_else(Body::empty, Body::from);
         let mut request = Box::new(Request::new(body));
         *request.method_mut() = self.method;
         *request.uri_mut() = self.target;

@@ -17,7 +17,7 @@ use crate::telemetry::clock;
 
 /// Carries bytes until the end; the record is written then.
 pub(super) async fn run(
-    mut record: Record,
+    mut record: Box<Record>,
     client: OnUpgrade,
     upstream: OnUpgrade,
     (silence, max_age): (Duration, Option<Duration>),
@@ -51,7 +51,7 @@ pub(super) async fn run(
 }
 
 /// An end that broke is told apart from one that closed.
-fn settle(mut record: Record, copied: io::Result<(u64, u64)>) {
+fn settle(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
     if let Err(error) = copied {
         record.cut(error);
     }

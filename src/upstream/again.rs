@@ -59,7 +59,9 @@ impl Spare {
         if repeat == Repeat::Unsent {
             return Spare::Nothing;
         }
-        if let (Line::Own(connection), Body::Empty) = (line, request.body()) {
+        if let Line::Own(connection) = line
+            && request.body().is_empty()
+        {
             connection.record();
             return Spare::Bytes(request.method().clone());
         }
@@ -98,7 +100,7 @@ impl Again {
             (Again::Request(request), _) => Some(request),
             (Again::Bytes(method, bytes), Line::Own(connection)) => {
                 connection.play(bytes);
-                let mut request = Box::new(Request::new(Body::Empty));
+                let mut request = Box::new(Request::new(Body::empty()));
                 *request.method_mut() = method;
                 Some(request)
             }

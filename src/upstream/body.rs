@@ -15,12 +15,12 @@ use crate::domain::pieces::{Given, Pieces};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 
-/// The body of a request.
+/// The body of a request. It goes through many hands together with its head: all of it that is moved is where it is.
 #[derive(Debug, Default)]
-pub enum Body {
-    /// None.
-    #[default]
-    Empty,
+pub struct Body(Option<Box<Content>>);
+
+#[derive(Debug)]
+enum Content {
     /// Written by the proxy.
     Written {
         /// What is still to be sent.
@@ -41,33 +41,54 @@ impl From<Pieces> for Body {
     fn from(pieces: Pieces) -> Self {
         let length = pieces.len();
         if length == 0 {
-            return Body::Empty;
+            return Body::empty();
         }
-        Body::Written {
+        Body::of(Content::Written {
             chunks: pieces.into_iter(),
             length,
-        }
+        })
     }
 }
 
 impl Body {
+    /// None.
+    #[must_use]
+    pub fn empty() -> Body {
+        Body(None)
+    }
+
+    fn of(content: Content) -> Body {
+        Body(Some(Box::new(content)))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether it comes from the client piece by piece.
+    pub(super) fn is_streamed(&self) -> bool {
+        matches!(self.0.as_deref(), Some(Content::Upload(_)))
+    }
+
     /// The same body once more, where it does not stream.
     pub(super) fn copy(&self) -> Option<Body> {
-        match self {
-            Body::Empty => Some(Body::Empty),
-            Body::Written { chunks, length } => Some(Body::Written {
+        match self.0.as_deref() {
+            None => Some(Body::empty()),
+            Some(Content::Written { chunks, length }) => Some(Body::of(Content::Written {
                 chunks: chunks.clone(),
                 length: *length,
-            }),
-            Body::Upload(_) => None,
+            })),
+            Some(Content::Upload(_)) => None,
         }
     }
 
     /// How far it is, where it streams.
     pub(super) fn progress(&self) -> Option<Rc<Progress>> {
-        match self {
-            Body::Empty | Body::Written { .. } => None,
-            Body::Upload(upload) => Some(upload.progress.clone()),
+        match self.0.as_deref() {
+            None | Some(Content::Written { .. }) => None,
+            Some(Content::Upload(upload)) => Some(upload.progress.clone()),
         }
     }
 }
@@ -124,13 +145,13 @@ impl Upload {
             UploadState::Running
         });
         let body = if done {
-            Body::Empty
+            Body::empty()
         } else {
-            Body::Upload(Upload {
+            Body::of(Content::Upload(Upload {
                 incoming,
                 progress: progress.clone(),
                 tap,
-            })
+            }))
         };
         (body, progress)
     }
@@ -216,30 +237,30 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        match self.get_mut() {
-            Body::Empty => Poll::Ready(None),
-            Body::Written { chunks, length } => {
+        match self.get_mut().0.as_deref_mut() {
+            None => Poll::Ready(None),
+            Some(Content::Written { chunks, length }) => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
                 Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
             }
-            Body::Upload(upload) => upload.poll(cx),
+            Some(Content::Upload(upload)) => upload.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Body::Empty => true,
-            Body::Written { length, .. } => *length == 0,
-            Body::Upload(upload) => upload.incoming.is_end_stream(),
+        match self.0.as_deref() {
+            None => true,
+            Some(Content::Written { length, .. }) => *length == 0,
+            Some(Content::Upload(upload)) => upload.incoming.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Body::Empty => SizeHint::with_exact(0),
-            Body::Written { length, .. } => SizeHint::with_exact(*length as u64),
-            Body::Upload(upload) => upload.incoming.size_hint(),
+        match self.0.as_deref() {
+            None => SizeHint::with_exact(0),
+            Some(Content::Written { length, .. }) => SizeHint::with_exact(*length as u64),
+            Some(Content::Upload(upload)) => upload.incoming.size_hint(),
         }
     }
 }

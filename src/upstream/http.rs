@@ -270,7 +270,7 @@ impl HttpUpstream {
 
     /// Whether an address answers a check with success.
     async fn is_well(self: &Rc<Self>, place: usize, path: &str) -> bool {
-        let mut request = Request::new(Body::Empty);
+        let mut request = Request::new(Body::empty());
         let (Ok(target), Ok(host)) = (path.parse(), HeaderValue::from_str(&self.plan.authority))
         else {
             return false;

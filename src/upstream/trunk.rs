@@ -303,14 +303,12 @@ struct Sent {
 
 impl Sent {
     fn of(body: Body) -> (Sent, Option<oneshot::Sender<Infallible>>) {
-        match body {
-            Body::Empty | Body::Written { .. } => (Sent { body, wanted: None }, None),
-            Body::Upload(_) => {
-                let (upload, wanted) = oneshot::channel();
-                let wanted = Some(wanted);
-                (Sent { body, wanted }, Some(upload))
-            }
+        if !body.is_streamed() {
+            return (Sent { body, wanted: None }, None);
         }
+        let (upload, wanted) = oneshot::channel();
+        let wanted = Some(wanted);
+        (Sent { body, wanted }, Some(upload))
     }
 }
 

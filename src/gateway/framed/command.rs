@@ -18,7 +18,7 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::caller::identify;
 use crate::gateway::intake::no_room;
-use crate::gateway::record::{Line, Record};
+use crate::gateway::record::{Record, RequestLine};
 use crate::gateway::rest::decide;
 use crate::gateway::translated::{carried, response, terms};
 use crate::gateway::{Arrival, Installed, Worker, sessions};
@@ -60,10 +60,10 @@ pub(in crate::gateway) async fn command(
     room: Result<(), Full>,
 ) -> Served {
     let installed = who.worker.installed();
-    let line = Line {
+    let line = RequestLine {
         method: Method::GET,
         version: Version::HTTP_11,
-        ..Line::within(who.head)
+        ..RequestLine::within(who.head)
     };
     let mut record = Record::begin(who.worker, &installed, Side::Rest, line);
     let routes = &installed.plan.routes;
@@ -200,7 +200,7 @@ async fn pass(record: &mut Record, who: &Commander<'_>, told: Told<'_>) -> Resul
 
 /// A frame that is on its way as it came. Dropped, it is a client that has left.
 pub(in crate::gateway) struct Passing {
-    record: Record,
+    record: Box<Record>,
     route: Option<usize>,
     frame: Json,
     door: Door,

@@ -108,12 +108,12 @@ impl Record {
 
     /// The record of a call whose answer is there whole, where it is kept until the client has that; otherwise it is
     /// written now.
-    pub(in crate::gateway) fn kept(mut self) -> Option<Record> {
+    pub(in crate::gateway) fn kept(mut self: Box<Self>) -> Option<Record> {
         if !self.waits_for_its_client() {
             return None;
         }
         self.is_whole();
-        Some(self)
+        Some(*self)
     }
 
     /// The client has not taken the whole of an answer that was there; what has failed besides has failed all the same.

@@ -34,7 +34,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::marks::Marks;
-use crate::gateway::record::{Line, Record, Took};
+use crate::gateway::record::{Record, RequestLine, Took};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, intake, local, sessions};
@@ -113,13 +113,12 @@ impl Company<'_> {
 
 /// Serves one HTTP request to an RPC path.
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
-    let mut reading = delivery.record(Side::Rpc);
     let Delivery {
-        worker,
-        installed,
+        record: mut reading,
         request,
         arrival,
     } = delivery;
+    let (worker, installed) = (reading.worker().clone(), reading.installed().clone());
     if request.method() != Method::POST {
         let asks = websocket::is_asked(request.method(), request.headers());
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
@@ -190,7 +189,7 @@ async fn read(
 
 /// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
 async fn pass(
-    mut record: Record,
+    mut record: Box<Record>,
     request: Box<Request<Inflow>>,
     arrival: Arrival,
 ) -> Response<AnswerBody> {
@@ -217,8 +216,8 @@ async fn pass(
 }
 
 impl Letter {
-    fn record(&self) -> Record {
-        let line = Line::within(&self.head);
+    fn record(&self) -> Box<Record> {
+        let line = RequestLine::within(&self.head);
         Record::begin(&self.worker, &self.installed, Side::Rpc, line).since(self.since)
     }
 
@@ -241,10 +240,10 @@ impl Letter {
     }
 
     /// The record of a call that is answered: written now, or when its client gets the answer.
-    fn answered(&self, record: Record) {
+    fn answered(&self, record: Box<Record>) {
         match &self.kept {
             None => drop(record),
-            Some(kept) => kept.keep(record),
+            Some(kept) => kept.keep(*record),
         }
     }
 
@@ -344,7 +343,7 @@ impl Letter {
     }
 
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
-    fn fail(&self, mut record: Record, failure: Failure, id: Option<&RequestId>) -> Said {
+    fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> Said {
         let Some(id) = id else {
             record.failed(
                 self.installed.plan.face.notification_status.as_u16(),

@@ -38,7 +38,7 @@ use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::intake::no_room;
 use crate::gateway::recalls::Scope;
-use crate::gateway::record::{Line, Record};
+use crate::gateway::record::{Record, RequestLine};
 use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
@@ -56,7 +56,7 @@ const AHEAD: usize = 64;
 
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
-    mut reading: Record,
+    mut reading: Box<Record>,
     mut request: Box<Request<Inflow>>,
     (arrival, sockets): (Arrival, Sockets),
 ) -> Response<AnswerBody> {
@@ -389,9 +389,9 @@ impl Conversation {
     /// A message of JSON-RPC.
     async fn call(&self, Message { text: body, minted }: Message) -> Option<Reply> {
         let installed = self.worker.installed();
-        let line = Line {
+        let line = RequestLine {
             version: Version::HTTP_11,
-            ..Line::within(&self.head)
+            ..RequestLine::within(&self.head)
         };
         let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
         let identity = identify(&mut reading, &self.head.headers, &self.arrival).into_owned();

@@ -132,7 +132,7 @@ impl Door {
         if let Some(last) = place.last.clone() {
             headers.insert(LAST_EVENT, last);
         }
-        let request = self.request(Method::GET, headers, Body::Empty);
+        let request = self.request(Method::GET, headers, Body::empty());
         let answered = match self.send(request).await {
             Ok(answered) => answered,
             Err(Unanswered::Unusable(_)) => return Opened::End(Followed::Refused),

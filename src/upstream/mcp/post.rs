@@ -180,7 +180,7 @@ impl Door {
     /// Ends a session; a server that does not want to be told (405) is as good.
     pub(super) async fn delete(&self, headers: HeaderMap) {
         if let Ok(answered) = self
-            .send(self.request(Method::DELETE, headers, Body::Empty))
+            .send(self.request(Method::DELETE, headers, Body::empty()))
             .await
         {
             let (_, body, lease) = parts(answered);
@@ -338,7 +338,7 @@ impl Door {
     ) -> Option<(Inflow, Lease)> {
         sleep(rest).await;
         headers.insert(LAST_EVENT, last);
-        let request = self.request(Method::GET, headers, Body::Empty);
+        let request = self.request(Method::GET, headers, Body::empty());
         let (head, body, lease) = parts(self.send(request).await.ok()?);
         let content_type = head
             .headers

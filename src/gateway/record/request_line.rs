@@ -1,4 +1,4 @@
-//! The first line of a request, as far as it is recorded of each call that the request brings.
+//! The request line (RFC 9112 §3), as far as it is recorded of each call that the request brings.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use http::{Method, Request, Uri, Version, request};
 
 use crate::gateway::HeadTook;
 
-/// What is recorded of the first line of a request.
-pub(in crate::gateway) struct Line {
+/// What is recorded of the request line.
+pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) method: Method,
     pub(in crate::gateway) uri: Uri,
     pub(in crate::gateway) version: Version,
@@ -15,11 +15,11 @@ pub(in crate::gateway) struct Line {
     pub(in crate::gateway) took: Duration,
 }
 
-impl Line {
+impl RequestLine {
     /// That of a request as it came.
-    pub(in crate::gateway) fn of<B>(request: &Request<B>) -> Line {
+    pub(in crate::gateway) fn of<B>(request: &Request<B>) -> RequestLine {
         let took = request.extensions().get();
-        Line {
+        RequestLine {
             method: request.method().clone(),
             uri: request.uri().clone(),
             version: request.version(),
@@ -28,8 +28,8 @@ impl Line {
     }
 
     /// That of a call in a request which was read before.
-    pub(in crate::gateway) fn within(head: &request::Parts) -> Line {
-        Line {
+    pub(in crate::gateway) fn within(head: &request::Parts) -> RequestLine {
+        RequestLine {
             method: head.method.clone(),
             uri: head.uri.clone(),
             version: head.version,
