@@ -2,7 +2,9 @@
 //!
 //! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the body with its
 //! last piece. So large pieces are handed out in small ones, and each tells when it has gone into the socket; the end of
-//! an answer, or the last byte of one whose length is known, is handed out where there is room for all before it.
+//! an answer, or the last byte of one whose length is known, is handed out where there is room for all before it. A fault
+//! lets the framing forget what it has not written: it waits for that, and where it is the first that comes, an empty piece
+//! stands for the head.
 //! Law: an answer was taken where each byte of it went into the socket; else its client has left it.
 //!
 //! The framing is locked while it lets go of a piece. So pieces count only; the stream's own task ends the call.
@@ -39,6 +41,8 @@ impl Leavable for AnswerBody {
 const PIECE: usize = 16 * 1024;
 /// An answer so short is not worth two frames.
 const SHORT: usize = 1024;
+/// As what the empty piece waits that stands for a head.
+const MARK: usize = 1;
 
 /// Why a client has not taken all of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,12 +94,32 @@ impl Pace {
     }
 
     fn hands_out(self: &Rc<Pace>, bytes: Bytes) -> Piece {
-        self.waiting.set(self.waiting.get() + bytes.len());
-        if self.since.get().is_none() && !bytes.is_empty() {
+        self.waits(bytes.len());
+        let pace = self.clone();
+        Piece {
+            bytes,
+            stands: Stands::ForItself,
+            pace,
+        }
+    }
+
+    /// An empty piece, which is gone when all before it is written.
+    fn marks(self: &Rc<Pace>) -> Piece {
+        self.waits(MARK);
+        let pace = self.clone();
+        Piece {
+            bytes: Bytes::new(),
+            stands: Stands::ForTheHead,
+            pace,
+        }
+    }
+
+    /// So many more bytes wait.
+    fn waits(&self, bytes: usize) {
+        self.waiting.set(self.waiting.get() + bytes);
+        if self.since.get().is_none() && bytes > 0 {
             self.since.set(Some(clock::now()));
         }
-        let pace = self.clone();
-        Piece { bytes, pace }
     }
 
     /// So many bytes of a piece wait no more, and so many of it still do.
@@ -142,7 +166,15 @@ impl Drop for Ending {
 #[derive(Debug)]
 pub(super) struct Piece {
     bytes: Bytes,
+    stands: Stands,
     pace: Rc<Pace>,
+}
+
+/// What a piece is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    ForItself,
+    ForTheHead,
 }
 
 impl Buf for Piece {
@@ -164,6 +196,9 @@ impl Buf for Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
+        if self.stands == Stands::ForTheHead {
+            self.pace.goes_on((MARK, 0));
+        }
         if !self.bytes.is_empty() {
             self.pace.leaves();
             self.pace.goes_on((self.bytes.len(), 0));
@@ -171,29 +206,39 @@ impl Drop for Piece {
     }
 }
 
+/// What can be handed out.
+pub(super) trait Content:
+    Body<Data = Bytes, Error: Debug + Unpin> + Leavable + Unpin
+{
+}
+
+impl<B: Body<Data = Bytes, Error: Debug + Unpin> + Leavable + Unpin> Content for B {}
+
 /// What is handed out next.
 #[derive(Debug)]
-enum Next {
+enum Next<E> {
     /// What the body has.
     More,
     Rest(Bytes),
     /// The end, with trailers or without, when all before it is taken.
     Trailers(HeaderMap),
+    /// The answer breaks off, when all before it is taken.
+    Fault(E),
     Nothing,
 }
 
 /// The body of an answer, which notes what of it the client takes.
 #[derive(Debug)]
-pub(super) struct Taken<B: Body<Data = Bytes> + Leavable + Unpin> {
+pub(super) struct Taken<B: Content> {
     /// There until this is dropped.
     body: Option<B>,
-    next: Next,
+    next: Next<B::Error>,
     /// Whether some of it was handed out.
     begun: bool,
     pace: Rc<Pace>,
 }
 
-impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
+impl<B: Content> Taken<B> {
     pub(super) fn new(body: B, pace: Rc<Pace>) -> Taken<B> {
         Taken {
             body: Some(body),
@@ -223,11 +268,15 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
             self.next = match frame.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(piece))) => Next::Rest(piece),
                 Some(Ok(Err(other))) => other.into_trailers().map_or(Next::Nothing, Next::Trailers),
-                Some(Err(fault)) => return Poll::Ready(Some(Err(fault))),
+                Some(Err(fault)) => Next::Fault(fault),
                 None => Next::Nothing,
             };
         }
-        if let Next::Trailers(_) | Next::Nothing = self.next {
+        if let (Next::Fault(_), false) = (&self.next, self.begun) {
+            self.begun = true;
+            return Poll::Ready(Some(Ok(Frame::data(self.pace.marks()))));
+        }
+        if let Next::Trailers(_) | Next::Fault(_) | Next::Nothing = self.next {
             ready!(self.pace.poll_taken(cx));
         }
         Poll::Ready(match std::mem::replace(&mut self.next, Next::More) {
@@ -235,6 +284,10 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
             Next::Trailers(trailers) => {
                 self.next = Next::Nothing;
                 Some(Ok(Frame::trailers(trailers)))
+            }
+            Next::Fault(fault) => {
+                self.next = Next::Nothing;
+                Some(Err(fault))
             }
             Next::More | Next::Nothing => {
                 self.next = Next::Nothing;
@@ -248,12 +301,12 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Taken<B> {
         match self.next {
             Next::Nothing => true,
             Next::More => self.is_end_stream() || self.size_hint().exact() == Some(0),
-            Next::Rest(_) | Next::Trailers(_) => false,
+            Next::Rest(_) | Next::Trailers(_) | Next::Fault(_) => false,
         }
     }
 }
 
-impl<B: Body<Data = Bytes> + Leavable + Unpin> Drop for Taken<B> {
+impl<B: Content> Drop for Taken<B> {
     fn drop(&mut self) {
         if !self.is_whole() {
             self.pace.leaves();
@@ -264,7 +317,7 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Drop for Taken<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
+impl<B: Content> Body for Taken<B> {
     type Data = Piece;
     type Error = B::Error;
 
@@ -279,7 +332,7 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
         let body = self.body.as_ref();
         match self.next {
             Next::More => body.is_none_or(B::is_end_stream),
-            Next::Rest(_) | Next::Trailers(_) => false,
+            Next::Rest(_) | Next::Trailers(_) | Next::Fault(_) => false,
             Next::Nothing => true,
         }
     }
@@ -287,7 +340,7 @@ impl<B: Body<Data = Bytes> + Leavable + Unpin> Body for Taken<B> {
     fn size_hint(&self) -> SizeHint {
         let rest = match &self.next {
             Next::Rest(rest) => rest.len() as u64,
-            Next::More | Next::Trailers(_) | Next::Nothing => 0,
+            Next::More | Next::Trailers(_) | Next::Fault(_) | Next::Nothing => 0,
         };
         let body = self.body.as_ref().map(B::size_hint).unwrap_or_default();
         let mut all = SizeHint::new();

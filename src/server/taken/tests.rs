@@ -59,11 +59,7 @@ impl<B: Debug + 'static> Leavable for Noting<B> {
 }
 
 /// The next piece, where there is one.
-async fn piece<B>(taken: &mut Taken<B>) -> Option<Piece>
-where
-    B: Body<Data = Bytes> + Leavable + Unpin,
-    B::Error: Debug,
-{
+async fn piece(taken: &mut Taken<impl Content>) -> Option<Piece> {
     if taken.is_end_stream() {
         return None;
     }
@@ -75,11 +71,7 @@ fn take(mut piece: Piece) -> Bytes {
 }
 
 /// The lengths of what is handed out, and all of it.
-async fn handed_out<B>(body: B) -> (Vec<usize>, Vec<u8>)
-where
-    B: Body<Data = Bytes> + Leavable + Unpin,
-    B::Error: Debug,
-{
+async fn handed_out(body: impl Content) -> (Vec<usize>, Vec<u8>) {
     let mut taken = Taken::new(body, Rc::default());
     let (mut lengths, mut all) = (Vec::new(), Vec::new());
     while let Some(piece) = piece(&mut taken).await {
@@ -131,6 +123,35 @@ async fn trailers_wait_as_the_end_does() {
     assert!(taken.frame().await.is_none());
 }
 
+/// A body that breaks off behind these pieces.
+fn torn(pieces: &[&'static [u8]]) -> impl Content<Error = &'static str> {
+    let pieces = pieces.iter().copied().map(Bytes::from_static);
+    let frames = pieces.map(|piece| Ok(Frame::data(piece)));
+    let frames: Vec<_> = frames.chain([Err("torn")]).collect();
+    Noting(StreamBody::new(stream::iter(frames)), Rc::default())
+}
+
+#[tokio::test]
+async fn a_fault_waits_for_all_that_stands_before_it() {
+    let mut taken = Taken::new(torn(&[b"[1"]), Rc::default());
+    let only = taken.frame().await.unwrap().unwrap();
+    assert!(taken.frame().now_or_never().is_none());
+    take(only.into_data().unwrap());
+    assert_eq!(taken.frame().await.unwrap().unwrap_err(), "torn");
+    assert!(taken.is_end_stream());
+}
+
+#[tokio::test]
+async fn a_fault_that_comes_first_waits_for_the_head() {
+    let mut taken = Taken::new(torn(&[]), Rc::default());
+    let mark = taken.frame().await.unwrap().unwrap();
+    let mark = mark.into_data().unwrap();
+    assert_eq!(mark.remaining(), 0);
+    assert!(taken.frame().now_or_never().is_none());
+    drop(mark);
+    assert!(taken.frame().now_or_never().unwrap().unwrap().is_err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
     let (pace, left) = (Rc::<Pace>::default(), Rc::default());
@@ -157,11 +178,11 @@ async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
 
 /// Hands out so many pieces, of which the client takes all but so much of one. How many bytes it took, and how often it
 /// is said to have left some.
-fn went<B>(body: B, asked: usize, lost: Option<(usize, usize)>) -> (usize, Vec<Option<String>>)
-where
-    B: Body<Data = Bytes> + Leavable + Unpin,
-    B::Error: Debug,
-{
+fn went(
+    body: impl Content,
+    asked: usize,
+    lost: Option<(usize, usize)>,
+) -> (usize, Vec<Option<String>>) {
     let (pace, left) = (Rc::<Pace>::default(), Rc::default());
     let ending = Ending(pace.clone());
     let mut taken = Taken::new(Noting(body, Rc::clone(&left)), pace);
