@@ -130,31 +130,34 @@ pub(super) async fn head(
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.asks(since);
-    wait.progress.starts(since);
+    if let Some(upload) = wait.upload {
+        upload.starts(since);
+    }
     let end = record.due();
-    let due = |progress: &Progress| {
-        let paused = progress.last() + wait.limit;
+    let due = || {
+        let paused = wait.upload.map_or(since, Progress::last) + wait.limit;
         end.map_or(paused, |(end, _)| paused.min(end))
     };
+    let is_broken = || wait.upload.is_some_and(Progress::is_broken);
+    let torn = || broken(wait.upload.and_then(Progress::violation));
     let attempt = upstream.attempt(since);
     let mut alarm = record.take_alarm();
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
     let outcome = loop {
-        let progress = wait.progress;
-        match alarm.until(due(progress), asked.as_mut()).await {
+        match alarm.until(due(), asked.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),
-            Some(Err(_)) if progress.is_broken() => break Err(broken(progress.violation())),
+            Some(Err(_)) | None if is_broken() => break Err(torn()),
             Some(Err(error)) => break Err(sent(error)),
-            None if progress.is_broken() => break Err(broken(progress.violation())),
-            None if due(progress) > clock::now() => {}
-            None if progress.waits_for_client() => {
+            None if due() > clock::now() => {}
+            None if wait.upload.is_some_and(Progress::waits_for_client) => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {
                     Some((_, limit)) => overdue(limit),
                     None => paused(wait.limit),
                 });
             }
             None => {
-                break Err(held_up(record, progress.client_took()).unwrap_or_else(|| {
+                let took = wait.upload.map_or(Duration::ZERO, Progress::client_took);
+                break Err(held_up(record, took).unwrap_or_else(|| {
                     attempt.late();
                     late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
                 }));
@@ -246,7 +249,8 @@ pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Fail
 /// How to wait for a head.
 pub(super) struct Wait<'a> {
     pub(super) limit: Duration,
-    pub(super) progress: &'a Rc<Progress>,
+    /// The body of the request, where it comes piece by piece.
+    pub(super) upload: Option<&'a Progress>,
     pub(super) manner: Manner<'a>,
 }
 

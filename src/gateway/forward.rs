@@ -24,7 +24,8 @@ use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap,
 pub(super) struct Forwarded {
     pub(super) head: request::Parts,
     pub(super) body: Body,
-    pub(super) progress: Rc<Progress>,
+    /// How far the client is with it, where it comes piece by piece.
+    pub(super) progress: Option<Rc<Progress>>,
     pub(super) upgrade: Option<OnUpgrade>,
 }
 
@@ -37,7 +38,7 @@ impl Forwarded {
         Forwarded {
             head,
             body: Body::from(Pieces::from(body)),
-            progress: Progress::complete(),
+            progress: None,
             upgrade: None,
         }
     }
@@ -47,7 +48,7 @@ impl Forwarded {
         Forwarded {
             head,
             body: Body::empty(),
-            progress: Progress::complete(),
+            progress: None,
             upgrade: None,
         }
     }
@@ -84,7 +85,7 @@ pub(super) async fn forward(
     let request = Box::new(Request::from_parts(head, body));
     let wait = Wait {
         limit,
-        progress: &progress,
+        upload: progress.as_deref(),
         manner: Manner {
             repeat,
             spelling: arrival.spelling(),
@@ -119,7 +120,7 @@ pub(super) async fn forward(
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     let mut lease = exchange.lease;
-    if progress.is_running() {
+    if progress.is_some_and(|upload| upload.is_running()) {
         // An answer to half a request leaves the rest of it in the connection.
         lease.spoil();
     }

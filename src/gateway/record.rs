@@ -9,7 +9,8 @@ mod settled;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Uri, Version};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
 pub(super) use request_line::RequestLine;
@@ -42,7 +43,7 @@ pub(super) struct Record {
     side: Side,
     method: Method,
     version: Version,
-    uri: Uri,
+    target: Option<PathAndQuery>,
     rpc_method: Option<String>,
     route: Option<usize>,
     /// The stream that is asked for, where it is one.
@@ -139,7 +140,7 @@ impl Record {
             side,
             method: line.method,
             version: line.version,
-            uri: line.uri,
+            target: line.target,
             rpc_method: None,
             route: None,
             stream: None,
@@ -175,7 +176,7 @@ impl Record {
             side: self.side,
             method: self.method.clone(),
             version: self.version,
-            uri: self.uri.clone(),
+            target: self.target.clone(),
             rpc_method: self.rpc_method.clone(),
             route: self.route,
             stream: self.stream,
@@ -333,6 +334,11 @@ impl Record {
     /// The HTTP method of the request.
     pub(super) fn method(&self) -> &Method {
         &self.method
+    }
+
+    /// The path that it asks for.
+    fn path(&self) -> &str {
+        self.target.as_ref().map_or("", PathAndQuery::path)
     }
 
     /// How long it has lasted.

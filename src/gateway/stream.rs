@@ -17,7 +17,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Inflow, Progress, Repeat};
+use crate::upstream::{Body, Inflow, Repeat};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -102,10 +102,9 @@ async fn open(
     record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
     *outgoing.headers_mut() = headers;
-    let progress = Progress::complete();
     let wait = Wait {
         limit: plan.timeout,
-        progress: &progress,
+        upload: None,
         manner: Repeat::Allowed.into(),
     };
     let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;

@@ -132,43 +132,31 @@ enum UploadState {
 }
 
 impl Upload {
-    /// The body, of which a copy may be kept, and where its progress can be read.
+    /// The body, of which a copy may be kept, and where its progress can be read, if there is any.
     #[must_use]
-    pub fn begin(incoming: Inflow, tap: Option<Tap>) -> (Body, Rc<Progress>) {
-        let done = http_body::Body::is_end_stream(&incoming);
-        if let Some(tap) = tap.as_ref().filter(|_| done) {
-            tap.ends();
+    pub fn begin(incoming: Inflow, tap: Option<Tap>) -> (Body, Option<Rc<Progress>>) {
+        if http_body::Body::is_end_stream(&incoming) {
+            if let Some(tap) = tap {
+                tap.ends();
+            }
+            return (Body::empty(), None);
         }
-        let progress = Progress::new(if done {
-            UploadState::Done
-        } else {
-            UploadState::Running
-        });
-        let body = if done {
-            Body::empty()
-        } else {
-            Body::of(Content::Upload(Upload {
-                incoming,
-                progress: progress.clone(),
-                tap,
-            }))
+        let progress = Progress::begin();
+        let upload = Upload {
+            incoming,
+            progress: progress.clone(),
+            tap,
         };
-        (body, progress)
+        (Body::of(Content::Upload(upload)), Some(progress))
     }
 }
 
 impl Progress {
-    /// A body that was complete from the start.
-    #[must_use]
-    pub fn complete() -> Rc<Progress> {
-        Progress::new(UploadState::Done)
-    }
-
-    fn new(state: UploadState) -> Rc<Progress> {
+    fn begin() -> Rc<Progress> {
         let now = clock::now();
         Rc::new(Progress {
             last: Cell::new(now),
-            state: Cell::new(state),
+            state: Cell::new(UploadState::Running),
             awaited: Cell::new(Awaited::Upstream),
             client_took: Cell::new(Duration::ZERO),
             noted: Cell::new(now),

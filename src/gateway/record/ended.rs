@@ -150,7 +150,7 @@ impl Record {
             shard.seen(labels, stage.control(), self.at);
         } else if self.side == Side::Rest
             && self.ending.reason != Some(Reason::MalformedHttp)
-            && let Some(prefix) = self.installed.prefix_label(self.uri.path())
+            && let Some(prefix) = self.installed.prefix_label(self.path())
         {
             shard.unrouted(prefix, self.at);
         }
@@ -172,7 +172,7 @@ impl Record {
         let plan = &self.installed.plan;
         let mut attributes = vec![
             ("http.request.method", text(self.method.as_str())),
-            ("url.path", text(&plan.redaction.path(self.uri.path()))),
+            ("url.path", text(&plan.redaction.path(self.path()))),
             (
                 "dualgauge.client",
                 text(plan.rollout.clients.name(self.client)),
@@ -240,7 +240,7 @@ impl Record {
         CallLine {
             side: self.side,
             method: self.method.as_str(),
-            path: &plan.redaction.path(self.uri.path()),
+            path: &plan.redaction.path(self.path()),
             rpc_method: self.shown_method(),
             route: self.route_name(),
             client: plan.rollout.clients.name(self.client),

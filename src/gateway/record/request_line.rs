@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Uri, Version, request};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Version, request};
 
 use crate::gateway::HeadTook;
 
 /// What is recorded of the request line.
 pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) method: Method,
-    pub(in crate::gateway) uri: Uri,
+    /// The target, but for its authority; none of a CONNECT.
+    pub(in crate::gateway) target: Option<PathAndQuery>,
     pub(in crate::gateway) version: Version,
     /// How long the head took, where it did not come at once.
     pub(in crate::gateway) took: Duration,
@@ -21,7 +23,7 @@ impl RequestLine {
         let took = request.extensions().get();
         RequestLine {
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            target: request.uri().path_and_query().cloned(),
             version: request.version(),
             took: took.map_or(Duration::ZERO, |HeadTook(took)| *took),
         }
@@ -31,7 +33,7 @@ impl RequestLine {
     pub(in crate::gateway) fn within(head: &request::Parts) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
-            uri: head.uri.clone(),
+            target: head.uri.path_and_query().cloned(),
             version: head.version,
             took: Duration::ZERO,
         }
