@@ -7,7 +7,7 @@ use tracing::Level;
 use tracing::dispatcher::get_default;
 use tracing::level_filters::LevelFilter;
 
-use super::line::{Fields, Lines, label};
+use super::line::{Fields, Lines, Look, Says, label};
 
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{Proof, Stage};
@@ -90,13 +90,15 @@ impl CallLine<'_> {
         if is_asked_for {
             get_default(|log| {
                 if let Some(lines) = log.downcast_ref::<Lines>() {
-                    lines.write(&Level::INFO, TARGET, |fields| self.show(fields));
+                    lines.write((&Level::INFO, TARGET), self);
                 }
             });
         }
     }
+}
 
-    fn show(&self, fields: &mut Fields<'_>) {
+impl Says for CallLine<'_> {
+    fn show<L: Look>(&self, fields: &mut Fields<'_, L>) {
         fields.word(label!("side"), self.side.as_str());
         fields.text(label!("method"), &cut(self.method, CALLER_TEXT));
         fields.text(label!("path"), &cut(without_query(self.path), CALLER_TEXT));

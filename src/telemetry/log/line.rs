@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Debug, Display, Write};
+use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
 use tracing::field::{Field, Visit};
@@ -25,7 +26,7 @@ thread_local! {
 
 /// What a thread makes its lines with.
 #[derive(Default)]
-struct Desk {
+pub(super) struct Desk {
     line: String,
     stamp: Stamp,
 }
@@ -37,57 +38,131 @@ pub(super) struct Lines {
     pub(super) queue: Queue,
 }
 
+/// What a line says.
+pub(super) trait Says {
+    /// Writes its fields.
+    fn show<L: Look>(&self, fields: &mut Fields<'_, L>);
+}
+
+impl Says for Event<'_> {
+    fn show<L: Look>(&self, fields: &mut Fields<'_, L>) {
+        self.record(fields);
+    }
+}
+
+/// A format, known when the program is made: most of a line is text that is known then, too.
+pub(super) trait Look {
+    /// What stands before and behind the name of a field.
+    const NAME: (&'static str, &'static str);
+    /// What stands before and behind a word that has nothing to escape.
+    const WORD: &'static str;
+    /// The end of a line.
+    const END: &'static str;
+
+    /// A label in this format.
+    fn label(label: Label) -> &'static str;
+    /// What a line begins with, up to its first field.
+    fn begin(desk: &mut Desk, time: SystemTime, about: (&Level, &str));
+    /// A text that others may have written.
+    fn escaped(line: &mut String, value: &str) -> fmt::Result;
+    /// The message of an event, where it does not look like any other field.
+    fn message(line: &mut String, value: &str) -> Option<fmt::Result>;
+}
+
+/// For people.
+pub(super) struct Text;
+
+impl Look for Text {
+    const NAME: (&'static str, &'static str) = (" ", "=");
+    const WORD: &'static str = "";
+    const END: &'static str = "\n";
+
+    fn label(label: Label) -> &'static str {
+        label.text
+    }
+
+    fn begin(Desk { line, stamp }: &mut Desk, time: SystemTime, (level, target): (&Level, &str)) {
+        stamp.push(time, line);
+        for word in [level.as_str(), target] {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+
+    fn escaped(line: &mut String, value: &str) -> fmt::Result {
+        escape::word(line, value)
+    }
+
+    fn message(line: &mut String, value: &str) -> Option<fmt::Result> {
+        line.push(' ');
+        Some(escape::message(line, value))
+    }
+}
+
+/// For machines.
+pub(super) struct Json;
+
+impl Look for Json {
+    const NAME: (&'static str, &'static str) = (",\"", "\":");
+    const WORD: &'static str = "\"";
+    const END: &'static str = "}\n";
+
+    fn label(label: Label) -> &'static str {
+        label.json
+    }
+
+    fn begin(Desk { line, stamp }: &mut Desk, time: SystemTime, (level, target): (&Level, &str)) {
+        line.push_str(r#"{"time":""#);
+        stamp.push(time, line);
+        line.push_str(r#"","level":""#);
+        line.push_str(level.as_str());
+        line.push_str(r#"","target":""#);
+        line.push_str(target);
+        line.push('"');
+    }
+
+    fn escaped(line: &mut String, value: &str) -> fmt::Result {
+        escape::json(line, value)
+    }
+
+    fn message(_: &mut String, _: &str) -> Option<fmt::Result> {
+        None
+    }
+}
+
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _spans: Context<'_, S>) {
         let about = event.metadata();
-        self.write(about.level(), about.target(), |fields| event.record(fields));
+        self.write((about.level(), about.target()), event);
     }
 }
 
 impl Lines {
     /// Makes one line, and queues it.
-    pub(super) fn write(&self, level: &Level, target: &str, fill: impl FnOnce(&mut Fields<'_>)) {
+    pub(super) fn write(&self, about: (&Level, &str), said: &impl Says) {
+        match self.format {
+            LogFormat::Text => self.make::<Text>(about, said),
+            LogFormat::Json => self.make::<Json>(about, said),
+        }
+    }
+
+    fn make<L: Look>(&self, about: (&Level, &str), said: &impl Says) {
         let mut desk = DESK.take();
-        self.begin(&mut desk, level, target);
-        let mut fields = Fields {
+        L::begin(&mut desk, (self.wall)(), about);
+        let mut fields = Fields::<L> {
             line: &mut desk.line,
-            format: self.format,
             written: Ok(()),
+            look: PhantomData,
         };
-        fill(&mut fields);
+        said.show(&mut fields);
         // A value that cannot be shown leaves the line out: there is nowhere to say so.
         if fields.written.is_ok() {
-            desk.line.push_str(match self.format {
-                LogFormat::Text => "\n",
-                LogFormat::Json => "}\n",
-            });
+            desk.line.push_str(L::END);
             self.queue.offer(&desk.line);
         }
         desk.line.clear();
         if desk.line.capacity() <= ROOM {
             DESK.set(desk);
-        }
-    }
-
-    fn begin(&self, Desk { line, stamp }: &mut Desk, level: &Level, target: &str) {
-        let time = (self.wall)();
-        match self.format {
-            LogFormat::Text => {
-                stamp.push(time, line);
-                for word in [level.as_str(), target] {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-            }
-            LogFormat::Json => {
-                line.push_str(r#"{"time":""#);
-                stamp.push(time, line);
-                line.push_str(r#"","level":""#);
-                line.push_str(level.as_str());
-                line.push_str(r#"","target":""#);
-                line.push_str(target);
-                line.push('"');
-            }
         }
     }
 }
@@ -111,61 +186,50 @@ macro_rules! label {
 pub(super) use label;
 
 /// Writes the fields of one line, and remembers the first failure.
-pub(super) struct Fields<'l> {
+pub(super) struct Fields<'l, L> {
     line: &'l mut String,
-    format: LogFormat,
     written: fmt::Result,
+    look: PhantomData<L>,
 }
 
-impl Fields<'_> {
+impl<L: Look> Fields<'_, L> {
     /// A text that others may have written.
+    #[inline]
     pub(super) fn text(&mut self, label: Label, value: &str) {
-        self.begin(label);
+        self.line.push_str(L::label(label));
         self.escaped(value);
     }
 
     /// A word of the program itself, of letters, digits and `_`: there is nothing in it to escape.
+    #[inline]
     pub(super) fn word(&mut self, label: Label, value: &str) {
-        self.begin(label);
-        match self.format {
-            LogFormat::Text => self.line.push_str(value),
-            LogFormat::Json => {
-                self.line.push('"');
-                self.line.push_str(value);
-                self.line.push('"');
-            }
-        }
+        self.line.push_str(L::label(label));
+        self.line.push_str(L::WORD);
+        self.line.push_str(value);
+        self.line.push_str(L::WORD);
     }
 
     /// A whole number; its digits are most of what a line has of numbers.
+    #[inline]
     pub(super) fn whole(&mut self, label: Label, value: impl itoa::Integer) {
-        self.begin(label);
+        self.line.push_str(L::label(label));
         self.line.push_str(itoa::Buffer::new().format(value));
     }
 
     /// A time in milliseconds, with at most three decimals.
+    #[inline]
     pub(super) fn milliseconds(&mut self, label: Label, time: Duration) {
-        self.begin(label);
+        self.line.push_str(L::label(label));
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Thousandths(micros).push_to(self.line);
     }
 
-    fn begin(&mut self, label: Label) {
-        self.line.push_str(match self.format {
-            LogFormat::Text => label.text,
-            LogFormat::Json => label.json,
-        });
-    }
-
-    /// The same for a field of any event.
+    /// The name of a field of any event.
     fn name(&mut self, field: &Field) {
-        let (before, after) = match self.format {
-            LogFormat::Text => (" ", "="),
-            LogFormat::Json => (",\"", "\":"),
-        };
+        let (before, behind) = L::NAME;
         self.line.push_str(before);
         self.line.push_str(field.name());
-        self.line.push_str(after);
+        self.line.push_str(behind);
     }
 
     /// A number or a truth value, which look the same in both formats.
@@ -176,10 +240,7 @@ impl Fields<'_> {
     }
 
     fn escaped(&mut self, value: &str) {
-        let written = match self.format {
-            LogFormat::Text => escape::word(self.line, value),
-            LogFormat::Json => escape::json(self.line, value),
-        };
+        let written = L::escaped(self.line, value);
         self.written = self.written.and(written);
     }
 }
@@ -209,7 +270,7 @@ fn digit(number: u64) -> char {
     char::from(b'0' + u8::try_from(number % 10).unwrap_or_default())
 }
 
-impl Visit for Fields<'_> {
+impl<L: Look> Visit for Fields<'_, L> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         if value.is_finite() {
             self.plain(field, value);
@@ -232,9 +293,9 @@ impl Visit for Fields<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        if self.format == LogFormat::Text && field.name() == MESSAGE {
-            self.line.push(' ');
-            let written = escape::message(self.line, value);
+        if field.name() == MESSAGE
+            && let Some(written) = L::message(self.line, value)
+        {
             self.written = self.written.and(written);
         } else {
             self.name(field);
