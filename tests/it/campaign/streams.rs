@@ -12,10 +12,9 @@ use http::{Method, Request};
 use tokio::time::timeout;
 
 use super::server::{ALL, Fault, Server};
-use super::{SEEDS, count, wanted};
+use super::{SEEDS, count, leaves_no_more, wanted};
 use crate::http2::{Client, begin, request, run, text};
 use crate::random::dice::Dice;
-use crate::soak::Held;
 use crate::support::certificates::Authority;
 use crate::support::{Proxy, WITHIN, becomes};
 
@@ -56,6 +55,15 @@ struct Counts {
     seen: usize,
     served: usize,
     faults: Vec<String>,
+}
+
+impl Counts {
+    fn add(&mut self, more: Counts) {
+        self.sent += more.sent;
+        self.seen += more.seen;
+        self.served += more.served;
+        self.faults.extend(more.faults);
+    }
 }
 
 struct Visit<'a> {
@@ -260,6 +268,23 @@ fn calms_down(proxy: &Proxy) {
     becomes(idle, &true);
 }
 
+/// What the clients of one seed do, from this number of a call on.
+fn crowd((proxy, ours): (&Proxy, &Authority), (seed, next): (u64, u64)) -> Vec<Counts> {
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|place| {
+                let begins = (seed * CLIENTS + place, next + place * TURNS * (FLOOD + 10));
+                scope.spawn(move || {
+                    let mut counts = Counts::default();
+                    run(async { counts = client(proxy, ours, begins).await });
+                    counts
+                })
+            })
+            .collect();
+        clients.into_iter().map(|one| one.join().unwrap()).collect()
+    })
+}
+
 #[test]
 fn clients_over_http_2_leave_nothing_and_are_counted_whatever_they_do() {
     let rest = Server::start();
@@ -269,36 +294,20 @@ fn clients_over_http_2_leave_nothing_and_are_counted_whatever_they_do() {
         rest.address
     ));
     let first = wanted("DUALGAUGE_SEED", 1);
-    let (mut all, mut next, mut before) = (Counts::default(), 0, None);
-    for seed in first..=first + wanted("DUALGAUGE_CAMPAIGN", SEEDS) {
-        eprintln!("DUALGAUGE_SEED={seed}");
-        let (proxy_of, ours_of) = (&proxy, &ours);
-        let found: Vec<Counts> = std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS)
-                .map(|place| {
-                    let begins = (seed * CLIENTS + place, next + place * TURNS * (FLOOD + 10));
-                    scope.spawn(move || {
-                        let mut counts = Counts::default();
-                        run(async { counts = client(proxy_of, ours_of, begins).await });
-                        counts
-                    })
-                })
-                .collect();
-            clients.into_iter().map(|one| one.join().unwrap()).collect()
-        });
-        next += CLIENTS * TURNS * (FLOOD + 10);
-        for counts in found {
-            all.sent += counts.sent;
-            all.seen += counts.seen;
-            all.served += counts.served;
-            all.faults.extend(counts.faults);
+    let seeds = first..=first + wanted("DUALGAUGE_CAMPAIGN", SEEDS);
+    let (mut all, mut next) = (Counts::default(), 0);
+    leaves_no_more(&proxy, || {
+        for seed in seeds.clone() {
+            eprintln!("DUALGAUGE_SEED={seed}");
+            for counts in crowd((&proxy, &ours), (seed, next)) {
+                all.add(counts);
+            }
+            next += CLIENTS * TURNS * (FLOOD + 10);
+            calms_down(&proxy);
+            let faults = faults(&proxy, &rest, &all);
+            assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
         }
-        calms_down(&proxy);
-        let faults = faults(&proxy, &rest, &all);
-        assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
-        let before = before.get_or_insert_with(|| Held::by(&proxy));
-        before.is_again(&proxy);
-    }
+    });
     run(async {
         let mut client = Client::connect(&proxy, &ours, None).await;
         let fields = [("user-agent", "999999999-0")];
