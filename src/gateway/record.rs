@@ -336,11 +336,6 @@ impl Record {
         &self.method
     }
 
-    /// The path that it asks for.
-    fn path(&self) -> &str {
-        self.target.as_ref().map_or("", PathAndQuery::path)
-    }
-
     /// How long it has lasted.
     pub(super) fn elapsed(&self) -> Duration {
         clock::now() - self.started

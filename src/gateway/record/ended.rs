@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::uri::PathAndQuery;
+
 use super::{Keyed, Record, Role};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::rollout::{DecidedBy, Stage};
@@ -154,6 +156,11 @@ impl Record {
         {
             shard.unrouted(prefix, self.at);
         }
+    }
+
+    /// The path that it asks for.
+    fn path(&self) -> &str {
+        self.target.as_ref().map_or("", PathAndQuery::path)
     }
 
     /// The name of the route, or of the stream that is asked for.
