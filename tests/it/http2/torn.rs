@@ -1,15 +1,17 @@
-//! Uploads that their client resets: whatever it says of its reasons, half a body goes on as no whole one.
+//! Uploads that their client resets, and answers that their server breaks off: half a body goes on as no whole one, whatever
+//! is said of the reasons, and what came before it goes on.
 
 use std::future::poll_fn;
 
 use bytes::Bytes;
 use h2::Reason;
-use http::Method;
+use http::{Method, StatusCode};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::{Client, begin, request, run};
 use crate::scene::{Called, json};
-use crate::support::{Upstream, becomes, both};
+use crate::support::{Upstream, WITHIN, becomes, both};
 
 const REASONS: [Reason; 2] = [Reason::NO_ERROR, Reason::CANCEL];
 
@@ -80,5 +82,44 @@ fn a_message_that_is_reset_before_its_end_is_none() {
             let _ = client.ask(head, whole).await;
             assert_eq!(first.await.unwrap(), "whole");
         });
+    }
+}
+
+/// The client has the head, however soon the rest breaks off.
+#[test]
+fn an_answer_that_breaks_off_with_its_head_has_its_head() {
+    let answers = [
+        "Content-Length: 100\r\n\r\n",
+        "Content-Length: 100\r\n\r\n[7]",
+        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n3\r\n[7]\r\nzz\r\n",
+    ];
+    for answer in answers {
+        let (rest, rpc) = (Upstream::start(), Upstream::start());
+        let (ours, proxy) = begin(&format!("{}[limits]\n", both(&rest, &rpc)));
+        run(async {
+            let mut client = Client::connect(&proxy, &ours, None).await;
+            let broken = beside(move || {
+                let mut wire = rest.accept();
+                wire.next_request().unwrap();
+                wire.send(format!("HTTP/1.1 200 OK\r\n{answer}"));
+            });
+            let head = request(Method::GET, "/a", &[]);
+            let asked = timeout(WITHIN, client.ask(head, "")).await;
+            let head = asked.unwrap();
+            broken.await.unwrap();
+            assert_eq!(head.status(), StatusCode::OK);
+            let (mut body, mut came) = (head.into_body(), Vec::new());
+            let fault = loop {
+                match timeout(WITHIN, body.data()).await.unwrap() {
+                    Some(Ok(piece)) => came.extend_from_slice(&piece),
+                    Some(Err(fault)) => break fault,
+                    None => panic!("{answer:?} is no whole answer"),
+                }
+            };
+            assert!(fault.is_reset(), "{fault}");
+            assert_eq!(came == b"[7]", answer.contains("[7]"), "{came:?}");
+        });
+        proxy.log_line(&["outcome=cut", "status=200"]);
     }
 }
