@@ -130,16 +130,16 @@ pub(super) async fn head(
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.asks(since);
-    if let Some(upload) = wait.upload {
-        upload.starts(since);
+    if let Some(progress) = wait.progress {
+        progress.starts(since);
     }
     let end = record.due();
     let due = || {
-        let paused = wait.upload.map_or(since, Progress::last) + wait.limit;
+        let paused = wait.progress.map_or(since, Progress::last) + wait.limit;
         end.map_or(paused, |(end, _)| paused.min(end))
     };
-    let is_broken = || wait.upload.is_some_and(Progress::is_broken);
-    let torn = || broken(wait.upload.and_then(Progress::violation));
+    let is_broken = || wait.progress.is_some_and(Progress::is_broken);
+    let torn = || broken(wait.progress.and_then(Progress::violation));
     let attempt = upstream.attempt(since);
     let mut alarm = record.take_alarm();
     let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
@@ -149,14 +149,14 @@ pub(super) async fn head(
             Some(Err(_)) | None if is_broken() => break Err(torn()),
             Some(Err(error)) => break Err(sent(error)),
             None if due() > clock::now() => {}
-            None if wait.upload.is_some_and(Progress::waits_for_client) => {
+            None if wait.progress.is_some_and(Progress::waits_for_client) => {
                 break Err(match end.filter(|(end, _)| *end <= clock::now()) {
                     Some((_, limit)) => overdue(limit),
                     None => paused(wait.limit),
                 });
             }
             None => {
-                let took = wait.upload.map_or(Duration::ZERO, Progress::client_took);
+                let took = wait.progress.map_or(Duration::ZERO, Progress::client_took);
                 break Err(held_up(record, took).unwrap_or_else(|| {
                     attempt.late();
                     late(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
@@ -249,8 +249,8 @@ pub(super) fn in_time(record: &Record, limit: Duration) -> Result<Duration, Fail
 /// How to wait for a head.
 pub(super) struct Wait<'a> {
     pub(super) limit: Duration,
-    /// The body of the request, where it comes piece by piece.
-    pub(super) upload: Option<&'a Progress>,
+    /// How far the client is with its body, where that comes piece by piece.
+    pub(super) progress: Option<&'a Progress>,
     pub(super) manner: Manner<'a>,
 }
 

@@ -85,7 +85,7 @@ pub(super) async fn forward(
     let request = Box::new(Request::from_parts(head, body));
     let wait = Wait {
         limit,
-        upload: progress.as_deref(),
+        progress: progress.as_deref(),
         manner: Manner {
             repeat,
             spelling: arrival.spelling(),
@@ -120,7 +120,7 @@ pub(super) async fn forward(
     // The version is of one connection, too (RFC 9110 §2.5).
     head.version = Version::HTTP_11;
     let mut lease = exchange.lease;
-    if progress.is_some_and(|upload| upload.is_running()) {
+    if progress.is_some_and(|progress| progress.is_running()) {
         // An answer to half a request leaves the rest of it in the connection.
         lease.spoil();
     }

@@ -210,18 +210,11 @@ pub fn handle(
         arrival,
     };
     match faced {
-        Err((_, failure)) => boxed(move || refused(delivery, failure)),
-        Ok(Faced::Stream(followed)) => boxed(move || stream::serve(delivery, followed)),
-        Ok(Faced::Side(Side::Rest)) => boxed(move || rest::serve(delivery)),
-        Ok(Faced::Side(Side::Rpc)) => boxed(move || rpc::serve(delivery)),
+        Err((_, failure)) => Box::pin(refused(delivery, failure)),
+        Ok(Faced::Stream(followed)) => Box::pin(stream::serve(delivery, followed)),
+        Ok(Faced::Side(Side::Rest)) => Box::pin(rest::serve(delivery)),
+        Ok(Faced::Side(Side::Rpc)) => Box::pin(rpc::serve(delivery)),
     }
-}
-
-/// A future in a box of its own, which is made there. `Box::pin` is given one that was made elsewhere, and moves it with all
-/// the room that it may ever need.
-fn boxed<F>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
-    let room = Box::new_uninit();
-    Box::into_pin(Box::write(room, make()))
 }
 
 /// One HTTP request, which nobody has looked at yet. A client may be gone by then, together with its connection.

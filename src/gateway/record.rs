@@ -126,9 +126,8 @@ impl Record {
         line: RequestLine,
     ) -> Box<Record> {
         worker.begun();
-        // It passes through many hands; made where it stays, it is moved by none.
-        let room = Box::new_uninit();
-        let record = Record {
+        // It passes through many hands, and none of them moves it.
+        Box::new(Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
@@ -161,8 +160,7 @@ impl Record {
             arrival: None,
             ear: None,
             trace: None,
-        };
-        Box::write(room, record)
+        })
     }
 
     /// The record of a second run of the call, which has not begun.

@@ -104,7 +104,7 @@ async fn open(
     *outgoing.headers_mut() = headers;
     let wait = Wait {
         limit: plan.timeout,
-        upload: None,
+        progress: None,
         manner: Repeat::Allowed.into(),
     };
     let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;

@@ -206,13 +206,13 @@ impl Drop for Piece {
     }
 }
 
-/// What can be handed out.
-pub(super) trait Content:
+/// The body of an answer that a client may leave.
+pub(super) trait LeavableBody:
     Body<Data = Bytes, Error: Debug + Unpin> + Leavable + Unpin
 {
 }
 
-impl<B: Body<Data = Bytes, Error: Debug + Unpin> + Leavable + Unpin> Content for B {}
+impl<B: Body<Data = Bytes, Error: Debug + Unpin> + Leavable + Unpin> LeavableBody for B {}
 
 /// What is handed out next.
 #[derive(Debug)]
@@ -229,7 +229,7 @@ enum Next<E> {
 
 /// The body of an answer, which notes what of it the client takes.
 #[derive(Debug)]
-pub(super) struct Taken<B: Content> {
+pub(super) struct Taken<B: LeavableBody> {
     /// There until this is dropped.
     body: Option<B>,
     next: Next<B::Error>,
@@ -238,7 +238,7 @@ pub(super) struct Taken<B: Content> {
     pace: Rc<Pace>,
 }
 
-impl<B: Content> Taken<B> {
+impl<B: LeavableBody> Taken<B> {
     pub(super) fn new(body: B, pace: Rc<Pace>) -> Taken<B> {
         Taken {
             body: Some(body),
@@ -306,7 +306,7 @@ impl<B: Content> Taken<B> {
     }
 }
 
-impl<B: Content> Drop for Taken<B> {
+impl<B: LeavableBody> Drop for Taken<B> {
     fn drop(&mut self) {
         if !self.is_whole() {
             self.pace.leaves();
@@ -317,7 +317,7 @@ impl<B: Content> Drop for Taken<B> {
     }
 }
 
-impl<B: Content> Body for Taken<B> {
+impl<B: LeavableBody> Body for Taken<B> {
     type Data = Piece;
     type Error = B::Error;
 

@@ -16,11 +16,11 @@ use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 
 /// The body of a request. It goes through many hands together with its head: all of it that is moved is where it is.
-#[derive(Debug, Default)]
-pub struct Body(Option<Box<Content>>);
+#[derive(Debug)]
+pub struct Body(Option<Box<Kind>>);
 
 #[derive(Debug)]
-enum Content {
+enum Kind {
     /// Written by the proxy.
     Written {
         /// What is still to be sent.
@@ -43,7 +43,7 @@ impl From<Pieces> for Body {
         if length == 0 {
             return Body::empty();
         }
-        Body::of(Content::Written {
+        Body::of(Kind::Written {
             chunks: pieces.into_iter(),
             length,
         })
@@ -57,8 +57,8 @@ impl Body {
         Body(None)
     }
 
-    fn of(content: Content) -> Body {
-        Body(Some(Box::new(content)))
+    fn of(kind: Kind) -> Body {
+        Body(Some(Box::new(kind)))
     }
 
     /// Whether there is none.
@@ -69,26 +69,26 @@ impl Body {
 
     /// Whether it comes from the client piece by piece.
     pub(super) fn is_streamed(&self) -> bool {
-        matches!(self.0.as_deref(), Some(Content::Upload(_)))
+        matches!(self.0.as_deref(), Some(Kind::Upload(_)))
     }
 
     /// The same body once more, where it does not stream.
     pub(super) fn copy(&self) -> Option<Body> {
         match self.0.as_deref() {
             None => Some(Body::empty()),
-            Some(Content::Written { chunks, length }) => Some(Body::of(Content::Written {
+            Some(Kind::Written { chunks, length }) => Some(Body::of(Kind::Written {
                 chunks: chunks.clone(),
                 length: *length,
             })),
-            Some(Content::Upload(_)) => None,
+            Some(Kind::Upload(_)) => None,
         }
     }
 
     /// How far it is, where it streams.
     pub(super) fn progress(&self) -> Option<Rc<Progress>> {
         match self.0.as_deref() {
-            None | Some(Content::Written { .. }) => None,
-            Some(Content::Upload(upload)) => Some(upload.progress.clone()),
+            None | Some(Kind::Written { .. }) => None,
+            Some(Kind::Upload(upload)) => Some(upload.progress.clone()),
         }
     }
 }
@@ -147,7 +147,7 @@ impl Upload {
             progress: progress.clone(),
             tap,
         };
-        (Body::of(Content::Upload(upload)), Some(progress))
+        (Body::of(Kind::Upload(upload)), Some(progress))
     }
 }
 
@@ -227,28 +227,28 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         match self.get_mut().0.as_deref_mut() {
             None => Poll::Ready(None),
-            Some(Content::Written { chunks, length }) => {
+            Some(Kind::Written { chunks, length }) => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
                 Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
             }
-            Some(Content::Upload(upload)) => upload.poll(cx),
+            Some(Kind::Upload(upload)) => upload.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self.0.as_deref() {
             None => true,
-            Some(Content::Written { length, .. }) => *length == 0,
-            Some(Content::Upload(upload)) => upload.incoming.is_end_stream(),
+            Some(Kind::Written { length, .. }) => *length == 0,
+            Some(Kind::Upload(upload)) => upload.incoming.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.0.as_deref() {
             None => SizeHint::with_exact(0),
-            Some(Content::Written { length, .. }) => SizeHint::with_exact(*length as u64),
-            Some(Content::Upload(upload)) => upload.incoming.size_hint(),
+            Some(Kind::Written { length, .. }) => SizeHint::with_exact(*length as u64),
+            Some(Kind::Upload(upload)) => upload.incoming.size_hint(),
         }
     }
 }

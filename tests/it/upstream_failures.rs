@@ -210,17 +210,19 @@ fn a_body_that_breaks_off_breaks_the_client_off_where_it_streams() {
     }
 }
 
+/// What stands behind a status line, and breaks off with it.
+pub(crate) const TORN: [&str; 4] = [
+    "Content-Length: 100\r\n\r\n",
+    "Content-Length: 100\r\n\r\n[7]",
+    "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "Transfer-Encoding: chunked\r\n\r\n3\r\n[7]\r\nzz\r\n",
+];
+
 /// The client has the head, however soon the rest breaks off: nothing at all would be no answer.
 #[test]
 fn an_answer_that_breaks_off_with_its_head_has_its_head() {
-    let answers = [
-        "Content-Length: 100\r\n\r\n",
-        "Content-Length: 100\r\n\r\n[7]",
-        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\n[7]\r\nzz\r\n",
-    ];
     for quadrant in STREAMED {
-        for answer in answers {
+        for answer in TORN {
             let mut scene = Scene::of(quadrant, "");
             scene.server.send(format!("HTTP/1.1 200 OK\r\n{answer}"));
             drop(std::mem::replace(&mut scene.server, scene.proxy.connect()));

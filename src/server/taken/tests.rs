@@ -59,7 +59,7 @@ impl<B: Debug + 'static> Leavable for Noting<B> {
 }
 
 /// The next piece, where there is one.
-async fn piece(taken: &mut Taken<impl Content>) -> Option<Piece> {
+async fn piece(taken: &mut Taken<impl LeavableBody>) -> Option<Piece> {
     if taken.is_end_stream() {
         return None;
     }
@@ -71,7 +71,7 @@ fn take(mut piece: Piece) -> Bytes {
 }
 
 /// The lengths of what is handed out, and all of it.
-async fn handed_out(body: impl Content) -> (Vec<usize>, Vec<u8>) {
+async fn handed_out(body: impl LeavableBody) -> (Vec<usize>, Vec<u8>) {
     let mut taken = Taken::new(body, Rc::default());
     let (mut lengths, mut all) = (Vec::new(), Vec::new());
     while let Some(piece) = piece(&mut taken).await {
@@ -124,7 +124,7 @@ async fn trailers_wait_as_the_end_does() {
 }
 
 /// A body that breaks off behind these pieces.
-fn torn(pieces: &[&'static [u8]]) -> impl Content<Error = &'static str> {
+fn torn(pieces: &[&'static [u8]]) -> impl LeavableBody<Error = &'static str> {
     let pieces = pieces.iter().copied().map(Bytes::from_static);
     let frames = pieces.map(|piece| Ok(Frame::data(piece)));
     let frames: Vec<_> = frames.chain([Err("torn")]).collect();
@@ -179,7 +179,7 @@ async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
 /// Hands out so many pieces, of which the client takes all but so much of one. How many bytes it took, and how often it
 /// is said to have left some.
 fn went(
-    body: impl Content,
+    body: impl LeavableBody,
     asked: usize,
     lost: Option<(usize, usize)>,
 ) -> (usize, Vec<Option<String>>) {

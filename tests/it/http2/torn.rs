@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::{Client, begin, request, run};
 use crate::scene::{Called, json};
 use crate::support::{Upstream, WITHIN, becomes, both};
+use crate::upstream_failures::TORN;
 
 const REASONS: [Reason; 2] = [Reason::NO_ERROR, Reason::CANCEL];
 
@@ -88,13 +89,7 @@ fn a_message_that_is_reset_before_its_end_is_none() {
 /// The client has the head, however soon the rest breaks off.
 #[test]
 fn an_answer_that_breaks_off_with_its_head_has_its_head() {
-    let answers = [
-        "Content-Length: 100\r\n\r\n",
-        "Content-Length: 100\r\n\r\n[7]",
-        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n3\r\n[7]\r\nzz\r\n",
-    ];
-    for answer in answers {
+    for answer in TORN {
         let (rest, rpc) = (Upstream::start(), Upstream::start());
         let (ours, proxy) = begin(&format!("{}[limits]\n", both(&rest, &rpc)));
         run(async {
