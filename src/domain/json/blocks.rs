@@ -1,4 +1,6 @@
-//! Strings eight bytes and brackets sixty-four bytes at a time, in any build for any machine.
+//! Strings sixteen bytes and brackets sixty-four bytes at a time, in any build for any machine.
+
+use wide::u8x16;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
@@ -6,7 +8,7 @@ const ONES: u64 = u64::from_ne_bytes([1; 8]);
 pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
 /// How much of a string's inside comes before the next quote, backslash or control character.
-/// Every byte before it is laid upon `seen`, eight lanes upon each other, and maybe some behind it.
+/// Where a byte before it, and maybe one behind it, is not ASCII, one of the `HIGHS` is set in `seen`.
 #[inline(always)]
 pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
     // Many names and texts are this short; the rest is a call, so that this can be a part of its callers.
@@ -27,30 +29,99 @@ fn long_plain_length(text: &[u8], at: usize, seen: &mut u64) -> usize {
     plain_end(text, at, seen)
 }
 
-/// Where the next quote, backslash or control character is, from `at` on. Every byte before it is laid upon `seen`.
+/// Where the next quote, backslash or control character is, from `at` on; the same is noted in `seen`.
 #[inline(always)]
 pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
-    let mut laid = 0;
-    while let Some(chunk) = text[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        laid |= word;
-        let special = special(word);
-        if special != 0 {
-            *seen |= laid;
-            return at + special.trailing_zeros() as usize / 8;
+    let mut laid = u8x16::ZERO;
+    while let Some(chunk) = text[at..].first_chunk::<16>() {
+        let bytes = u8x16::new(*chunk);
+        laid |= bytes;
+        let specials = specials(bytes).to_bitmask();
+        if specials != 0 {
+            *seen |= highs(laid);
+            return at + specials.trailing_zeros() as usize;
         }
-        at += 8;
+        at += 16;
     }
+    *seen |= highs(laid);
     while let Some(byte) = text.get(at)
         && *byte >= 0x20
         && *byte != b'"'
         && *byte != b'\\'
     {
-        laid |= u64::from(*byte);
+        *seen |= u64::from(*byte);
         at += 1;
     }
-    *seen |= laid;
     at
+}
+
+/// What sixty-four bytes within a string are, of which nothing escapes the first. That is the lowest bit.
+pub(super) struct Inside {
+    /// What has to be looked at: the closing quote, control characters, and what is escaped unless it is one letter of
+    /// JSON's and that is all.
+    pub(super) notable: u64,
+    /// The bytes behind a backslash that escapes.
+    pub(super) escaped: u64,
+    /// How many bytes this is of: where the last is a backslash that escapes, it belongs to what follows.
+    pub(super) length: usize,
+}
+
+impl Inside {
+    /// That one is not ASCII is noted in `seen`.
+    #[inline(always)]
+    pub(super) fn of(bytes: &[u8; 64], seen: &mut u64) -> Inside {
+        let mut laid = u8x16::ZERO;
+        let quotes_and_controls = lanes(bytes, |bytes| {
+            laid |= bytes;
+            bytes.simd_eq(b'"') | are_controls(bytes)
+        });
+        *seen |= highs(laid);
+        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
+        if backslashes == 0 {
+            return Inside {
+                notable: quotes_and_controls,
+                escaped: 0,
+                length: 64,
+            };
+        }
+        let mut block = Block::default();
+        let escaped = block.escaped(backslashes);
+        let wrong = escaped & !lanes(bytes, are_escapes);
+        Inside {
+            notable: (quotes_and_controls & !escaped) | wrong,
+            escaped,
+            length: 64 - block.escaped as usize,
+        }
+    }
+}
+
+/// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).
+#[inline(always)]
+fn are_escapes(bytes: u8x16) -> u8x16 {
+    // Two bytes that differ in one bit are one comparison without it.
+    let quote_or_b = (bytes & !0x40).simd_eq(b'"');
+    let b_or_r = (bytes & !0x10).simd_eq(b'b');
+    let f_or_n = (bytes & !0x08).simd_eq(b'f');
+    let t = bytes.simd_eq(b't');
+    let slashes = bytes.simd_eq(b'/') | bytes.simd_eq(b'\\');
+    slashes | quote_or_b | b_or_r | f_or_n | t
+}
+
+#[inline(always)]
+fn are_controls(bytes: u8x16) -> u8x16 {
+    bytes.min(u8x16::splat(0x1F)).simd_eq(bytes)
+}
+
+/// Which are a quote, a backslash or a control character.
+#[inline(always)]
+fn specials(bytes: u8x16) -> u8x16 {
+    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | are_controls(bytes)
+}
+
+/// One of the `HIGHS` where a byte is not ASCII.
+#[inline(always)]
+fn highs(bytes: u8x16) -> u64 {
+    u64::from(bytes.to_bitmask() != 0) << 7
 }
 
 /// Whether there is no quote, backslash or control character.
@@ -89,11 +160,14 @@ pub(super) enum Bracket {
     Closes,
 }
 
-/// Which bracket a byte is, in valid JSON and outside of a string: without these bits all four are alike, and what
-/// else is like them does not occur there.
+/// What all four brackets have in common, and nothing else that valid JSON has outside of a string: these bits.
+const BRACKET_BITS: u8 = 0xD9;
+const BRACKET: u8 = 0x59;
+
+/// Which bracket a byte is, in valid JSON and outside of a string.
 #[inline(always)]
 pub(super) fn bracket(byte: u8) -> Option<Bracket> {
-    if byte & 0xD9 != 0x59 {
+    if byte & BRACKET_BITS != BRACKET {
         None
     } else if byte & 2 != 0 {
         Some(Bracket::Opens)
@@ -115,12 +189,12 @@ impl Block {
     /// Which bytes of the block are brackets outside of strings, the first byte in the lowest bit.
     #[inline]
     pub(super) fn brackets(&mut self, bytes: &[u8; 64]) -> u64 {
-        let quotes = lanes(bytes, |byte| byte == b'"');
-        let backslashes = lanes(bytes, |byte| byte == b'\\');
+        let quotes = lanes(bytes, |bytes| bytes.simd_eq(b'"'));
+        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
         let quotes = quotes & !self.escaped(backslashes);
         let inside = xor_of_lower(quotes) ^ self.inside;
         self.inside = 0_u64.wrapping_sub(inside >> 63);
-        let brackets = lanes(bytes, |byte| bracket(byte).is_some());
+        let brackets = lanes(bytes, |bytes| (bytes & BRACKET_BITS).simd_eq(BRACKET));
         brackets & !inside
     }
 
@@ -139,19 +213,13 @@ impl Block {
     }
 }
 
-/// The bytes that fit, as bits. The comparison is one that compilers turn into vectors.
-#[inline]
-fn lanes(bytes: &[u8; 64], fits: impl Fn(u8) -> bool) -> u64 {
-    // Not `map`, which may be called for each byte.
-    let mut fitting = *bytes;
-    for byte in &mut fitting {
-        *byte = u8::from(fits(*byte));
-    }
+/// The bytes that fit, as bits.
+#[inline(always)]
+fn lanes(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u64 {
+    let (quarters, _) = bytes.as_chunks::<16>();
     let mut bits = 0;
-    for (index, eight) in fitting.as_chunks::<8>().0.iter().enumerate() {
-        // Each byte of 0 or 1 moves into its own bit of the top byte.
-        let packed = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        bits |= packed << (index * 8);
+    for (index, quarter) in quarters.iter().enumerate() {
+        bits |= u64::from(fits(u8x16::new(*quarter)).to_bitmask()) << (index * 16);
     }
     bits
 }

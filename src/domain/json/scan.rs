@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{HIGHS, plain_end, plain_length};
+use super::blocks::{HIGHS, Inside, plain_end, plain_length};
 use super::{Fault, FaultKind};
 
 /// One member of an object, as places in the scanned text, unopened.
@@ -94,17 +94,22 @@ fn scan<'a>(
 }
 
 fn utf8(text: &[u8]) -> Result<(), Fault> {
-    match std::str::from_utf8(text) {
-        Ok(_) if text.starts_with(b"\xEF\xBB\xBF") => Err(Fault {
-            at: 0,
-            kind: FaultKind::ByteOrderMark,
-        }),
-        Ok(_) => Ok(()),
-        Err(error) => Err(Fault {
-            at: error.valid_up_to(),
-            kind: FaultKind::NotUtf8,
-        }),
+    if simdutf8::basic::from_utf8(text).is_ok() {
+        return match text.starts_with(b"\xEF\xBB\xBF") {
+            true => Err(Fault {
+                at: 0,
+                kind: FaultKind::ByteOrderMark,
+            }),
+            false => Ok(()),
+        };
     }
+    Err(Fault {
+        at: text
+            .utf8_chunks()
+            .next()
+            .map_or(0, |chunk| chunk.valid().len()),
+        kind: FaultKind::NotUtf8,
+    })
 }
 
 /// The scan has met a fault; the scanner has it.
@@ -117,7 +122,7 @@ struct Scanner<'a> {
     text: &'a [u8],
     left: u16,
     limit: u16,
-    /// The bytes of all strings, eight lanes upon each other; also of some that come behind a string.
+    /// One of the `HIGHS` is set where a byte of a string, or of what comes behind one, is not ASCII.
     seen: u64,
     fault: Fault,
 }
@@ -288,18 +293,41 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The rest of a string from what is not plain in it.
+    /// The rest of a string from what is not plain in it. Where one escape is, others are near: they are looked at
+    /// together, so that their places need not be guessed.
     #[inline(never)]
     fn escaped_string(&mut self, mut at: usize) -> Step {
-        loop {
-            match self.peek(at) {
-                Some(b'"') => return Ok(at + 1),
-                Some(b'\\') => at = self.escape(at)?,
-                Some(_) => return self.fault(at, FaultKind::ControlCharacter),
-                None => return self.fault(at, FaultKind::Unfinished),
+        while let Some(block) = self.text[at..].first_chunk::<64>() {
+            let inside = Inside::of(block, &mut self.seen);
+            let mut notable = inside.notable;
+            while notable != 0 {
+                let place = notable.trailing_zeros();
+                notable &= notable - 1;
+                let found = at + place as usize;
+                if inside.escaped >> place & 1 == 1 {
+                    self.escape(found - 1)?;
+                } else {
+                    return self.end_of_string(found);
+                }
             }
-            // Where one escape is, others are near: no call for the text between them.
+            at += inside.length;
+        }
+        loop {
             at = plain_end(self.text, at, &mut self.seen);
+            if self.peek(at) != Some(b'\\') {
+                return self.end_of_string(at);
+            }
+            at = self.escape(at)?;
+        }
+    }
+
+    /// Stands on what is neither plain nor an escape.
+    #[inline(always)]
+    fn end_of_string(&mut self, at: usize) -> Step {
+        match self.peek(at) {
+            Some(b'"') => Ok(at + 1),
+            Some(_) => self.fault(at, FaultKind::ControlCharacter),
+            None => self.fault(at, FaultKind::Unfinished),
         }
     }
 

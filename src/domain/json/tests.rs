@@ -104,6 +104,37 @@ fn names_that_lenient_parsers_confuse_are_the_same() {
     assert!(!same_ignoring_case("id", "ids"));
 }
 
+/// What is wrong with a text that begins with a quote.
+fn byte_by_byte(text: &[u8]) -> Result<(), Fault> {
+    let fault = |at, kind| Err(Fault { at, kind });
+    let mut at = 1;
+    loop {
+        match text.get(at) {
+            None => return fault(at, FaultKind::Unfinished),
+            Some(b'"') => break,
+            Some(0..0x20) => return fault(at, FaultKind::ControlCharacter),
+            Some(b'\\') => match text.get(at + 1) {
+                Some(b'u') => {
+                    let digits = text.get(at + 2..at + 6).unwrap_or_default();
+                    if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return fault(at, FaultKind::BadEscape);
+                    }
+                    at += 6;
+                }
+                Some(letter) if br#""\/bfnrt"#.contains(letter) => at += 2,
+                _ => return fault(at, FaultKind::BadEscape),
+            },
+            Some(_) => at += 1,
+        }
+    }
+    let white = |byte: &&u8| b" \n\r\t".contains(byte);
+    let behind = at + 1 + text[at + 1..].iter().take_while(white).count();
+    if behind < text.len() {
+        return fault(behind, FaultKind::TrailingText);
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn text_is_accepted_exactly_when_serde_accepts_it(text in r#"[\[\]{}",:\\ truefalsn0-9eE.+u-]{0,24}"#) {
@@ -129,6 +160,25 @@ proptest! {
                 prop_assert_eq!(parse(&bytes), Err(expected));
             }
         }
+    }
+
+    #[test]
+    fn long_strings_are_judged_as_byte_by_byte(
+        inner in proptest::collection::vec(
+            prop_oneof![
+                8 => "[a-z é]{0,70}",
+                8 => r#"\\["\\/bfnrt]"#,
+                4 => r"\\u[0-9a-fA-F]{4}",
+                1 => r#"\\?[\x00-\x7f]|\\u[0-9a-g]{4}|\\+"#,
+            ],
+            0..24,
+        ),
+    ) {
+        let text = format!("\"{}\"", inner.concat());
+        let judged = parse(text.as_bytes()).map(|_| ());
+        prop_assert_eq!(judged, byte_by_byte(text.as_bytes()), "{}", text);
+        let serde = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+        prop_assert_eq!(judged.is_ok(), serde, "{}", text);
     }
 
     #[test]
