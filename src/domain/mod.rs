@@ -22,6 +22,7 @@ pub mod hops;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
+mod lanes;
 pub mod lifecycle;
 pub mod local;
 pub mod mcp;

@@ -2,6 +2,8 @@
 
 use wide::u8x16;
 
+use crate::domain::lanes::lanes;
+
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
 /// The top bit of each of eight lanes: set where a byte is not ASCII.
@@ -211,17 +213,6 @@ impl Block {
         self.escaped = (every_other & backslashes) >> 63;
         escaped
     }
-}
-
-/// The bytes that fit, as bits.
-#[inline(always)]
-fn lanes(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u64 {
-    let (quarters, _) = bytes.as_chunks::<16>();
-    let mut bits = 0;
-    for (index, quarter) in quarters.iter().enumerate() {
-        bits |= u64::from(fits(u8x16::new(*quarter)).to_bitmask()) << (index * 16);
-    }
-    bits
 }
 
 /// Each bit the sum, without carry, of itself and all lower ones.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use crate::domain::lanes::places;
+
 /// What is kept of the room of a head's names for those of the next one.
 const ROOM: usize = 256;
 
@@ -144,15 +146,18 @@ impl Spelling {
             names: &self.names,
             taken: 0,
         };
-        let mut at = 0;
-        while let Some(line) = memchr(b'\n', &head[at..]) {
-            at += line + 1;
-            let rest = &mut head[at..];
-            if rest.first() == Some(&b'\r') {
-                return;
-            }
-            if let Some(name) = left.take(rest) {
-                rest[..name.len()].copy_from_slice(name);
+        for block in (0..head.len()).step_by(64) {
+            let mut ends = places(&head[block..], b'\n');
+            while ends != 0 {
+                let line = block + ends.trailing_zeros() as usize + 1;
+                ends &= ends - 1;
+                let rest = &mut head[line..];
+                if rest.first() == Some(&b'\r') {
+                    return;
+                }
+                if let Some(name) = left.take(rest) {
+                    rest[..name.len()].copy_from_slice(name);
+                }
             }
         }
     }
