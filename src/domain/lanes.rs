@@ -13,15 +13,53 @@ pub(super) fn lanes(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u
     bits
 }
 
-/// Where a byte other than 0 is among the first sixty-four bytes of a text, the first in the lowest bit.
-pub(super) fn places(text: &[u8], byte: u8) -> u64 {
-    let are = |bytes: u8x16| bytes.simd_eq(byte);
+/// The same of the first sixty-four bytes of a text, or of as many as it has.
+#[inline(always)]
+pub(super) fn first_lanes(text: &[u8], fits: impl FnMut(u8x16) -> u8x16) -> u64 {
     match text.first_chunk() {
-        Some(block) => lanes(block, are),
+        Some(block) => lanes(block, fits),
         None => {
             let mut block = [0; 64];
             block[..text.len()].copy_from_slice(text);
-            lanes(&block, are)
+            lanes(&block, fits) & !(u64::MAX << text.len())
+        }
+    }
+}
+
+/// The places in a text of the bytes that fit, in order.
+#[inline(always)]
+pub(super) fn places(
+    text: &[u8],
+    mut fits: impl FnMut(u8x16) -> u8x16,
+) -> impl Iterator<Item = usize> {
+    let mut blocks = (0..text.len()).step_by(64);
+    let (mut block, mut bits) = (0, 0);
+    std::iter::from_fn(move || {
+        while bits == 0 {
+            block = blocks.next()?;
+            bits = first_lanes(&text[block..], &mut fits);
+        }
+        let place = block + bits.trailing_zeros() as usize;
+        bits &= bits - 1;
+        Some(place)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn places_are_those_that_a_look_at_each_byte_finds(
+            text in prop::collection::vec(prop_oneof![Just(0), Just(b'a'), any::<u8>()], 0..300),
+            byte in prop_oneof![Just(0), Just(b'a'), any::<u8>()],
+        ) {
+            let found: Vec<usize> = places(&text, |bytes| bytes.simd_eq(byte)).collect();
+            let expected = text.iter().enumerate().filter(|(_, own)| **own == byte);
+            prop_assert_eq!(found, expected.map(|(at, _)| at).collect::<Vec<_>>());
         }
     }
 }

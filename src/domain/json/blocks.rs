@@ -59,9 +59,6 @@ pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
 
 /// What sixty-four bytes within a string are, of which nothing escapes the first. That is the lowest bit.
 pub(super) struct Inside {
-    /// What has to be looked at: the closing quote, control characters, and what is escaped unless it is one letter of
-    /// JSON's and that is all.
-    pub(super) notable: u64,
     /// The bytes behind a backslash that escapes.
     pub(super) escaped: u64,
     /// How many bytes this is of: where the last is a backslash that escapes, it belongs to what follows.
@@ -69,30 +66,36 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// That one is not ASCII is noted in `seen`.
     #[inline(always)]
-    pub(super) fn of(bytes: &[u8; 64], seen: &mut u64) -> Inside {
+    pub(super) fn of(bytes: &[u8; 64]) -> Inside {
+        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
+        let mut block = Block::default();
+        Inside {
+            escaped: block.escaped(backslashes),
+            length: 64 - block.escaped as usize,
+        }
+    }
+
+    /// The quotes that end a string.
+    #[inline(always)]
+    pub(super) fn ends(&self, bytes: &[u8; 64]) -> u64 {
+        lanes(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
+    }
+
+    /// What has to be looked at: the closing quote, control characters, and what is escaped unless it is one letter of
+    /// JSON's and that is all. That a byte is not ASCII is noted in `seen`.
+    #[inline(always)]
+    pub(super) fn notable(&self, bytes: &[u8; 64], seen: &mut u64) -> u64 {
         let mut laid = u8x16::ZERO;
         let quotes_and_controls = lanes(bytes, |bytes| {
             laid |= bytes;
             bytes.simd_eq(b'"') | are_controls(bytes)
         });
         *seen |= highs(laid);
-        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
-        if backslashes == 0 {
-            return Inside {
-                notable: quotes_and_controls,
-                escaped: 0,
-                length: 64,
-            };
-        }
-        let mut block = Block::default();
-        let escaped = block.escaped(backslashes);
-        let wrong = escaped & !lanes(bytes, are_escapes);
-        Inside {
-            notable: (quotes_and_controls & !escaped) | wrong,
-            escaped,
-            length: 64 - block.escaped as usize,
+        let notable = quotes_and_controls & !self.escaped;
+        match self.escaped {
+            0 => notable,
+            escaped => notable | (escaped & !lanes(bytes, are_escapes)),
         }
     }
 }
@@ -116,7 +119,7 @@ fn are_controls(bytes: u8x16) -> u8x16 {
 
 /// Which are a quote, a backslash or a control character.
 #[inline(always)]
-fn specials(bytes: u8x16) -> u8x16 {
+pub(super) fn specials(bytes: u8x16) -> u8x16 {
     bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | are_controls(bytes)
 }
 

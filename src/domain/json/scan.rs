@@ -298,8 +298,8 @@ impl<'a> Scanner<'a> {
     #[inline(never)]
     fn escaped_string(&mut self, mut at: usize) -> Step {
         while let Some(block) = self.text[at..].first_chunk::<64>() {
-            let inside = Inside::of(block, &mut self.seen);
-            let mut notable = inside.notable;
+            let inside = Inside::of(block);
+            let mut notable = inside.notable(block, &mut self.seen);
             while notable != 0 {
                 let place = notable.trailing_zeros();
                 notable &= notable - 1;

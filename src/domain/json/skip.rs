@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-use super::blocks::{Block, Bracket, bracket, plain_length};
+use super::blocks::{Block, Bracket, Inside, bracket, plain_length};
 
 /// A member of a valid object, as places in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,9 +241,30 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
             return (at + 1, spelling);
         }
         spelling = Spelling::Escaped;
-        at += 2;
+        at = match skip_escapes(text, at) {
+            Ok(end) => return (end, spelling),
+            Err(plain) => plain,
+        };
     }
     (text.len(), spelling)
+}
+
+/// The end of the string, or the next place without escapes near it, behind the escape at `at`.
+#[inline(always)]
+fn skip_escapes(text: &[u8], mut at: usize) -> Result<usize, usize> {
+    while let Some(block) = text[at..].first_chunk() {
+        let inside = Inside::of(block);
+        let ends = inside.ends(block);
+        if ends != 0 {
+            return Ok(at + ends.trailing_zeros() as usize + 1);
+        }
+        at += inside.length;
+        if inside.escaped == 0 {
+            return Err(at);
+        }
+    }
+    let is_escape = text.get(at) == Some(&b'\\');
+    Err(at + if is_escape { 2 } else { 0 })
 }
 
 /// The end of the object or array that starts at `at`.

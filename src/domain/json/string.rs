@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::blocks::{all_plain, plain_length};
+use super::blocks::{all_plain, specials};
+use crate::domain::lanes::places;
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,19 +21,23 @@ pub struct LoneSurrogate;
 /// assert!(decode(br"\ud800").is_err());
 /// ```
 pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
-    let text = std::str::from_utf8(inner).map_err(|_| LoneSurrogate)?;
+    let text = simdutf8::basic::from_utf8(inner).map_err(|_| LoneSurrogate)?;
     if all_plain(inner) {
         return Ok(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let (decoded, length) = escape(&rest[at..])?;
+    let mut done = 0;
+    for at in places(inner, |bytes| bytes.simd_eq(b'\\')) {
+        // What an escape has taken begins none.
+        let Some(plain) = text.get(done..at) else {
+            continue;
+        };
+        out.push_str(plain);
+        let (decoded, length) = escape(&text[at..])?;
         out.push(decoded);
-        rest = rest.get(at + length..).ok_or(LoneSurrogate)?;
+        done = at + length;
     }
-    out.push_str(rest);
+    out.push_str(text.get(done..).ok_or(LoneSurrogate)?);
     Ok(Cow::Owned(out))
 }
 
@@ -85,20 +90,18 @@ pub fn encode(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn escape_into(mut rest: &[u8], out: &mut Vec<u8>) {
-    loop {
-        let (plain, special) = rest.split_at(plain_length(rest, &mut 0));
-        out.extend_from_slice(plain);
-        let Some((byte, behind)) = special.split_first() else {
-            break;
-        };
-        match byte {
+fn escape_into(text: &[u8], out: &mut Vec<u8>) {
+    let mut done = 0;
+    for at in places(text, specials) {
+        out.extend_from_slice(&text[done..at]);
+        match text[at] {
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
-            0..=0x1F => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.extend_from_slice(&[b'\\', *byte]),
+            byte @ 0..=0x1F => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            byte => out.extend_from_slice(&[b'\\', byte]),
         }
-        rest = behind;
+        done = at + 1;
     }
+    out.extend_from_slice(&text[done..]);
 }
