@@ -63,17 +63,17 @@ fn write<S: AsyncWrite + Unpin>(
 ) -> Poll<io::Result<usize>> {
     match given {
         [one] => Pin::new(socket).poll_write(cx, one),
-        parts if parts.iter().map(|part| part.len()).sum::<usize>() <= FEW => {
-            let mut room = [0; FEW];
-            let mut length = 0;
-            for part in parts {
-                room[length..][..part.len()].copy_from_slice(part);
-                length += part.len();
-            }
-            Pin::new(socket).poll_write(cx, &room[..length])
+        parts if length(parts) <= FEW => {
+            let mut piece = Vec::with_capacity(length(parts));
+            parts.iter().for_each(|part| piece.extend_from_slice(part));
+            Pin::new(socket).poll_write(cx, &piece)
         }
         parts => Pin::new(socket).poll_write_vectored(cx, parts),
     }
+}
+
+fn length(parts: &[IoSlice<'_>]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
 }
 
 /// Writes a head in place of as many bytes that are given, and what is behind these.
