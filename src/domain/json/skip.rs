@@ -4,7 +4,7 @@
 //! valid text the places are those that the validating scan finds.
 
 use std::iter::FusedIterator;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use memchr::memchr2;
 
@@ -242,29 +242,29 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
         }
         spelling = Spelling::Escaped;
         at = match skip_escapes(text, at) {
-            Ok(end) => return (end, spelling),
-            Err(plain) => plain,
+            ControlFlow::Break(end) => return (end, spelling),
+            ControlFlow::Continue(next) => next,
         };
     }
     (text.len(), spelling)
 }
 
-/// The end of the string, or the next place without escapes near it, behind the escape at `at`.
+/// Steps over the escape at `at` and those near it, to the end of the string if that is near too.
 #[inline(always)]
-fn skip_escapes(text: &[u8], mut at: usize) -> Result<usize, usize> {
+fn skip_escapes(text: &[u8], mut at: usize) -> ControlFlow<usize, usize> {
     while let Some(block) = text[at..].first_chunk() {
         let inside = Inside::of(block);
         let ends = inside.ends(block);
         if ends != 0 {
-            return Ok(at + ends.trailing_zeros() as usize + 1);
+            return ControlFlow::Break(at + ends.trailing_zeros() as usize + 1);
         }
         at += inside.length;
         if inside.escaped == 0 {
-            return Err(at);
+            return ControlFlow::Continue(at);
         }
     }
     let is_escape = text.get(at) == Some(&b'\\');
-    Err(at + if is_escape { 2 } else { 0 })
+    ControlFlow::Continue(at + if is_escape { 2 } else { 0 })
 }
 
 /// The end of the object or array that starts at `at`.
