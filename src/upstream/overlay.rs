@@ -1,4 +1,5 @@
-//! A head that goes out with its names spelled as they came, in place of the one that an HTTP library has written.
+//! A head that goes out with its names spelled as they came, in place of the one that an HTTP library has written; and small
+//! messages, which go out as one piece.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -153,32 +154,51 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_small_answer_is_one_piece() {
-        /// Tells parts from a piece.
-        struct Whole;
+    /// A socket that takes pieces, and no parts.
+    #[derive(Default)]
+    struct Pieces(Vec<u8>);
 
-        impl AsyncWrite for Whole {
-            fn poll_write(
-                self: Pin<&mut Self>,
-                _: &mut Context<'_>,
-                buf: &[u8],
-            ) -> Poll<io::Result<usize>> {
-                assert_eq!(buf, format!("{HEAD}{BODY}").as_bytes());
-                Poll::Ready(Ok(buf.len()))
-            }
-
-            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(Ok(()))
-            }
-
-            fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(Ok(()))
-            }
+    impl AsyncWrite for Pieces {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.extend_from_slice(buf);
+            Poll::Ready(Ok(buf.len()))
         }
 
-        let parts = [HEAD, BODY].map(|part| IoSlice::new(part.as_bytes()));
-        let write = poll_fn(|cx| write((&mut Whole, cx), &parts));
-        assert_eq!(write.await.unwrap(), HEAD.len() + BODY.len());
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn few_bytes_are_one_piece_and_more_are_parts() {
+        for (length, is_piece) in [
+            (0, true),
+            (FEW - HEAD.len(), true),
+            (FEW + 1 - HEAD.len(), false),
+        ] {
+            let body = "b".repeat(length);
+            let parts = [HEAD, &body].map(|part| IoSlice::new(part.as_bytes()));
+            let mut socket = Pieces::default();
+            let written = poll_fn(|cx| write((&mut socket, cx), &parts)).await;
+            let taken = format!("{HEAD}{body}").into_bytes();
+            assert_eq!(written.ok(), is_piece.then_some(taken.len()));
+            assert_eq!(socket.0, if is_piece { taken } else { Vec::new() });
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! Strings sixteen bytes and brackets sixty-four bytes at a time, in any build for any machine.
+//! Strings and brackets many bytes at a time: short texts in one word, others in vectors, escapes and brackets in blocks of
+//! sixty-four bytes.
 
 use wide::u8x16;
 
-use crate::domain::lanes::lanes;
+use crate::domain::vectors::bits;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
@@ -68,26 +69,27 @@ pub(super) struct Inside {
 impl Inside {
     #[inline(always)]
     pub(super) fn of(bytes: &[u8; 64]) -> Inside {
-        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
-        let mut block = Block::default();
+        let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
+        let mut escapes = Escapes::default();
+        let escaped = escapes.of(backslashes);
         Inside {
-            escaped: block.escaped(backslashes),
-            length: 64 - block.escaped as usize,
+            escaped,
+            length: 64 - escapes.carried as usize,
         }
     }
 
     /// The quotes that end a string.
     #[inline(always)]
     pub(super) fn ends(&self, bytes: &[u8; 64]) -> u64 {
-        lanes(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
+        bits(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
     }
 
-    /// What has to be looked at: the closing quote, control characters, and what is escaped unless it is one letter of
-    /// JSON's and that is all. That a byte is not ASCII is noted in `seen`.
+    /// What has to be looked at: quotes that end a string, control characters, and escaped bytes but for those of
+    /// [`are_escapes`]. Behind the first such quote they mean nothing. That a byte is not ASCII is noted in `seen`.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64], seen: &mut u64) -> u64 {
         let mut laid = u8x16::ZERO;
-        let quotes_and_controls = lanes(bytes, |bytes| {
+        let quotes_and_controls = bits(bytes, |bytes| {
             laid |= bytes;
             bytes.simd_eq(b'"') | are_controls(bytes)
         });
@@ -95,7 +97,7 @@ impl Inside {
         let notable = quotes_and_controls & !self.escaped;
         match self.escaped {
             0 => notable,
-            escaped => notable | (escaped & !lanes(bytes, are_escapes)),
+            escaped => notable | (escaped & !bits(bytes, are_escapes)),
         }
     }
 }
@@ -165,8 +167,9 @@ pub(super) enum Bracket {
     Closes,
 }
 
-/// What all four brackets have in common, and nothing else that valid JSON has outside of a string: these bits.
+/// The bits in which all four brackets are alike, and nothing else that valid JSON has outside of a string.
 const BRACKET_BITS: u8 = 0xD9;
+/// What they are in a bracket.
 const BRACKET: u8 = 0x59;
 
 /// Which bracket a byte is, in valid JSON and outside of a string.
@@ -186,34 +189,42 @@ pub(super) fn bracket(byte: u8) -> Option<Bracket> {
 pub(super) struct Block {
     /// All ones where the next block begins inside a string.
     inside: u64,
+    escapes: Escapes,
+}
+
+/// What is carried from one block of 64 bytes to the next of the backslashes in it.
+#[derive(Debug, Default)]
+struct Escapes {
     /// One where the first byte of the next block is escaped.
-    escaped: u64,
+    carried: u64,
 }
 
 impl Block {
     /// Which bytes of the block are brackets outside of strings, the first byte in the lowest bit.
     #[inline]
     pub(super) fn brackets(&mut self, bytes: &[u8; 64]) -> u64 {
-        let quotes = lanes(bytes, |bytes| bytes.simd_eq(b'"'));
-        let backslashes = lanes(bytes, |bytes| bytes.simd_eq(b'\\'));
-        let quotes = quotes & !self.escaped(backslashes);
+        let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
+        let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
+        let quotes = quotes & !self.escapes.of(backslashes);
         let inside = xor_of_lower(quotes) ^ self.inside;
         self.inside = 0_u64.wrapping_sub(inside >> 63);
-        let brackets = lanes(bytes, |bytes| (bytes & BRACKET_BITS).simd_eq(BRACKET));
+        let brackets = bits(bytes, |bytes| (bytes & BRACKET_BITS).simd_eq(BRACKET));
         brackets & !inside
     }
+}
 
+impl Escapes {
     /// Which bytes are escaped: those behind an odd number of backslashes.
     #[inline]
-    fn escaped(&mut self, backslashes: u64) -> u64 {
+    fn of(&mut self, backslashes: u64) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
         // A backslash that is escaped itself escapes nothing.
-        let starting = backslashes & !self.escaped;
+        let starting = backslashes & !self.carried;
         // The subtraction borrows through each run of backslashes, and so leaves every other one of it, from the
         // first on, and the byte behind a run of odd length.
         let every_other = (((starting << 1) | ODD).wrapping_sub(starting)) ^ ODD;
-        let escaped = every_other ^ (backslashes | self.escaped);
-        self.escaped = (every_other & backslashes) >> 63;
+        let escaped = every_other ^ (backslashes | self.carried);
+        self.carried = (every_other & backslashes) >> 63;
         escaped
     }
 }

@@ -294,7 +294,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The rest of a string from what is not plain in it. Where one escape is, others are near: they are looked at
-    /// together, so that their places need not be guessed.
+    /// together, so that the processor need not guess where each is.
     #[inline(never)]
     fn escaped_string(&mut self, mut at: usize) -> Step {
         while let Some(block) = self.text[at..].first_chunk::<64>() {

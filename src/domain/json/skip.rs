@@ -249,7 +249,8 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
     (text.len(), spelling)
 }
 
-/// Steps over the escape at `at` and those near it, to the end of the string if that is near too.
+/// Steps over the escape at `at` and those near it: breaks with the end of the string, or goes on where no further one is
+/// near.
 #[inline(always)]
 fn skip_escapes(text: &[u8], mut at: usize) -> ControlFlow<usize, usize> {
     while let Some(block) = text[at..].first_chunk() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::blocks::{all_plain, specials};
-use crate::domain::lanes::places;
+use crate::domain::vectors::places;
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

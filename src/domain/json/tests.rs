@@ -173,12 +173,23 @@ proptest! {
             ],
             0..24,
         ),
+        other in proptest::option::weighted(0.3, (any::<prop::sample::Index>(), 0x80..=0xFF_u8)),
     ) {
-        let text = format!("\"{}\"", inner.concat());
-        let judged = parse(text.as_bytes()).map(|_| ());
-        prop_assert_eq!(judged, byte_by_byte(text.as_bytes()), "{}", text);
-        let serde = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-        prop_assert_eq!(judged.is_ok(), serde, "{}", text);
+        let mut text = format!("\"{}\"", inner.concat()).into_bytes();
+        if let Some((place, byte)) = other {
+            let at = place.index(text.len());
+            text[at] = byte;
+        }
+        let judged = parse(&text).map(|_| ());
+        let expected = match std::str::from_utf8(&text) {
+            Ok(valid) => {
+                let serde = serde_json::from_str::<serde::de::IgnoredAny>(valid).is_ok();
+                prop_assert_eq!(judged.is_ok(), serde, "{}", valid);
+                byte_by_byte(&text)
+            }
+            Err(error) => Err(Fault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 }),
+        };
+        prop_assert_eq!(judged, expected, "{}", text.escape_ascii());
     }
 
     #[test]
@@ -187,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn decode_undoes_encode(text in any::<String>()) {
+    fn decode_undoes_encode(text in prop_oneof![any::<String>(), "([\\x00-\\x7f]|[a-zé]{1,70}){0,12}"]) {
         let json = Json::string(&text);
         prop_assert_eq!(serde_json::from_slice::<String>(json.as_bytes()).unwrap(), text.clone());
         prop_assert_eq!(json.text().unwrap().unwrap(), text);

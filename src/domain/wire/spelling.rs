@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use crate::domain::lanes::first_lanes;
+use crate::domain::vectors::first_bits;
 
 /// What is kept of the room of a head's names for those of the next one.
 const ROOM: usize = 256;
@@ -147,7 +147,7 @@ impl Spelling {
             taken: 0,
         };
         for block in (0..head.len()).step_by(64) {
-            let mut ends = first_lanes(&head[block..], |bytes| bytes.simd_eq(b'\n'));
+            let mut ends = first_bits(&head[block..], |bytes| bytes.simd_eq(b'\n'));
             while ends != 0 {
                 let line = block + ends.trailing_zeros() as usize + 1;
                 ends &= ends - 1;

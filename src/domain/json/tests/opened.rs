@@ -284,6 +284,16 @@ fn runs_of_backslashes_are_counted_wherever_a_block_cuts_them() {
     }
 }
 
+#[test]
+fn escapes_are_stepped_over_wherever_a_block_cuts_them() {
+    for lead in 0..140 {
+        let text = format!("[\"\\n{}\\\"b\\\\\",0]", "a".repeat(lead));
+        let json = json(&text);
+        let last = json.elements().last().map(|place| &text[place]);
+        assert_eq!(last, Some("0"), "{text}");
+    }
+}
+
 /// White space outside of strings taken out byte by byte.
 fn without_white(text: &[u8]) -> Vec<u8> {
     let (mut inside, mut escaped) = (false, false);

@@ -1,27 +1,27 @@
-//! Sixty-four bytes looked at together, by the vectors of whatever processor there is.
+//! Sixty-four bytes looked at together, by the vectors that every processor of the target has, and elsewhere one by one.
 
 use wide::u8x16;
 
 /// Which of sixty-four bytes fit, the first in the lowest bit.
 #[inline(always)]
-pub(super) fn lanes(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u64 {
+pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u64 {
     let (quarters, _) = bytes.as_chunks::<16>();
-    let mut bits = 0;
+    let mut found = 0;
     for (index, quarter) in quarters.iter().enumerate() {
-        bits |= u64::from(fits(u8x16::new(*quarter)).to_bitmask()) << (index * 16);
+        found |= u64::from(fits(u8x16::new(*quarter)).to_bitmask()) << (index * 16);
     }
-    bits
+    found
 }
 
 /// The same of the first sixty-four bytes of a text, or of as many as it has.
 #[inline(always)]
-pub(super) fn first_lanes(text: &[u8], fits: impl FnMut(u8x16) -> u8x16) -> u64 {
+pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x16) -> u8x16) -> u64 {
     match text.first_chunk() {
-        Some(block) => lanes(block, fits),
+        Some(block) => bits(block, fits),
         None => {
             let mut block = [0; 64];
             block[..text.len()].copy_from_slice(text);
-            lanes(&block, fits) & !(u64::MAX << text.len())
+            bits(&block, fits) & !(u64::MAX << text.len())
         }
     }
 }
@@ -33,14 +33,14 @@ pub(super) fn places(
     mut fits: impl FnMut(u8x16) -> u8x16,
 ) -> impl Iterator<Item = usize> {
     let mut blocks = (0..text.len()).step_by(64);
-    let (mut block, mut bits) = (0, 0);
+    let (mut block, mut found) = (0, 0);
     std::iter::from_fn(move || {
-        while bits == 0 {
+        while found == 0 {
             block = blocks.next()?;
-            bits = first_lanes(&text[block..], &mut fits);
+            found = first_bits(&text[block..], &mut fits);
         }
-        let place = block + bits.trailing_zeros() as usize;
-        bits &= bits - 1;
+        let place = block + found.trailing_zeros() as usize;
+        found &= found - 1;
         Some(place)
     })
 }
