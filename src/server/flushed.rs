@@ -74,10 +74,12 @@ mod tests {
     use hyper::service::service_fn;
     use hyper_util::rt::TokioIo;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::domain::wire::Limits;
     use crate::server::wire::Inspected;
+    use crate::upstream::{Outbox, Socket};
 
     const LONG: usize = 64 * 1024;
 
@@ -117,5 +119,30 @@ mod tests {
             assert_eq!(came.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{width}");
             assert_eq!(came.matches('x').count(), LONG, "{width}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_the_end_of_a_turn_goes_out_before_its_connection_breaks_off() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut far = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let near = listener.accept().await.unwrap().0;
+        // Nobody empties it.
+        let socket = Socket::Plain(near).posting(Outbox::default());
+        let inspection = Inspection::hastening(socket.haste());
+        let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
+        let service = service_fn(|request| {
+            let body = Flushed::new(answer(&request), inspection.clone());
+            ready(Ok::<_, Infallible>(Response::new(body)))
+        });
+        let served = http1::Builder::new().serve_connection(TokioIo::new(inspected), service);
+        far.write_all(b"GET /cut HTTP/1.1\r\nHost: a.example\r\n\r\n")
+            .await
+            .unwrap();
+        assert!(served.await.unwrap_err().is_user());
+        let mut came = String::new();
+        far.read_to_string(&mut came).await.unwrap();
+        assert!(came.starts_with("HTTP/1.1 200 OK\r\n"), "{came}");
     }
 }

@@ -335,7 +335,7 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
         return None;
     };
     let arrival = match &socket {
-        Client::Plain(_) => Arrival::from_peer(client),
+        Client::Plain(_) | Client::Posted(_) => Arrival::from_peer(client),
         Client::Secured(_) => Arrival::secured(client, socket::subject(&socket)),
     };
     Some((socket, arrival))
@@ -358,7 +358,8 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     if socket::is_http2(&socket) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
-    let inspection = Inspection::default();
+    let socket = socket.posting(worker.tasks().outbox());
+    let inspection = Inspection::hastening(socket.haste());
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
@@ -367,7 +368,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let inspected = Inspected::new(paced, wire, inspection.clone());
     let io = TokioIo::new(inspected.head_within(limits.header_timeout));
     let bell = Bell::default();
-    let called = bell.clone();
+    let ringer = bell.ringer();
     let service = service_fn(|mut request: Request<Incoming>| {
         let number = inspection.begin();
         let took = inspection.take_head();
@@ -378,7 +379,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
             .refused(inspection.refusal(number))
             .spelled(inspection.take_spelling(number));
         let (inspection, last) = (inspection.clone(), last.clone());
-        let mut request = Inflow::of_request(request, Some(&called));
+        let mut request = Inflow::of_request(request, Some(&bell));
         let unread = Unread::of(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
@@ -398,10 +399,10 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         // From the last answer to the end of the next head; the inspector bounds the head itself.
         .header_read_timeout(limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    let mut served = |cx: &mut Context<'_>| bell.poll(connection.as_mut(), cx).map(drop);
+    let mut served = |cx: &mut Context<'_>| ringer.poll(connection.as_mut(), cx).map(drop);
     if until_drained(&mut served, drains).await {
         connection.as_mut().graceful_shutdown();
-        let _ = poll_fn(|cx| bell.poll(connection.as_mut(), cx)).await;
+        let _ = poll_fn(|cx| ringer.poll(connection.as_mut(), cx)).await;
     }
 }
 

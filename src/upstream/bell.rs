@@ -5,57 +5,87 @@
 //! whole while the bell was held.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The bell of one connection. Whoever rings is on the thread of its task, so that none but the taking of a piece rings
-/// while it is held.
+/// The bell of one connection. Only on the thread of its task is it held, and only rings from there wait or are left out: a
+/// call may wait for a link of another thread, too. So nothing here needs an operation that locks out other threads.
 #[derive(Debug, Clone, Default)]
 pub struct Bell(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<State>);
+struct Shared {
+    /// Who is woken: the task that was the first to poll the connection.
+    task: OnceLock<Task>,
+    clapper: AtomicU8,
+}
 
 #[derive(Debug)]
-struct State {
-    /// Who is woken.
-    task: Waker,
-    clapper: Clapper,
+struct Task {
+    waker: Waker,
+    thread: Thread,
 }
 
+/// A thread that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clapper {
-    Loose,
-    /// It is held, and nobody has rung.
-    Held,
-    /// Somebody has.
-    Pulled,
-}
+struct Thread(usize);
 
-impl Default for State {
-    fn default() -> State {
-        State {
-            task: Waker::noop().clone(),
-            clapper: Clapper::Loose,
-        }
+impl Thread {
+    /// This one. Its own name of itself is shared, and counts who has it.
+    fn this() -> Thread {
+        thread_local!(static PLACE: u8 = const { 0 });
+        Thread(PLACE.with(|place| std::ptr::from_ref(place).addr()))
     }
 }
 
-impl Bell {
-    /// Polls the connection, which this bell wakes from now on.
+const LOOSE: u8 = 0;
+
+/// The bell is held, and nobody has rung.
+const HELD: u8 = 1;
+
+/// It is held, and somebody has.
+const PULLED: u8 = 2;
+
+/// Polls the connection, which the bell wakes from then on.
+#[derive(Debug)]
+pub struct Ringer {
+    bell: Arc<Shared>,
+    waker: Waker,
+}
+
+impl Ringer {
+    /// Polls the connection.
     pub fn poll<F: Future>(
         &self,
         connection: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        self.0.lock().task.clone_from(cx.waker());
-        let waker = Waker::from(self.0.clone());
-        connection.poll(&mut Context::from_waker(&waker))
+        let task = self.bell.task.get_or_init(|| Task {
+            waker: cx.waker().clone(),
+            thread: Thread::this(),
+        });
+        if task.waker.will_wake(cx.waker()) {
+            return connection.poll(&mut Context::from_waker(&self.waker));
+        }
+        // It has changed its task, which is woken by itself, for each ring.
+        connection.poll(cx)
+    }
+}
+
+impl Bell {
+    /// What polls the connection.
+    #[must_use]
+    pub fn ringer(&self) -> Ringer {
+        Ringer {
+            bell: self.0.clone(),
+            waker: Waker::from(self.0.clone()),
+        }
     }
 
     /// Holds it while a piece of a body is taken. Let go, it rings if somebody has rung.
     pub(super) fn hold(&self) -> Held<'_> {
-        self.0.lock().clapper = Clapper::Held;
+        self.0.set(HELD);
         Held(&self.0)
     }
 }
@@ -66,24 +96,34 @@ pub(super) struct Held<'a>(&'a Shared);
 impl Held<'_> {
     /// There is nothing to wake anybody for.
     pub(super) fn needless(self) {
-        self.0.lock().clapper = Clapper::Loose;
+        self.0.set(LOOSE);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        let clapper = std::mem::replace(&mut state.clapper, Clapper::Loose);
-        if clapper == Clapper::Pulled {
-            state.task.wake_by_ref();
+        let was_pulled = self.0.clapper.load(Ordering::Relaxed) == PULLED;
+        self.0.set(LOOSE);
+        if was_pulled {
+            self.0.ring();
         }
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // What a panic has left is as good as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set(&self, clapper: u8) {
+        self.clapper.store(clapper, Ordering::Relaxed);
+    }
+
+    fn ring(&self) {
+        if let Some(task) = self.task.get() {
+            task.waker.wake_by_ref();
+        }
+    }
+
+    fn is_at_home(&self) -> bool {
+        let task = self.task.get();
+        task.is_some_and(|task| task.thread == Thread::this())
     }
 }
 
@@ -93,10 +133,9 @@ impl Wake for Shared {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut state = self.lock();
-        match state.clapper {
-            Clapper::Loose => state.task.wake_by_ref(),
-            Clapper::Held | Clapper::Pulled => state.clapper = Clapper::Pulled,
+        match self.clapper.load(Ordering::Relaxed) {
+            HELD | PULLED if self.is_at_home() => self.set(PULLED),
+            _ => self.ring(),
         }
     }
 }
@@ -105,6 +144,7 @@ impl Wake for Shared {
 mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
+    use std::thread;
 
     use super::*;
     use crate::upstream::woken::Woken;
@@ -118,7 +158,9 @@ mod tests {
             Poll::<()>::Pending
         });
         let task = Waker::from(woken.clone());
-        let polled = bell.poll(pin!(asked), &mut Context::from_waker(&task));
+        let polled = bell
+            .ringer()
+            .poll(pin!(asked), &mut Context::from_waker(&task));
         assert!(polled.is_pending());
         (bell, ringer.unwrap(), woken)
     }
@@ -149,5 +191,32 @@ mod tests {
         assert_eq!(count(), 1);
         ringer.wake_by_ref();
         assert_eq!(count(), 2);
+    }
+
+    #[test]
+    fn another_thread_rings_whether_the_bell_is_held_or_not() {
+        let (bell, ringer, woken) = hung();
+        let held = bell.hold();
+        thread::scope(|scope| drop(scope.spawn(|| ringer.wake_by_ref())));
+        assert_eq!(woken.count(), 1);
+        held.needless();
+        drop(bell.hold());
+        assert_eq!(woken.count(), 1);
+    }
+
+    #[test]
+    fn a_connection_that_has_changed_its_task_wakes_that_one() {
+        let bell = Bell::default();
+        let ringer = bell.ringer();
+        for own in [Arc::<Woken>::default(), Arc::default()] {
+            let asked = poll_fn(|cx| {
+                cx.waker().wake_by_ref();
+                Poll::<()>::Pending
+            });
+            let task = Waker::from(own.clone());
+            let polled = ringer.poll(pin!(asked), &mut Context::from_waker(&task));
+            assert!(polled.is_pending());
+            assert_eq!(own.count(), 1);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Bell, Body, Inflow, Socket, Tasks, Watched};
+use super::{Bell, Body, Haste, Inflow, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -27,6 +27,7 @@ pub(super) struct Connection {
     patience: Patience,
     tape: Tape,
     bell: Bell,
+    haste: Haste,
     /// How the names of the last answer were written, unless in lower case.
     spelling: Option<Spelling>,
     opened: Instant,
@@ -70,14 +71,16 @@ impl Connection {
     ) -> Result<Box<Connection>, UpstreamError> {
         let builder = Builder::new();
         let (patience, tape) = (Patience::new(), Tape::default());
+        let socket = socket.posting(tasks.outbox());
+        let haste = socket.haste();
         let watched = Watched::new(socket);
         let answering = Answering::new(watched, (patience.clone(), tape.clone()));
         let handshake = builder.handshake(TokioIo::new(answering)).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
         let bell = Bell::default();
-        let (woken, mut connection) = (bell.clone(), connection.with_upgrades());
-        let served = poll_fn(move |cx| woken.poll(Pin::new(&mut connection), cx));
+        let (ringer, mut connection) = (bell.ringer(), connection.with_upgrades());
+        let served = poll_fn(move |cx| ringer.poll(Pin::new(&mut connection), cx));
         tasks.start(async move {
             let _open = open;
             // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
@@ -93,6 +96,7 @@ impl Connection {
             patience,
             tape,
             bell,
+            haste,
             spelling: None,
             opened: clock::now(),
             _alive: alive,
@@ -125,6 +129,10 @@ impl Connection {
         match answered {
             Ok(answer) => {
                 self.spelling = self.tape.stop();
+                if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    // Whoever copies bytes flushes once, and takes them for sent.
+                    self.haste.begin();
+                }
                 Ok(Inflow::of_answer(answer, Some(&self.bell)))
             }
             Err(mut failed) => {

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
+use super::{Haste, Outbox, Posted};
 use crate::config::compile::tls::HTTP_2;
 
 /// A socket, at either end of a connection.
@@ -15,6 +16,8 @@ use crate::config::compile::tls::HTTP_2;
 pub enum Socket {
     /// As it is.
     Plain(TcpStream),
+    /// So that its small messages go out with those of others.
+    Posted(Posted),
     /// Behind TLS.
     Secured(Box<TlsStream<TcpStream>>),
 }
@@ -24,8 +27,28 @@ impl Socket {
     #[must_use]
     pub fn has_chosen_http2(&self) -> bool {
         match self {
-            Socket::Plain(_) => false,
+            Socket::Plain(_) | Socket::Posted(_) => false,
             Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
+        }
+    }
+}
+
+impl Socket {
+    /// The same one, posting its small messages, unless it is secured.
+    #[must_use]
+    pub fn posting(self, outbox: Outbox) -> Socket {
+        match self {
+            Socket::Plain(stream) => Socket::Posted(Posted::new(stream, outbox)),
+            Socket::Posted(_) | Socket::Secured(_) => self,
+        }
+    }
+
+    /// Lets what it has to send wait no longer.
+    #[must_use]
+    pub fn haste(&self) -> Haste {
+        match self {
+            Socket::Plain(_) | Socket::Secured(_) => Haste::default(),
+            Socket::Posted(stream) => stream.haste(),
         }
     }
 }
@@ -38,6 +61,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Socket::Posted(stream) => Pin::new(stream).poll_read(cx, buf),
             Socket::Secured(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
@@ -51,6 +75,7 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Socket::Posted(stream) => Pin::new(stream).poll_write(cx, buf),
             Socket::Secured(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
@@ -62,6 +87,7 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Socket::Posted(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Socket::Secured(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
@@ -69,6 +95,7 @@ impl AsyncWrite for Socket {
     fn is_write_vectored(&self) -> bool {
         match self {
             Socket::Plain(stream) => stream.is_write_vectored(),
+            Socket::Posted(stream) => stream.is_write_vectored(),
             Socket::Secured(stream) => stream.is_write_vectored(),
         }
     }
@@ -76,6 +103,7 @@ impl AsyncWrite for Socket {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Socket::Posted(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Secured(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -83,6 +111,7 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Posted(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Secured(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

@@ -1,10 +1,12 @@
 //! The one place that starts tasks, so that drain can await every one of them.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
+
+use super::Outbox;
 
 /// The tasks of one worker.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +18,7 @@ pub struct Tasks {
 struct Shared {
     running: Cell<usize>,
     ended: Notify,
+    outbox: OnceCell<Outbox>,
 }
 
 /// Counts a task as ended however it ends: by its own end, a panic or an abort.
@@ -44,14 +47,27 @@ impl Tasks {
         drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
 
+    /// What small messages of connections are posted to. A task empties it, from the first use on.
+    #[must_use]
+    pub fn outbox(&self) -> Outbox {
+        let outbox = self.shared.outbox.get_or_init(|| {
+            let outbox = Outbox::default();
+            self.start(outbox.clone().carry());
+            outbox
+        });
+        outbox.clone()
+    }
+
     /// How many tasks run.
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.running.get()
     }
 
-    /// Waits until no task runs.
+    /// Waits until no task runs. From now on, what is posted is sent at once.
     pub async fn idle(&self) {
+        // Also one that is first asked for later: a connection may be opened until the last task has ended.
+        self.shared.outbox.get_or_init(Outbox::default).close();
         loop {
             // Registered before the count is read, so that an end in between is not missed.
             let ended = self.shared.ended.notified();
@@ -60,5 +76,34 @@ impl Tasks {
             }
             ended.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_outbox_keeps_nobody_waiting_who_waits_for_the_last_task() {
+        LocalSet::new()
+            .run_until(async {
+                for is_used in [true, false] {
+                    let tasks = Tasks::default();
+                    if is_used {
+                        let _ = tasks.outbox();
+                    }
+                    tasks.start(tokio::task::yield_now());
+                    let idle = tasks.idle();
+                    let mut idle = std::pin::pin!(idle);
+                    assert!(idle.as_mut().now_or_never().is_none());
+                    let _ = tasks.outbox();
+                    idle.await;
+                    assert_eq!(tasks.running(), 0);
+                }
+            })
+            .await;
     }
 }

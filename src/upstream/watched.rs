@@ -85,9 +85,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.wakes(cx.waker());
-        if !this.watch.has_stirred.swap(false, Ordering::AcqRel) {
+        if !this.watch.has_stirred.load(Ordering::Acquire) {
             return Poll::Pending;
         }
+        // Before the socket is asked: what stirs from then on is not forgotten.
+        this.watch.has_stirred.store(false, Ordering::Release);
         let mut own = Context::from_waker(&this.waker);
         let polled = Pin::new(&mut this.socket).poll_read(&mut own, buf);
         if polled.is_ready() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 use crate::domain::wire::{Spelling, Violation};
+use crate::upstream::Haste;
 
 /// What the inspector of one connection and the service behind it tell each other.
 ///
@@ -33,6 +34,8 @@ struct Shared {
     /// Whether somebody waits until all is written that hyper has, and who.
     must_flush: AtomicBool,
     flushed: Mutex<Option<Waker>>,
+    /// What is flushed is sent where somebody waits for that.
+    haste: Haste,
 }
 
 /// How names are written.
@@ -45,16 +48,31 @@ struct Spelled {
 }
 
 impl Inspection {
+    /// Of a connection whose socket lets small messages wait.
+    #[must_use]
+    pub fn hastening(haste: Haste) -> Inspection {
+        let shared = Arc::new(Shared {
+            haste,
+            ..Shared::default()
+        });
+        Inspection { shared }
+    }
+
     /// Counts a request, when the service is called with it: the first has number 1.
     #[must_use]
     pub fn begin(&self) -> u64 {
-        self.shared.begun.fetch_add(1, Ordering::Relaxed) + 1
+        // One task serves a connection, so that nobody else counts meanwhile.
+        let number = self.shared.begun.load(Ordering::Relaxed) + 1;
+        self.shared.begun.store(number, Ordering::Relaxed);
+        number
     }
 
     /// How long the head of the request took that has just begun; nothing where it came at once.
     #[must_use]
     pub fn take_head(&self) -> Duration {
-        Duration::from_micros(self.shared.head.swap(0, Ordering::Relaxed))
+        let micros = self.shared.head.load(Ordering::Relaxed);
+        self.shared.head.store(0, Ordering::Relaxed);
+        Duration::from_micros(micros)
     }
 
     /// Says how long a head took, before hyper has the end of it.
@@ -115,13 +133,17 @@ impl Inspection {
     /// Says how a request was answered, before hyper has the answer. A request for an upgrade needs this,
     /// for the bytes behind it are held until then; for any other it does nothing.
     pub fn answered(&self, request: u64, status: StatusCode) {
-        let switched = u64::from(status == StatusCode::SWITCHING_PROTOCOLS);
-        let answer = request << 1 | switched;
+        let is_switched = status == StatusCode::SWITCHING_PROTOCOLS;
+        if is_switched {
+            self.shared.haste.begin();
+        }
+        let answer = request << 1 | u64::from(is_switched);
         self.shared.answered.store(answer, Ordering::Release);
     }
 
     /// Asks to be told when all is written that hyper has now.
     pub fn must_flush(&self) {
+        self.shared.haste.begin();
         self.shared.must_flush.store(true, Ordering::Relaxed);
     }
 

@@ -1,0 +1,281 @@
+//! A socket whose small messages go out with those of others, at the end of the turn.
+//!
+//! Laws: bytes go out in the order in which they were written, each of them once, and all of them before the socket is shut
+//! down. What the system did not take, and what failed, is for whoever wrote last, which is woken: it flushes whenever it is,
+//! as an HTTP library does. For anybody else there is [`Haste`]. A socket that is let go sends what the system takes.
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::outbox::Outbox;
+
+/// Messages of so few bytes are posted, as one piece: to copy them costs less than the system's look at each part of them.
+const FEW: usize = 1024;
+
+/// The socket.
+#[derive(Debug)]
+pub struct Posted {
+    reads: OwnedReadHalf,
+    letter: Letter,
+    outbox: Outbox,
+}
+
+/// What a socket has to send, as its outbox sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Letter(Arc<Sheet>);
+
+#[derive(Debug)]
+struct Sheet {
+    /// Whether whoever flushes has to look at the writer. Most flushes have nothing to do, and an HTTP library flushes often.
+    is_due: AtomicBool,
+    writer: Mutex<Writer>,
+}
+
+/// Lets what a socket has to send wait no longer, and keeps no socket open.
+#[derive(Debug, Clone, Default)]
+pub struct Haste(Weak<Sheet>);
+
+struct Writer {
+    half: OwnedWriteHalf,
+    /// Taken from whoever writes, and not sent.
+    late: Vec<u8>,
+    sending: Sending,
+    waiting: Waiting,
+    /// Who writes.
+    owner: Waker,
+}
+
+#[derive(Debug)]
+enum Sending {
+    /// Whoever flushes sends what is late.
+    Owner,
+    /// The outbox does.
+    Outbox,
+    /// It failed.
+    Failed(io::Error),
+}
+
+enum Sent {
+    Whole,
+    /// Or nothing, or it failed: the rest is for whoever writes.
+    Part,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    Turn,
+    Never,
+}
+
+impl Posted {
+    /// A socket that posts.
+    pub(super) fn new(stream: TcpStream, outbox: Outbox) -> Posted {
+        let (reads, half) = stream.into_split();
+        let writer = Writer {
+            half,
+            late: Vec::new(),
+            sending: Sending::Owner,
+            waiting: Waiting::Turn,
+            owner: Waker::noop().clone(),
+        };
+        Posted {
+            reads,
+            letter: Letter(Arc::new(Sheet {
+                is_due: AtomicBool::new(false),
+                writer: Mutex::new(writer),
+            })),
+            outbox,
+        }
+    }
+
+    /// Who can hasten it.
+    pub(super) fn haste(&self) -> Haste {
+        Haste(Arc::downgrade(&self.letter.0))
+    }
+}
+
+impl Haste {
+    /// From now on, what is flushed is sent.
+    pub fn begin(&self) {
+        if let Some(letter) = self.0.upgrade().map(Letter) {
+            letter.lock().waiting = Waiting::Never;
+            letter.now_due();
+        }
+    }
+}
+
+impl Letter {
+    /// Sends what the system takes now.
+    pub(super) fn send(&self) {
+        let mut writer = self.lock();
+        if let Sent::Part = writer.send() {
+            self.now_due();
+            writer.owner.wake_by_ref();
+        }
+    }
+
+    fn now_due(&self) {
+        self.0.is_due.store(true, Ordering::Release);
+    }
+
+    fn no_longer_due(&self) {
+        self.0.is_due.store(false, Ordering::Release);
+    }
+
+    fn is_due(&self) -> bool {
+        self.0.is_due.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        // What a panic has left is as good as before.
+        let writer = self.0.writer.lock();
+        writer.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is late may hold credentials.
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("late", &self.late.len())
+            .field("sending", &self.sending)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    fn send(&mut self) -> Sent {
+        self.sending = Sending::Owner;
+        if self.late.is_empty() {
+            return Sent::Whole;
+        }
+        match self.half.try_write(&self.late) {
+            Ok(count) if count == self.late.len() => {
+                self.late = Vec::new();
+                return Sent::Whole;
+            }
+            Ok(count) => drop(self.late.drain(..count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => {
+                self.late = Vec::new();
+                self.sending = Sending::Failed(error);
+            }
+        }
+        Sent::Part
+    }
+
+    fn take_fault(&mut self) -> io::Result<()> {
+        if let Sending::Failed(_) = self.sending
+            && let Sending::Failed(error) = std::mem::replace(&mut self.sending, Sending::Owner)
+        {
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Whether a message of so many bytes waits for the end of the turn.
+    fn may_wait(&self, count: usize) -> bool {
+        let is_free = self.late.is_empty() || matches!(self.sending, Sending::Outbox);
+        is_free && self.waiting == Waiting::Turn && self.late.len() + count <= FEW
+    }
+
+    fn take(&mut self, count: usize, parts: &[IoSlice<'_>]) {
+        if self.late.is_empty() {
+            self.late = Vec::with_capacity(count);
+        }
+        for part in parts {
+            self.late.extend_from_slice(part);
+        }
+    }
+
+    /// Sends all that is late.
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.late.is_empty() {
+            match ready!(Pin::new(&mut self.half).poll_write(cx, &self.late))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => drop(self.late.drain(..count)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Posted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reads).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Posted {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut writer = self.letter.lock();
+        writer.take_fault()?;
+        let count = bufs.iter().map(|part| part.len()).sum();
+        if !writer.may_wait(count) {
+            ready!(writer.poll_late(cx))?;
+            return Pin::new(&mut writer.half).poll_write_vectored(cx, bufs);
+        }
+        writer.take(count, bufs);
+        writer.owner.clone_from(cx.waker());
+        if let Sending::Owner = writer.sending {
+            writer.sending = Sending::Outbox;
+            let bundle = self.outbox.post(&self.letter);
+            drop(writer);
+            if let Some(bundle) = bundle {
+                bundle.send();
+            }
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.letter.is_due() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut writer = self.letter.lock();
+        writer.take_fault()?;
+        ready!(writer.poll_late(cx))?;
+        if writer.waiting == Waiting::Turn {
+            self.letter.no_longer_due();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut writer = self.letter.lock();
+        writer.take_fault()?;
+        ready!(writer.poll_late(cx))?;
+        Pin::new(&mut writer.half).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;
