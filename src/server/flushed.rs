@@ -129,7 +129,7 @@ mod tests {
             .unwrap();
         let near = listener.accept().await.unwrap().0;
         // Nobody empties it.
-        let socket = Socket::Plain(near).posting(Outbox::default());
+        let socket = Socket::Plain(near).deferring(Outbox::default());
         let inspection = Inspection::hastening(socket.haste());
         let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
         let service = service_fn(|request| {

@@ -335,7 +335,7 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
         return None;
     };
     let arrival = match &socket {
-        Client::Plain(_) | Client::Posted(_) => Arrival::from_peer(client),
+        Client::Plain(_) | Client::Deferring(_) => Arrival::from_peer(client),
         Client::Secured(_) => Arrival::secured(client, socket::subject(&socket)),
     };
     Some((socket, arrival))
@@ -358,7 +358,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     if socket::is_http2(&socket) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
-    let socket = socket.posting(worker.tasks().outbox());
+    let socket = socket.deferring(worker.tasks().outbox());
     let inspection = Inspection::hastening(socket.haste());
     let wire = WireLimits {
         head: limits.head,

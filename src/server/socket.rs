@@ -27,7 +27,7 @@ pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> 
 /// What the client's certificate says; TLS has verified it.
 pub(super) fn subject(socket: &Socket) -> Option<Subject> {
     match socket {
-        Socket::Plain(_) | Socket::Posted(_) => None,
+        Socket::Plain(_) | Socket::Deferring(_) => None,
         Socket::Secured(stream) => {
             let chain = stream.get_ref().1.peer_certificates()?;
             certificate::subject(chain.first()?)
@@ -38,7 +38,7 @@ pub(super) fn subject(socket: &Socket) -> Option<Subject> {
 /// Whether the handshake has agreed on HTTP/2.
 pub(super) fn is_http2(socket: &Socket) -> bool {
     match socket {
-        Socket::Plain(_) | Socket::Posted(_) => false,
+        Socket::Plain(_) | Socket::Deferring(_) => false,
         Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
     }
 }

@@ -32,7 +32,7 @@ struct Task {
 struct Thread(usize);
 
 impl Thread {
-    /// This one. Its own name of itself is shared, and counts who has it.
+    /// This one, told by where it keeps its own things. What the library gives as its name counts who has it.
     fn this() -> Thread {
         thread_local!(static PLACE: u8 = const { 0 });
         Thread(PLACE.with(|place| std::ptr::from_ref(place).addr()))

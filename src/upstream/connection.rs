@@ -71,7 +71,7 @@ impl Connection {
     ) -> Result<Box<Connection>, UpstreamError> {
         let builder = Builder::new();
         let (patience, tape) = (Patience::new(), Tape::default());
-        let socket = socket.posting(tasks.outbox());
+        let socket = socket.deferring(tasks.outbox());
         let haste = socket.haste();
         let watched = Watched::new(socket);
         let answering = Answering::new(watched, (patience.clone(), tape.clone()));
@@ -157,5 +157,62 @@ impl Connection {
     /// In place of the next call, these bytes are sent.
     pub(super) fn play(&self, bytes: Vec<u8>) {
         self.tape.play(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use http::header::{CONNECTION, HOST, UPGRADE};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// Both ends of a connection that has changed its protocol.
+    async fn tunnel(tasks: &Tasks) -> (hyper::upgrade::Upgraded, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let mut far = listener.accept().await.unwrap().0;
+        let (socket, open) = (Socket::Plain(near.unwrap()), Open::count(Rc::default()));
+        let mut connection = Connection::over(socket, open, tasks).await.unwrap();
+        let request = Request::get("/")
+            .header(HOST, "a.example")
+            .header(CONNECTION, "upgrade")
+            .header(UPGRADE, "chat")
+            .body(Body::empty())
+            .unwrap();
+        let answer =
+            b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: chat\r\n\r\n";
+        let answers = async {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(far.read_u8().await.unwrap());
+            }
+            far.write_all(answer).await.unwrap();
+        };
+        let (offered, ()) = tokio::join!(connection.offer(Box::new(request), None), answers);
+        (hyper::upgrade::on(offered.unwrap()).await.unwrap(), far)
+    }
+
+    #[tokio::test]
+    async fn what_goes_into_a_tunnel_waits_for_no_turn() {
+        LocalSet::new()
+            .run_until(async {
+                let tasks = Tasks::default();
+                let (near, far) = tunnel(&tasks).await;
+                let mut near = TokioIo::new(near);
+                near.write_all(b"now").await.unwrap();
+                near.flush().await.unwrap();
+                // The system is asked at once: no other task has had its turn, which could have sent it.
+                let mut found = [0; 8];
+                let count = far.into_std().unwrap().read(&mut found);
+                assert_eq!(count.unwrap(), 3);
+                drop(near);
+                tasks.idle().await;
+            })
+            .await;
     }
 }

@@ -2,17 +2,17 @@
 //! the other.
 //!
 //! To send to a peer that sleeps is to wake it, which costs the system as much again. Of messages that go out together, the
-//! first one finds it asleep, and the others do not. Laws: what is posted is sent when each task that was ready has had its
-//! turn, or before, in the order of posting; no letter waits for more than [`FULL`] others; once closed, nothing waits.
+//! first one finds it asleep, and the others do not. Laws: what is deferred is sent when each task that was ready has had its
+//! turn, or before, in the order of writing; no end waits for more than [`FULL`] others; once closed, nothing waits.
 
 use std::future::poll_fn;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::posted::Letter;
+use super::deferring::WriteEnd;
 
-/// So many letters are sent at once: whoever serves very many connections at a time lets none wait for all of them.
+/// So many ends are sent at once: whoever serves very many connections at a time lets none wait for all of them.
 pub(super) const FULL: usize = 64;
 
 /// The outbox of one worker. A connection that was upgraded may change its thread, so that it can be reached from others.
@@ -21,7 +21,7 @@ pub struct Outbox(Arc<Mutex<Tray>>);
 
 #[derive(Debug)]
 struct Tray {
-    letters: Vec<Letter>,
+    ends: Vec<WriteEnd>,
     /// Where this many have come together, they are sent.
     full: usize,
     carrier: Waker,
@@ -30,39 +30,39 @@ struct Tray {
 impl Default for Tray {
     fn default() -> Tray {
         Tray {
-            letters: Vec::new(),
+            ends: Vec::new(),
             full: FULL,
             carrier: Waker::noop().clone(),
         }
     }
 }
 
-/// Letters to be sent now, by whoever has them, and holds none of them.
+/// Ends to be sent now, by whoever has them, and holds the lock of none.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Bundle(Vec<Letter>);
+pub(super) struct Bundle(Vec<WriteEnd>);
 
 impl Bundle {
     pub(super) fn send(self) {
-        self.0.iter().for_each(Letter::send);
+        self.0.iter().for_each(WriteEnd::send);
     }
 }
 
 impl Outbox {
-    /// Posts a letter that is not in it. Where that makes enough of them, all are to be sent now.
-    pub(super) fn post(&self, letter: &Letter) -> Option<Bundle> {
+    /// Adds an end that is not in it. Where that makes enough of them, all are to be sent now.
+    pub(super) fn add(&self, end: &WriteEnd) -> Option<Bundle> {
         let mut tray = self.lock();
-        tray.letters.push(letter.clone());
-        if tray.letters.len() >= tray.full {
+        tray.ends.push(end.clone());
+        if tray.ends.len() >= tray.full {
             return Some(tray.take());
         }
-        if tray.letters.len() == 1 {
+        if tray.ends.len() == 1 {
             tray.carrier.wake_by_ref();
         }
         None
     }
 
-    /// Sends what is posted, at the end of each turn, until the outbox is closed.
+    /// Sends what is deferred, at the end of each turn, until the outbox is closed.
     pub(super) async fn carry(self) {
         poll_fn(|cx| self.poll_carry(cx)).await;
     }
@@ -81,7 +81,7 @@ impl Outbox {
         }
     }
 
-    /// From now on, what is posted is sent at once.
+    /// From now on, what is written is sent at once.
     pub(super) fn close(&self) {
         let mut tray = self.lock();
         tray.full = 0;
@@ -96,7 +96,7 @@ impl Outbox {
 
 impl Tray {
     fn take(&mut self) -> Bundle {
-        let room = Vec::with_capacity(self.letters.capacity());
-        Bundle(mem::replace(&mut self.letters, room))
+        let room = Vec::with_capacity(self.ends.capacity());
+        Bundle(mem::replace(&mut self.ends, room))
     }
 }

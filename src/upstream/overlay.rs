@@ -133,7 +133,7 @@ mod tests {
         let spelled = HEAD
             .replace("x-a", "X-A")
             .replace("content-length", "Content-Length");
-        for body in [BODY, &BODY.repeat(1000)] {
+        for body in [BODY, &BODY.repeat(1024)] {
             for room in [1, 7, 40, 1000] {
                 let expected = format!("{spelled}{body}");
                 assert_eq!(written(body, room).await, expected, "{room}");

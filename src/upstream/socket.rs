@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::{Haste, Outbox, Posted};
+use super::{Deferring, Haste, Outbox};
 use crate::config::compile::tls::HTTP_2;
 
 /// A socket, at either end of a connection.
@@ -17,7 +17,7 @@ pub enum Socket {
     /// As it is.
     Plain(TcpStream),
     /// So that its small messages go out with those of others.
-    Posted(Posted),
+    Deferring(Deferring),
     /// Behind TLS.
     Secured(Box<TlsStream<TcpStream>>),
 }
@@ -27,19 +27,17 @@ impl Socket {
     #[must_use]
     pub fn has_chosen_http2(&self) -> bool {
         match self {
-            Socket::Plain(_) | Socket::Posted(_) => false,
+            Socket::Plain(_) | Socket::Deferring(_) => false,
             Socket::Secured(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
         }
     }
-}
 
-impl Socket {
-    /// The same one, posting its small messages, unless it is secured.
+    /// The same one, deferring its small messages, unless it is secured.
     #[must_use]
-    pub fn posting(self, outbox: Outbox) -> Socket {
+    pub fn deferring(self, outbox: Outbox) -> Socket {
         match self {
-            Socket::Plain(stream) => Socket::Posted(Posted::new(stream, outbox)),
-            Socket::Posted(_) | Socket::Secured(_) => self,
+            Socket::Plain(stream) => Socket::Deferring(Deferring::new(stream, outbox)),
+            Socket::Deferring(_) | Socket::Secured(_) => self,
         }
     }
 
@@ -48,7 +46,7 @@ impl Socket {
     pub fn haste(&self) -> Haste {
         match self {
             Socket::Plain(_) | Socket::Secured(_) => Haste::default(),
-            Socket::Posted(stream) => stream.haste(),
+            Socket::Deferring(stream) => stream.haste(),
         }
     }
 }
@@ -61,7 +59,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Socket::Posted(stream) => Pin::new(stream).poll_read(cx, buf),
+            Socket::Deferring(stream) => Pin::new(stream).poll_read(cx, buf),
             Socket::Secured(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
@@ -75,7 +73,7 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Socket::Posted(stream) => Pin::new(stream).poll_write(cx, buf),
+            Socket::Deferring(stream) => Pin::new(stream).poll_write(cx, buf),
             Socket::Secured(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
@@ -87,7 +85,7 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Socket::Posted(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Socket::Deferring(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Socket::Secured(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
@@ -95,7 +93,7 @@ impl AsyncWrite for Socket {
     fn is_write_vectored(&self) -> bool {
         match self {
             Socket::Plain(stream) => stream.is_write_vectored(),
-            Socket::Posted(stream) => stream.is_write_vectored(),
+            Socket::Deferring(stream) => stream.is_write_vectored(),
             Socket::Secured(stream) => stream.is_write_vectored(),
         }
     }
@@ -103,7 +101,7 @@ impl AsyncWrite for Socket {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Socket::Posted(stream) => Pin::new(stream).poll_flush(cx),
+            Socket::Deferring(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Secured(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -111,7 +109,7 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Socket::Posted(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Deferring(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Secured(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

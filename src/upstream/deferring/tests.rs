@@ -14,8 +14,8 @@ use super::*;
 use crate::upstream::outbox::FULL;
 use crate::upstream::woken::Woken;
 
-/// Two ends of a connection, the first of which posts.
-async fn pair(outbox: &Outbox) -> (Posted, TcpStream) {
+/// Two ends of a connection, the first of which defers.
+async fn pair(outbox: &Outbox) -> (Deferring, TcpStream) {
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -25,7 +25,7 @@ async fn pair(outbox: &Outbox) -> (Posted, TcpStream) {
     // The runtime has yet to learn that it can be written to.
     near.writable().await.unwrap();
     let far = TcpStream::from_std(far).unwrap();
-    (Posted::new(near, outbox.clone()), far)
+    (Deferring::new(near, outbox.clone()), far)
 }
 
 /// The end of a turn.
@@ -46,7 +46,7 @@ async fn reads(far: &mut TcpStream, expected: &[u8]) {
 }
 
 /// Writes until the system takes no more: how much it took.
-async fn fill(near: &mut Posted) -> usize {
+async fn fill(near: &mut Deferring) -> usize {
     let mut count = 0;
     let piece = [b'-'; 64 * 1024];
     while let Some(taken) = near.write(&piece).now_or_never() {
@@ -56,7 +56,7 @@ async fn fill(near: &mut Posted) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_posted_goes_out_at_the_end_of_the_turn() {
+async fn what_is_deferred_goes_out_at_the_end_of_the_turn() {
     let outbox = Outbox::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_all(b"one").await.unwrap();
@@ -70,7 +70,7 @@ async fn what_is_posted_goes_out_at_the_end_of_the_turn() {
 }
 
 #[tokio::test]
-async fn the_carrier_is_woken_by_the_first_letter_of_a_turn() {
+async fn the_carrier_is_woken_by_the_first_end_of_a_turn() {
     let (outbox, task) = (Outbox::default(), Arc::<Woken>::default());
     let (mut first, _far) = pair(&outbox).await;
     let (mut second, _far) = pair(&outbox).await;
@@ -85,7 +85,7 @@ async fn the_carrier_is_woken_by_the_first_letter_of_a_turn() {
 }
 
 #[tokio::test]
-async fn many_letters_wait_for_no_turn() {
+async fn many_ends_wait_for_no_turn() {
     let outbox = Outbox::default();
     let mut ends = Vec::new();
     for _ in 0..FULL {

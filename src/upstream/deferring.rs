@@ -17,23 +17,23 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::outbox::Outbox;
 
-/// Messages of so few bytes are posted, as one piece: to copy them costs less than the system's look at each part of them.
+/// Messages of so few bytes are deferred, as one piece: to copy them costs less than the system's look at each part of them.
 const FEW: usize = 1024;
 
 /// The socket.
 #[derive(Debug)]
-pub struct Posted {
+pub struct Deferring {
     reads: OwnedReadHalf,
-    letter: Letter,
+    end: WriteEnd,
     outbox: Outbox,
 }
 
 /// What a socket has to send, as its outbox sees it.
 #[derive(Debug, Clone)]
-pub(super) struct Letter(Arc<Sheet>);
+pub(super) struct WriteEnd(Arc<Shared>);
 
 #[derive(Debug)]
-struct Sheet {
+struct Shared {
     /// Whether whoever flushes has to look at the writer. Most flushes have nothing to do, and an HTTP library flushes often.
     is_due: AtomicBool,
     writer: Mutex<Writer>,
@@ -41,7 +41,7 @@ struct Sheet {
 
 /// Lets what a socket has to send wait no longer, and keeps no socket open.
 #[derive(Debug, Clone, Default)]
-pub struct Haste(Weak<Sheet>);
+pub struct Haste(Weak<Shared>);
 
 struct Writer {
     half: OwnedWriteHalf,
@@ -75,9 +75,9 @@ enum Waiting {
     Never,
 }
 
-impl Posted {
-    /// A socket that posts.
-    pub(super) fn new(stream: TcpStream, outbox: Outbox) -> Posted {
+impl Deferring {
+    /// A socket that defers.
+    pub(super) fn new(stream: TcpStream, outbox: Outbox) -> Deferring {
         let (reads, half) = stream.into_split();
         let writer = Writer {
             half,
@@ -86,9 +86,9 @@ impl Posted {
             waiting: Waiting::Turn,
             owner: Waker::noop().clone(),
         };
-        Posted {
+        Deferring {
             reads,
-            letter: Letter(Arc::new(Sheet {
+            end: WriteEnd(Arc::new(Shared {
                 is_due: AtomicBool::new(false),
                 writer: Mutex::new(writer),
             })),
@@ -98,21 +98,21 @@ impl Posted {
 
     /// Who can hasten it.
     pub(super) fn haste(&self) -> Haste {
-        Haste(Arc::downgrade(&self.letter.0))
+        Haste(Arc::downgrade(&self.end.0))
     }
 }
 
 impl Haste {
     /// From now on, what is flushed is sent.
     pub fn begin(&self) {
-        if let Some(letter) = self.0.upgrade().map(Letter) {
-            letter.lock().waiting = Waiting::Never;
-            letter.now_due();
+        if let Some(end) = self.0.upgrade().map(WriteEnd) {
+            end.lock().waiting = Waiting::Never;
+            end.now_due();
         }
     }
 }
 
-impl Letter {
+impl WriteEnd {
     /// Sends what the system takes now.
     pub(super) fn send(&self) {
         let mut writer = self.lock();
@@ -208,7 +208,7 @@ impl Writer {
     }
 }
 
-impl AsyncRead for Posted {
+impl AsyncRead for Deferring {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,7 +218,7 @@ impl AsyncRead for Posted {
     }
 }
 
-impl AsyncWrite for Posted {
+impl AsyncWrite for Deferring {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -232,7 +232,7 @@ impl AsyncWrite for Posted {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut writer = self.letter.lock();
+        let mut writer = self.end.lock();
         writer.take_fault()?;
         let count = bufs.iter().map(|part| part.len()).sum();
         if !writer.may_wait(count) {
@@ -243,7 +243,7 @@ impl AsyncWrite for Posted {
         writer.owner.clone_from(cx.waker());
         if let Sending::Owner = writer.sending {
             writer.sending = Sending::Outbox;
-            let bundle = self.outbox.post(&self.letter);
+            let bundle = self.outbox.add(&self.end);
             drop(writer);
             if let Some(bundle) = bundle {
                 bundle.send();
@@ -257,20 +257,20 @@ impl AsyncWrite for Posted {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.letter.is_due() {
+        if !self.end.is_due() {
             return Poll::Ready(Ok(()));
         }
-        let mut writer = self.letter.lock();
+        let mut writer = self.end.lock();
         writer.take_fault()?;
         ready!(writer.poll_late(cx))?;
         if writer.waiting == Waiting::Turn {
-            self.letter.no_longer_due();
+            self.end.no_longer_due();
         }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut writer = self.letter.lock();
+        let mut writer = self.end.lock();
         writer.take_fault()?;
         ready!(writer.poll_late(cx))?;
         Pin::new(&mut writer.half).poll_shutdown(cx)
