@@ -1,7 +1,6 @@
 //! What hyper measures the time between two requests with: one alarm for a connection, and not a timer for each request.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -9,11 +8,11 @@ use hyper::rt::{Sleep, Timer};
 use tokio::time::Instant;
 
 use crate::telemetry::clock;
-use crate::upstream::Alarm;
+use crate::upstream::{Alarm, Local};
 
 /// The timer of one connection. Of its times, the last one rings.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OneAlarm(Arc<Mutex<Alarm>>);
+pub(super) struct OneAlarm(Local<Alarm>);
 
 struct Deadline {
     alarm: OneAlarm,
@@ -43,10 +42,6 @@ impl Future for Deadline {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // What a panic has left is as good as before.
-        let alarm = self.alarm.0.lock();
-        alarm
-            .unwrap_or_else(PoisonError::into_inner)
-            .poll(self.at, cx)
+        self.alarm.0.get().poll(self.at, cx)
     }
 }

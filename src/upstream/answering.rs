@@ -5,12 +5,11 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::local::Local;
 use super::tape::Tape;
 
 /// What may come before an answer is known to have begun: many interim answers, a head, and the first of a body.
@@ -19,35 +18,34 @@ const MOST: usize = 1024 * 1024;
 /// Nothing is waited for, or its head is there.
 const UNBOUNDED: usize = usize::MAX;
 
-/// How much more may come before the answer that is waited for. An upgraded connection may change its thread.
+/// How much more may come before the answer that is waited for.
 #[derive(Debug, Clone)]
-pub(super) struct Patience(Arc<AtomicUsize>);
+pub(super) struct Patience(Local<usize>);
 
 impl Patience {
     pub(super) fn new() -> Patience {
-        Patience(Arc::new(AtomicUsize::new(UNBOUNDED)))
+        Patience(Local::new(UNBOUNDED))
     }
 
     /// A call is sent: its answer must begin.
     pub(super) fn begin(&self) {
-        self.0.store(MOST, Relaxed);
+        *self.0.get() = MOST;
     }
 
     /// The head of the answer is there.
     pub(super) fn end(&self) {
-        self.0.store(UNBOUNDED, Relaxed);
+        *self.0.get() = UNBOUNDED;
     }
 
     fn spend(&self, count: usize) -> io::Result<()> {
-        let left = self.0.load(Relaxed);
-        if left == UNBOUNDED {
+        let mut left = self.0.get();
+        if *left == UNBOUNDED {
             return Ok(());
         }
-        let left = left.checked_sub(count).ok_or_else(|| {
+        *left = left.checked_sub(count).ok_or_else(|| {
             let message = format!("more than {MOST} bytes came before the head of the answer");
             io::Error::new(io::ErrorKind::InvalidData, message)
         })?;
-        self.0.store(left, Relaxed);
         Ok(())
     }
 }

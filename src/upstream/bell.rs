@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
+use fragile::Fragile;
+
 /// The bell of one connection. Only on the thread of its task is it held, and only rings from there wait or are left out: a
 /// call may wait for a link of another thread, too. So nothing here needs an operation that locks out other threads.
 #[derive(Debug, Clone, Default)]
@@ -24,19 +26,8 @@ struct Shared {
 #[derive(Debug)]
 struct Task {
     waker: Waker,
-    thread: Thread,
-}
-
-/// A thread that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Thread(usize);
-
-impl Thread {
-    /// This one, told by where it keeps its own things. What the library gives as its name counts who has it.
-    fn this() -> Thread {
-        thread_local!(static PLACE: u8 = const { 0 });
-        Thread(PLACE.with(|place| std::ptr::from_ref(place).addr()))
-    }
+    /// Tells its thread from others.
+    home: Fragile<()>,
 }
 
 const LOOSE: u8 = 0;
@@ -63,7 +54,7 @@ impl Ringer {
     ) -> Poll<F::Output> {
         let task = self.bell.task.get_or_init(|| Task {
             waker: cx.waker().clone(),
-            thread: Thread::this(),
+            home: Fragile::new(()),
         });
         if task.waker.will_wake(cx.waker()) {
             return connection.poll(&mut Context::from_waker(&self.waker));
@@ -123,7 +114,7 @@ impl Shared {
 
     fn is_at_home(&self) -> bool {
         let task = self.task.get();
-        task.is_some_and(|task| task.thread == Thread::this())
+        task.is_some_and(|task| task.home.is_valid())
     }
 }
 

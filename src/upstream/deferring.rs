@@ -4,17 +4,17 @@
 //! down. What the system did not take, and what failed, is for whoever wrote last, which is woken: it flushes whenever it is,
 //! as an HTTP library does. For anybody else there is [`Haste`]. A socket that is let go sends what the system takes.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::rc::Weak;
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
+use super::local::Local;
 use super::outbox::Outbox;
 
 /// Messages of so few bytes are deferred, as one piece: to copy them costs less than the system's look at each part of them.
@@ -23,28 +23,20 @@ const FEW: usize = 1024;
 /// The socket.
 #[derive(Debug)]
 pub struct Deferring {
-    reads: OwnedReadHalf,
-    end: WriteEnd,
+    end: End,
     outbox: Outbox,
 }
 
-/// What a socket has to send, as its outbox sees it.
+/// The socket as its outbox sees it.
 #[derive(Debug, Clone)]
-pub(super) struct WriteEnd(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    /// Whether whoever flushes has to look at the writer. Most flushes have nothing to do, and an HTTP library flushes often.
-    is_due: AtomicBool,
-    writer: Mutex<Writer>,
-}
+pub(super) struct End(Local<Writer>);
 
 /// Lets what a socket has to send wait no longer, and keeps no socket open.
 #[derive(Debug, Clone, Default)]
-pub struct Haste(Weak<Shared>);
+pub struct Haste(Weak<RefCell<Writer>>);
 
 struct Writer {
-    half: OwnedWriteHalf,
+    stream: TcpStream,
     /// Taken from whoever writes, and not sent.
     late: Vec<u8>,
     sending: Sending,
@@ -78,66 +70,41 @@ enum Waiting {
 impl Deferring {
     /// A socket that defers.
     pub(super) fn new(stream: TcpStream, outbox: Outbox) -> Deferring {
-        let (reads, half) = stream.into_split();
         let writer = Writer {
-            half,
+            stream,
             late: Vec::new(),
             sending: Sending::Owner,
             waiting: Waiting::Turn,
             owner: Waker::noop().clone(),
         };
         Deferring {
-            reads,
-            end: WriteEnd(Arc::new(Shared {
-                is_due: AtomicBool::new(false),
-                writer: Mutex::new(writer),
-            })),
+            end: End(Local::new(writer)),
             outbox,
         }
     }
 
     /// Who can hasten it.
     pub(super) fn haste(&self) -> Haste {
-        Haste(Arc::downgrade(&self.end.0))
+        Haste(self.end.0.downgrade())
     }
 }
 
 impl Haste {
     /// From now on, what is flushed is sent.
     pub fn begin(&self) {
-        if let Some(end) = self.0.upgrade().map(WriteEnd) {
-            end.lock().waiting = Waiting::Never;
-            end.now_due();
+        if let Some(writer) = self.0.upgrade() {
+            writer.borrow_mut().waiting = Waiting::Never;
         }
     }
 }
 
-impl WriteEnd {
+impl End {
     /// Sends what the system takes now.
     pub(super) fn send(&self) {
-        let mut writer = self.lock();
+        let mut writer = self.0.get();
         if let Sent::Part = writer.send() {
-            self.now_due();
             writer.owner.wake_by_ref();
         }
-    }
-
-    fn now_due(&self) {
-        self.0.is_due.store(true, Ordering::Release);
-    }
-
-    fn no_longer_due(&self) {
-        self.0.is_due.store(false, Ordering::Release);
-    }
-
-    fn is_due(&self) -> bool {
-        self.0.is_due.load(Ordering::Acquire)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Writer> {
-        // What a panic has left is as good as before.
-        let writer = self.0.writer.lock();
-        writer.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,7 +124,7 @@ impl Writer {
         if self.late.is_empty() {
             return Sent::Whole;
         }
-        match self.half.try_write(&self.late) {
+        match self.stream.try_write(&self.late) {
             Ok(count) if count == self.late.len() => {
                 self.late = Vec::new();
                 return Sent::Whole;
@@ -187,6 +154,11 @@ impl Writer {
         is_free && self.waiting == Waiting::Turn && self.late.len() + count <= FEW
     }
 
+    /// Whether what is late is sent at the end of the turn, whoever flushes.
+    fn waits(&self) -> bool {
+        self.waiting == Waiting::Turn && matches!(self.sending, Sending::Outbox)
+    }
+
     fn take(&mut self, count: usize, parts: &[IoSlice<'_>]) {
         if self.late.is_empty() {
             self.late = Vec::with_capacity(count);
@@ -199,7 +171,7 @@ impl Writer {
     /// Sends all that is late.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.late.is_empty() {
-            match ready!(Pin::new(&mut self.half).poll_write(cx, &self.late))? {
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, &self.late))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => drop(self.late.drain(..count)),
             }
@@ -210,11 +182,11 @@ impl Writer {
 
 impl AsyncRead for Deferring {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.reads).poll_read(cx, buf)
+        Pin::new(&mut self.end.0.get().stream).poll_read(cx, buf)
     }
 }
 
@@ -232,12 +204,12 @@ impl AsyncWrite for Deferring {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut writer = self.end.lock();
+        let mut writer = self.end.0.get();
         writer.take_fault()?;
         let count = bufs.iter().map(|part| part.len()).sum();
         if !writer.may_wait(count) {
             ready!(writer.poll_late(cx))?;
-            return Pin::new(&mut writer.half).poll_write_vectored(cx, bufs);
+            return Pin::new(&mut writer.stream).poll_write_vectored(cx, bufs);
         }
         writer.take(count, bufs);
         writer.owner.clone_from(cx.waker());
@@ -246,7 +218,7 @@ impl AsyncWrite for Deferring {
             let bundle = self.outbox.add(&self.end);
             drop(writer);
             if let Some(bundle) = bundle {
-                bundle.send();
+                self.outbox.send(bundle);
             }
         }
         Poll::Ready(Ok(count))
@@ -257,23 +229,19 @@ impl AsyncWrite for Deferring {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.end.is_due() {
+        let mut writer = self.end.0.get();
+        if writer.waits() {
             return Poll::Ready(Ok(()));
         }
-        let mut writer = self.end.lock();
         writer.take_fault()?;
-        ready!(writer.poll_late(cx))?;
-        if writer.waiting == Waiting::Turn {
-            self.end.no_longer_due();
-        }
-        Poll::Ready(Ok(()))
+        writer.poll_late(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut writer = self.end.lock();
+        let mut writer = self.end.0.get();
         writer.take_fault()?;
         ready!(writer.poll_late(cx))?;
-        Pin::new(&mut writer.half).poll_shutdown(cx)
+        Pin::new(&mut writer.stream).poll_shutdown(cx)
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use http::header::HOST;
 use http::{HeaderValue, Request, Response};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::again::{Again, Manner, Spare, Wants};
 use super::connection::{Connection, Idle, Open};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
+use super::permits::{Permit, Permits};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
 use super::{Body, Inflow, Tasks};
@@ -25,18 +25,6 @@ use crate::domain::plan::UpstreamPlan;
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
-
-/// The right to use one connection.
-#[derive(Debug)]
-pub struct Permit {
-    _held: OwnedSemaphorePermit,
-}
-
-impl Permit {
-    fn of(held: OwnedSemaphorePermit) -> Permit {
-        Permit { _held: held }
-    }
-}
 
 /// An answer's head, and the connection that its body comes from.
 #[derive(Debug)]
@@ -53,8 +41,7 @@ pub struct HttpUpstream {
     plan: UpstreamPlan,
     places: Places,
     tasks: Tasks,
-    permits: std::sync::Arc<Semaphore>,
-    waiting: Cell<usize>,
+    permits: Permits,
     open: Rc<Cell<usize>>,
     pooling: Cell<Pooling>,
 }
@@ -150,13 +137,11 @@ impl HttpUpstream {
     /// A pool without connections.
     #[must_use]
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
-        let permits = std::sync::Arc::new(Semaphore::new(plan.connections));
         HttpUpstream {
             places: Places::of(&plan),
+            permits: Permits::new(plan.connections),
             plan,
             tasks,
-            permits,
-            waiting: Cell::new(0),
             open: Rc::default(),
             pooling: Cell::new(Pooling::On),
         }
@@ -196,8 +181,8 @@ impl HttpUpstream {
     pub fn calls(&self) -> UpstreamCalls {
         let limit = self.plan.connections;
         UpstreamCalls {
-            sent: (limit - self.permits.available_permits()) as u64,
-            waiting: self.waiting.get() as u64,
+            sent: (limit - self.permits.free()) as u64,
+            waiting: self.permits.waiting() as u64,
             limit: limit as u64,
         }
     }
@@ -290,24 +275,20 @@ impl HttpUpstream {
     /// # Errors
     /// [`UpstreamError::Busy`] where none has come free within `limit`, and where as many wait already as may.
     pub async fn reserve(&self, limit: Duration) -> Result<Permit, UpstreamError> {
+        if let Some(permit) = self.permits.take() {
+            return Ok(permit);
+        }
         let busy = || UpstreamError::Busy {
             upstream: self.plan.name.clone(),
             connections: self.plan.connections,
-            waiting: self.waiting.get(),
+            waiting: self.permits.waiting(),
         };
-        match self.permits.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Permit::of(permit)),
-            Err(_) if self.waiting.get() >= self.plan.queue => Err(busy()),
-            Err(_) => {
-                let _waits = Waits::count(&self.waiting);
-                let permit = timeout(limit, self.permits.clone().acquire_owned()).await;
-                permit
-                    .ok()
-                    .and_then(Result::ok)
-                    .map(Permit::of)
-                    .ok_or_else(busy)
-            }
+        if self.permits.waiting() >= self.plan.queue {
+            return Err(busy());
         }
+        // Apart, so that a call that need not wait does not carry the room for it.
+        let waited = Box::pin(self.permits.wait(limit)).await;
+        waited.ok_or_else(busy)
     }
 
     /// A call that is to be sent now: its address is told how it ended.
@@ -443,22 +424,6 @@ impl HttpUpstream {
             }
         }
         None
-    }
-}
-
-/// A call that waits for its permit.
-struct Waits<'u>(&'u Cell<usize>);
-
-impl Waits<'_> {
-    fn count(waiting: &Cell<usize>) -> Waits<'_> {
-        waiting.set(waiting.get() + 1);
-        Waits(waiting)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
     }
 }
 

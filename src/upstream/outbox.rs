@@ -7,21 +7,21 @@
 
 use std::future::poll_fn;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::deferring::WriteEnd;
+use super::deferring::End;
+use super::local::Local;
 
 /// So many ends are sent at once: whoever serves very many connections at a time lets none wait for all of them.
 pub(super) const FULL: usize = 64;
 
-/// The outbox of one worker. A connection that was upgraded may change its thread, so that it can be reached from others.
+/// The outbox of one worker.
 #[derive(Debug, Clone, Default)]
-pub struct Outbox(Arc<Mutex<Tray>>);
+pub struct Outbox(Local<Tray>);
 
 #[derive(Debug)]
 struct Tray {
-    ends: Vec<WriteEnd>,
+    ends: Vec<End>,
     /// Where this many have come together, they are sent.
     full: usize,
     carrier: Waker,
@@ -37,21 +37,15 @@ impl Default for Tray {
     }
 }
 
-/// Ends to be sent now, by whoever has them, and holds the lock of none.
+/// Ends to be sent now, by whoever has them, and uses none of them.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Bundle(Vec<WriteEnd>);
-
-impl Bundle {
-    pub(super) fn send(self) {
-        self.0.iter().for_each(WriteEnd::send);
-    }
-}
+pub(super) struct Bundle(Vec<End>);
 
 impl Outbox {
     /// Adds an end that is not in it. Where that makes enough of them, all are to be sent now.
-    pub(super) fn add(&self, end: &WriteEnd) -> Option<Bundle> {
-        let mut tray = self.lock();
+    pub(super) fn add(&self, end: &End) -> Option<Bundle> {
+        let mut tray = self.0.get();
         tray.ends.push(end.clone());
         if tray.ends.len() >= tray.full {
             return Some(tray.take());
@@ -62,18 +56,28 @@ impl Outbox {
         None
     }
 
+    /// Sends what has come together.
+    pub(super) fn send(&self, Bundle(mut ends): Bundle) {
+        ends.drain(..).for_each(|end| end.send());
+        // Its room is for the next ones.
+        let mut tray = self.0.get();
+        if tray.ends.capacity() == 0 {
+            tray.ends = ends;
+        }
+    }
+
     /// Sends what is deferred, at the end of each turn, until the outbox is closed.
     pub(super) async fn carry(self) {
         poll_fn(|cx| self.poll_carry(cx)).await;
     }
 
     pub(super) fn poll_carry(&self, cx: &Context<'_>) -> Poll<()> {
-        let mut tray = self.lock();
+        let mut tray = self.0.get();
         tray.carrier.clone_from(cx.waker());
         let is_closed = tray.full == 0;
         let bundle = tray.take();
         drop(tray);
-        bundle.send();
+        self.send(bundle);
         if is_closed {
             Poll::Ready(())
         } else {
@@ -83,20 +87,14 @@ impl Outbox {
 
     /// From now on, what is written is sent at once.
     pub(super) fn close(&self) {
-        let mut tray = self.lock();
+        let mut tray = self.0.get();
         tray.full = 0;
         tray.carrier.wake_by_ref();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Tray> {
-        // What a panic has left is as good as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Tray {
     fn take(&mut self) -> Bundle {
-        let room = Vec::with_capacity(self.ends.capacity());
-        Bundle(mem::replace(&mut self.ends, room))
+        Bundle(mem::take(&mut self.ends))
     }
 }

@@ -7,20 +7,20 @@
 use std::io::{self, IoSlice};
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
 use super::Overlay;
+use super::local::Local;
 use crate::domain::wire::{Reading, Spelling};
 
 /// What a connection keeps of the room of its last call.
 const ROOM: usize = 2 * 1024;
 
-/// The tape of one connection. An upgraded connection may change its thread.
+/// The tape of one connection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tape(Arc<Mutex<Reel>>);
+pub(super) struct Tape(Local<Reel>);
 
 #[derive(Debug, Default)]
 struct Reel {
@@ -50,19 +50,19 @@ impl Default for Running {
 impl Tape {
     /// A call is sent: the names of its head are written so, and those of its answer are read.
     pub(super) fn begin(&self, spelling: Option<&Spelling>) {
-        let mut reel = self.lock();
+        let mut reel = self.0.get();
         reel.spelling = spelling.cloned();
         reel.answer.begin();
     }
 
     /// This was read.
     pub(super) fn hears(&self, bytes: &[u8]) {
-        self.lock().answer.feed(bytes);
+        self.0.get().answer.feed(bytes);
     }
 
     /// From now on, what is written is kept.
     pub(super) fn record(&self) {
-        let running = &mut self.lock().running;
+        let running = &mut self.0.get().running;
         let mut room = running.take();
         room.clear();
         *running = Running::Records {
@@ -73,12 +73,12 @@ impl Tape {
 
     /// What is written next is this, in place of what the connection is given.
     pub(super) fn play(&self, bytes: Vec<u8>) {
-        self.lock().running = Running::Plays { bytes, gone: 0 };
+        self.0.get().running = Running::Plays { bytes, gone: 0 };
     }
 
     /// Nothing is to be sent again, since the answer is there: tells how its names were written, unless in lower case.
     pub(super) fn stop(&self) -> Option<Spelling> {
-        let mut reel = self.lock();
+        let mut reel = self.0.get();
         if let Running::Records { .. } = reel.running {
             let room = reel.running.take();
             reel.running = Running::Off(if room.capacity() > ROOM {
@@ -93,7 +93,7 @@ impl Tape {
 
     /// What was to be written since [`Tape::record`], if anything was: a connection may have broken under it.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
-        let running = &mut self.lock().running;
+        let running = &mut self.0.get().running;
         match running {
             Running::Records { .. } => Some(running.take()).filter(|bytes| !bytes.is_empty()),
             Running::Off(_) | Running::Plays { .. } => None,
@@ -106,7 +106,7 @@ impl Tape {
         (socket, cx): (&mut S, &mut Context<'_>),
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let reel = &mut *self.lock();
+        let reel = &mut *self.0.get();
         match &mut reel.running {
             Running::Off(_) => {
                 if let Some(spelling) = reel.spelling.take() {
@@ -135,11 +135,6 @@ impl Tape {
                 Poll::Ready(Ok(given.iter().map(|part| part.len()).sum()))
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Reel> {
-        // What a panic has left is as good as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

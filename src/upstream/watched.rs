@@ -5,8 +5,8 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,15 +18,14 @@ pub struct Watched<S> {
     watch: Arc<Watch>,
     /// Wakes whoever reads, by way of the watch.
     waker: Waker,
-    /// Who reads.
-    reader: Option<Waker>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Watch {
     /// Something may have come since the socket had nothing.
     has_stirred: AtomicBool,
-    reader: Mutex<Option<Waker>>,
+    /// Who reads.
+    reader: Waker,
 }
 
 impl Wake for Watch {
@@ -36,43 +35,36 @@ impl Wake for Watch {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.has_stirred.store(true, Ordering::Release);
-        if let Some(reader) = &*self.reader() {
-            reader.wake_by_ref();
-        }
+        self.reader.wake_by_ref();
     }
 }
 
 impl Watch {
-    fn reader(&self) -> MutexGuard<'_, Option<Waker>> {
-        // What a panic has left is as good as before.
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of(reader: Waker) -> Arc<Watch> {
+        Arc::new(Watch {
+            has_stirred: AtomicBool::new(true),
+            reader,
+        })
     }
 }
 
 impl<S> Watched<S> {
     /// Watches a socket.
     pub fn new(socket: S) -> Watched<S> {
-        let watch = Arc::new(Watch {
-            has_stirred: AtomicBool::new(true),
-            reader: Mutex::default(),
-        });
+        let watch = Watch::of(Waker::noop().clone());
         Watched {
             socket,
             waker: Waker::from(watch.clone()),
             watch,
-            reader: None,
         }
     }
 
     /// Wakes whoever has asked last. After an upgrade, that may be another task.
     fn wakes(&mut self, reader: &Waker) {
-        if !self
-            .reader
-            .as_ref()
-            .is_some_and(|own| own.will_wake(reader))
-        {
-            self.reader = Some(reader.clone());
-            *self.watch.reader() = Some(reader.clone());
+        if !self.watch.reader.will_wake(reader) {
+            // The socket is asked for its sake, and notes it in place of the one before.
+            self.watch = Watch::of(reader.clone());
+            self.waker = Waker::from(self.watch.clone());
         }
     }
 }

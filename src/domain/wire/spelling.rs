@@ -4,7 +4,7 @@
 //! on. Laws: laid over, a head differs in the case of its names alone; the n-th line of a name is spelled as the n-th that
 //! came, and a further one stays as it is.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use memchr::memchr;
 
@@ -17,7 +17,7 @@ const ROOM: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelling {
     /// Each behind its length, see [`split`].
-    names: Arc<[u8]>,
+    names: Rc<[u8]>,
 }
 
 /// The names of a head that is being read.

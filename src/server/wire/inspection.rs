@@ -1,15 +1,13 @@
 //! What the two ends of one connection tell each other: the inspector on the socket, and the service.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http::StatusCode;
 
 use crate::domain::wire::{Spelling, Violation};
-use crate::upstream::Haste;
+use crate::upstream::{Haste, Local};
 
 /// What the inspector of one connection and the service behind it tell each other.
 ///
@@ -17,173 +15,161 @@ use crate::upstream::Haste;
 /// still being answered.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
-    shared: Arc<Shared>,
+    shared: Local<Shared>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    refused: OnceLock<(u64, Violation)>,
-    begun: AtomicU64,
-    /// How many microseconds the last head took that did not come at once; taken by the request that has it.
-    head: AtomicU64,
-    spelled: Mutex<Spelled>,
+    refused: Option<(u64, Violation)>,
+    begun: u64,
+    /// How long the last head took that did not come at once; taken by the request that has it.
+    head: Duration,
+    /// How names are written: those of requests that have not begun, with their numbers.
+    requests: VecDeque<(u64, Spelling)>,
+    /// And those of the answer whose head is written next.
+    answer: Option<Spelling>,
     /// The number of the request of whose body some has yet to come.
-    owes: AtomicU64,
-    /// The number of the request that was answered last, twice, and 1 if it was answered with 101.
-    answered: AtomicU64,
-    /// Whether somebody waits until all is written that hyper has, and who.
-    must_flush: AtomicBool,
-    flushed: Mutex<Option<Waker>>,
+    owes: u64,
+    /// The number of the request that was answered last, and how.
+    answered: (u64, Option<Answer>),
+    flushing: Flushing,
     /// What is flushed is sent where somebody waits for that.
     haste: Haste,
 }
 
-/// How names are written.
+/// Whether somebody waits until all is written that hyper has, and who.
 #[derive(Debug, Default)]
-struct Spelled {
-    /// Those of requests that have not begun, with their numbers.
-    requests: VecDeque<(u64, Spelling)>,
-    /// Those of the answer whose head is written next.
-    answer: Option<Spelling>,
+enum Flushing {
+    #[default]
+    Unwatched,
+    /// Nobody has asked since how it stands.
+    Watched(Option<Waker>),
 }
 
 impl Inspection {
     /// Of a connection whose socket lets small messages wait.
     #[must_use]
     pub fn hastening(haste: Haste) -> Inspection {
-        let shared = Arc::new(Shared {
+        let shared = Shared {
             haste,
             ..Shared::default()
-        });
-        Inspection { shared }
+        };
+        Inspection {
+            shared: Local::new(shared),
+        }
     }
 
     /// Counts a request, when the service is called with it: the first has number 1.
     #[must_use]
     pub fn begin(&self) -> u64 {
-        // One task serves a connection, so that nobody else counts meanwhile.
-        let number = self.shared.begun.load(Ordering::Relaxed) + 1;
-        self.shared.begun.store(number, Ordering::Relaxed);
-        number
+        let mut shared = self.shared.get();
+        shared.begun += 1;
+        shared.begun
     }
 
     /// How long the head of the request took that has just begun; nothing where it came at once.
     #[must_use]
     pub fn take_head(&self) -> Duration {
-        let micros = self.shared.head.load(Ordering::Relaxed);
-        self.shared.head.store(0, Ordering::Relaxed);
-        Duration::from_micros(micros)
+        std::mem::take(&mut self.shared.get().head)
     }
 
     /// Says how long a head took, before hyper has the end of it.
     pub(super) fn head_took(&self, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.shared.head.store(micros, Ordering::Relaxed);
+        self.shared.get().head = took;
     }
 
     /// Says how the names of a request are written, before hyper has the end of its head.
     pub(super) fn request_spelled(&self, request: u64, spelling: Spelling) {
-        self.spelled().requests.push_back((request, spelling));
+        self.shared.get().requests.push_back((request, spelling));
     }
 
     /// How the names of the request are written that has just begun, unless in lower case.
     #[must_use]
     pub fn take_spelling(&self, request: u64) -> Option<Spelling> {
         let of_it = |(number, _): &mut (u64, Spelling)| *number == request;
-        let found = self.spelled().requests.pop_front_if(of_it);
+        let found = self.shared.get().requests.pop_front_if(of_it);
         found.map(|(_, spelling)| spelling)
     }
 
     /// Says how the names of an answer are written, before hyper has the answer.
     pub fn answer_spelled(&self, spelling: Option<Spelling>) {
-        self.spelled().answer = spelling;
+        self.shared.get().answer = spelling;
     }
 
     /// How the names of the head are written that goes out now, unless in lower case.
     pub(super) fn take_answer(&self) -> Option<Spelling> {
-        self.spelled().answer.take()
-    }
-
-    fn spelled(&self) -> MutexGuard<'_, Spelled> {
-        let spelled = self.shared.spelled.lock();
-        spelled.unwrap_or_else(PoisonError::into_inner)
+        self.shared.get().answer.take()
     }
 
     /// Why the request with this number must be refused, if it must. Worth a look when the request begins,
     /// and again when its body cannot be read.
     #[must_use]
     pub fn refusal(&self, request: u64) -> Option<Violation> {
-        match self.shared.refused.get() {
-            Some((refused, violation)) if *refused == request => Some(*violation),
-            Some(_) | None => None,
-        }
+        let (refused, violation) = self.shared.get().refused?;
+        (refused == request).then_some(violation)
     }
 
     /// Whether some of the body of this request has yet to come.
     #[must_use]
     pub fn owes(&self, request: u64) -> bool {
-        self.shared.owes.load(Ordering::Relaxed) == request
+        self.shared.get().owes == request
     }
 
     /// Says of which request some has yet to come.
     pub(super) fn owed(&self, request: u64) {
-        self.shared.owes.store(request, Ordering::Relaxed);
+        self.shared.get().owes = request;
     }
 
     /// Says how a request was answered, before hyper has the answer. A request for an upgrade needs this,
     /// for the bytes behind it are held until then; for any other it does nothing.
     pub fn answered(&self, request: u64, status: StatusCode) {
-        let is_switched = status == StatusCode::SWITCHING_PROTOCOLS;
-        if is_switched {
-            self.shared.haste.begin();
+        let mut shared = self.shared.get();
+        let answer = match status {
+            StatusCode::SWITCHING_PROTOCOLS => Answer::Switched,
+            _ => Answer::Declined,
+        };
+        shared.answered = (request, Some(answer));
+        if answer == Answer::Switched {
+            shared.haste.begin();
         }
-        let answer = request << 1 | u64::from(is_switched);
-        self.shared.answered.store(answer, Ordering::Release);
     }
 
     /// Asks to be told when all is written that hyper has now.
     pub fn must_flush(&self) {
-        self.shared.haste.begin();
-        self.shared.must_flush.store(true, Ordering::Relaxed);
+        let mut shared = self.shared.get();
+        shared.haste.begin();
+        shared.flushing = Flushing::Watched(None);
     }
 
     /// Waits until that is so.
     pub fn poll_flushed(&self, cx: &Context<'_>) -> Poll<()> {
-        if !self.shared.must_flush.load(Ordering::Relaxed) {
-            return Poll::Ready(());
-        }
-        *self.flushed() = Some(cx.waker().clone());
-        Poll::Pending
-    }
-
-    /// Says that all is written that hyper had.
-    pub(super) fn is_flushed(&self) {
-        if self.shared.must_flush.load(Ordering::Relaxed) {
-            self.shared.must_flush.store(false, Ordering::Relaxed);
-            if let Some(waiting) = self.flushed().take() {
-                waiting.wake();
+        match &mut self.shared.get().flushing {
+            Flushing::Unwatched => Poll::Ready(()),
+            Flushing::Watched(watcher) => {
+                *watcher = Some(cx.waker().clone());
+                Poll::Pending
             }
         }
     }
 
-    fn flushed(&self) -> MutexGuard<'_, Option<Waker>> {
-        let flushed = self.shared.flushed.lock();
-        flushed.unwrap_or_else(PoisonError::into_inner)
+    /// Says that all is written that hyper had.
+    pub(super) fn is_flushed(&self) {
+        let flushing = std::mem::take(&mut self.shared.get().flushing);
+        if let Flushing::Watched(Some(watcher)) = flushing {
+            watcher.wake();
+        }
     }
 
     /// Says which request is refused. The first refusal is the only one: nothing is read after it.
     pub(super) fn refuse(&self, request: u64, violation: Violation) {
-        let _ = self.shared.refused.set((request, violation));
+        let refused = &mut self.shared.get().refused;
+        refused.get_or_insert((request, violation));
     }
 
     /// How a request was answered, if it was.
     pub(super) fn answer(&self, request: u64) -> Option<Answer> {
-        let answer = self.shared.answered.load(Ordering::Acquire);
-        match (answer >> 1 >= request, answer & 1) {
-            (false, _) => None,
-            (true, 0) => Some(Answer::Declined),
-            (true, _) => Some(Answer::Switched),
-        }
+        let (answered, answer) = self.shared.get().answered;
+        answer.filter(|_| answered >= request)
     }
 }
 

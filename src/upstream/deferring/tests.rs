@@ -2,6 +2,7 @@ use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::net::TcpListener as Listener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;

@@ -1,0 +1,75 @@
+//! What stays on the thread of one worker, in a form that a library may take for something that does not.
+//!
+//! hyper hands on the socket of a connection that changes its protocol, and asks for one that may change its thread. None
+//! here does: a task stays with its worker. So the ends of a connection share what they have to tell each other without any
+//! operation that locks out other threads, which would cost more than what it guards. Law: elsewhere, it panics when it is
+//! used or let go, before anything is read.
+
+use std::cell::{RefCell, RefMut};
+use std::rc::{Rc, Weak};
+
+use fragile::Fragile;
+
+/// Something of one thread that many have. Nobody keeps it while others are called that may have it too.
+#[derive(Debug)]
+pub struct Local<T>(Fragile<Rc<RefCell<T>>>);
+
+impl<T> Local<T> {
+    /// Of this thread.
+    pub fn new(value: T) -> Local<T> {
+        Local(Fragile::new(Rc::new(RefCell::new(value))))
+    }
+
+    /// To read and to change it.
+    ///
+    /// # Panics
+    /// On another thread, and where somebody has it at this moment.
+    #[must_use]
+    pub fn get(&self) -> RefMut<'_, T> {
+        self.0.get().borrow_mut()
+    }
+
+    /// What keeps it from nothing.
+    pub(super) fn downgrade(&self) -> Weak<RefCell<T>> {
+        Rc::downgrade(self.0.get())
+    }
+}
+
+impl<T> Clone for Local<T> {
+    fn clone(&self) -> Local<T> {
+        Local(Fragile::new(self.0.get().clone()))
+    }
+}
+
+impl<T: Default> Default for Local<T> {
+    fn default() -> Local<T> {
+        Local::new(T::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn all_who_have_it_have_the_same() {
+        let first = Local::new(1);
+        let second = first.clone();
+        *first.get() += 1;
+        assert_eq!(*second.get(), 2);
+    }
+
+    #[test]
+    fn on_another_thread_it_panics() {
+        let local = Local::new(1);
+        thread::scope(|scope| {
+            let used = || catch_unwind(AssertUnwindSafe(|| *local.get())).is_err();
+            assert!(scope.spawn(used).join().unwrap());
+        });
+        let gone = thread::spawn(move || drop(local)).join();
+        assert!(gone.is_err());
+    }
+}
