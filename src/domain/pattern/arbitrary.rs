@@ -247,14 +247,14 @@ impl Numbers {
                     }
                 }
             }
-            Pattern::Object(object) => {
-                for (_, member) in &mut object.members {
+            Pattern::Object(object) => object.change(|members, rest| {
+                for (_, member) in members {
                     self.pattern(member, depth, dice);
                 }
-                if let Some(rest) = &mut object.rest {
+                if let Some(rest) = rest {
                     self.number(rest, depth, dice);
                 }
-            }
+            }),
             Pattern::List(list) => {
                 for item in &mut list.items {
                     self.pattern(item, depth, dice);

@@ -103,13 +103,19 @@ impl ObjectPattern {
     /// The same as it is understood: how it is read and written is found out once, not for each value.
     #[must_use]
     pub fn understood(members: Vec<(String, Pattern)>, rest: Option<Slot>) -> ObjectPattern {
-        let access = Access::of(&members, rest.as_ref());
-        let mut object = ObjectPattern {
-            access,
-            ..ObjectPattern::new(members, rest)
-        };
-        object.filled = Filled::of(&object);
+        let mut object = ObjectPattern::new(members, rest);
+        object.change(|_, _| ());
         object
+    }
+
+    /// Changes what its members and its rest are like, and finds that out anew.
+    pub(super) fn change(
+        &mut self,
+        change: impl FnOnce(&mut [(String, Pattern)], Option<&mut Slot>),
+    ) {
+        change(&mut self.members, self.rest.as_mut());
+        self.access = Access::of(&self.members, self.rest.as_ref());
+        self.filled = Filled::of(self);
     }
 }
 

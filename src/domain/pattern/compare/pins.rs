@@ -56,7 +56,7 @@ impl Split {
     }
 
     /// What a value has in the places of a hole.
-    fn values(&self, hole: usize, value: &Json) -> Vec<Bound> {
+    pub(super) fn values(&self, hole: usize, value: &Json) -> Vec<Bound> {
         let mut reading = reading(&self.pattern, World::Open);
         let _ = self.pattern.read(Some(value), &mut reading);
         let places = self.was.iter().enumerate().filter(|(_, was)| **was == hole);
@@ -87,12 +87,12 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
                 }
             }
         }
-        Pattern::Object(object) => {
-            for (_, member) in &mut object.members {
+        Pattern::Object(object) => object.change(|members, rest| {
+            for (_, member) in members {
                 number(member, was);
             }
-            object.rest.iter_mut().for_each(|rest| renumber(rest, was));
-        }
+            rest.into_iter().for_each(|rest| renumber(rest, was));
+        }),
         Pattern::List(list) => {
             for item in &mut list.items {
                 number(item, was);

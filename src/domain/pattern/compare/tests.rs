@@ -1,10 +1,11 @@
 use proptest::prelude::*;
 
+use super::pins::Split;
 use super::*;
 use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
-use crate::domain::pattern::{Facts, Part, Place, Resolver, TextPattern, Tree, Words};
+use crate::domain::pattern::{Bound, Facts, Part, Place, Resolver, TextPattern, Tree, Words};
 use crate::domain::side::Side;
 
 const WORLDS: [World; 2] = [World::Open, World::Closed];
@@ -290,6 +291,17 @@ const NARROWER: &[(&str, &str, &[World])] = &[
         &WORLDS,
     ),
 ];
+
+#[test]
+fn a_pattern_whose_places_are_told_apart_has_a_value_of_each() {
+    let pattern = spelled(r#"{"a": "{x}", "b": "{x}", "t": "{v}", "y": {"z": "{v}"}}"#);
+    let value = Json::literal(r#"{"a": 1, "b": 2, "t": 4, "y": {"z": 2}}"#);
+    let values = Split::of(&pattern).values(1, &value);
+    assert_eq!(
+        values,
+        ["4", "2"].map(|text| Bound::Value(Json::literal(text)))
+    );
+}
 
 #[test]
 fn what_tables_say_more_closely_is_within_what_they_say_less_closely() {
