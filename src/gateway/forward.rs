@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, Uri, Version, request};
+use http::{HeaderValue, Method, Request, StatusCode, Uri, Version, request};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
@@ -97,16 +97,15 @@ pub(super) async fn forward(
     };
     let exchange = ask::head(record, upstream, request, wait).await?;
     let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);
-    let (mut head, body) = exchange.response.into_parts();
-    if head.status == http::StatusCode::SWITCHING_PROTOCOLS {
+    let mut response = exchange.response;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let (Some(client), Some(_)) = (upgrade, wanted) else {
             let message = "the server changed the protocol, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         };
-        let upstream = hyper::upgrade::on(http::Response::from_parts(head.clone(), body));
-        head.extensions.remove::<OnUpgrade>();
+        let upstream = hyper::upgrade::on(&mut *response);
         return Ok(Answer::Tunnel(Box::new(Tunnel {
-            head,
+            head: response.into_parts().0,
             client,
             upstream,
             lease: exchange.lease,
@@ -114,19 +113,18 @@ pub(super) async fn forward(
             max_age,
         })));
     }
-    headers::strip_hop_by_hop(&mut head.headers);
-    let is_endless = || *record.method() == Method::GET && is_event_stream(&head.headers);
+    headers::strip_hop_by_hop(response.headers_mut());
+    let is_endless = || *record.method() == Method::GET && is_event_stream(response.headers());
     let max_age = max_age.filter(|_| is_endless());
     // The version is of one connection, too (RFC 9110 §2.5).
-    head.version = Version::HTTP_11;
+    *response.version_mut() = Version::HTTP_11;
     let mut lease = exchange.lease;
     if progress.is_some_and(|progress| progress.is_running()) {
         // An answer to half a request leaves the rest of it in the connection.
         lease.spoil();
     }
     Ok(Answer::Stream(Box::new(Stream {
-        head,
-        body,
+        response,
         lease,
         silence,
         rewriter: None,

@@ -42,8 +42,7 @@ pub(super) struct Whole {
 
 /// An upstream's answer as it comes.
 pub(super) struct Stream {
-    pub(super) head: response::Parts,
-    pub(super) body: Inflow,
+    pub(super) response: Box<Response<Inflow>>,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
     /// What makes it a stream of the other side.
@@ -83,13 +82,13 @@ pub(super) fn answer(mut record: Box<Record>, answer: Answer) -> Response<Answer
         }
         Answer::Stream(stream) => {
             let Stream {
-                head,
-                body,
+                response,
                 mut lease,
                 silence,
                 rewriter,
                 max_age,
             } = *stream;
+            let (head, body) = response.into_parts();
             let spelling = lease.take_spelling();
             record.answered(head.status.as_u16());
             record.head_is_out();

@@ -108,20 +108,19 @@ async fn open(
         manner: Repeat::Allowed.into(),
     };
     let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;
-    let (mut head, body) = exchange.response.into_parts();
-    if head.status.is_informational() {
+    let mut response = exchange.response;
+    if response.status().is_informational() {
         let message = "the server changed the protocol, which nobody asked for";
         return Err(Failure::new(Reason::UpstreamUpgrade, message));
     }
-    let rewriter = rewriter((head.status, &head.headers), from, &installed)?;
-    headers::strip_hop_by_hop(&mut head.headers);
+    let rewriter = rewriter((response.status(), response.headers()), from, &installed)?;
+    headers::strip_hop_by_hop(response.headers_mut());
     if rewriter.is_some() {
-        head.headers = kept(&head.headers);
+        *response.headers_mut() = kept(response.headers());
     }
-    head.version = Version::HTTP_11;
+    *response.version_mut() = Version::HTTP_11;
     Ok(Answer::Stream(Box::new(Stream {
-        head,
-        body,
+        response,
         lease: exchange.lease,
         silence: plan.idle_timeout,
         rewriter,

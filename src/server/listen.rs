@@ -364,9 +364,9 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         head: limits.head,
         target: limits.target,
     };
-    let paced = Paced::new(Watched::new(socket), limits.write_timeout);
+    let paced = Paced::new(socket, limits.write_timeout);
     let inspected = Inspected::new(paced, wire, inspection.clone());
-    let io = TokioIo::new(inspected.head_within(limits.header_timeout));
+    let io = Watched::new(TokioIo::new(inspected.head_within(limits.header_timeout)));
     let bell = Bell::default();
     let ringer = bell.ringer();
     let service = service_fn(|mut request: Request<Incoming>| {

@@ -73,9 +73,9 @@ impl Connection {
         let (patience, tape) = (Patience::new(), Tape::default());
         let socket = socket.deferring(tasks.outbox());
         let haste = socket.haste();
-        let watched = Watched::new(socket);
-        let answering = Answering::new(watched, (patience.clone(), tape.clone()));
-        let handshake = builder.handshake(TokioIo::new(answering)).await;
+        let answering = Answering::new(socket, (patience.clone(), tape.clone()));
+        let watched = Watched::new(TokioIo::new(answering));
+        let handshake = builder.handshake(watched).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
         let bell = Bell::default();
@@ -121,7 +121,7 @@ impl Connection {
         &mut self,
         request: Box<Request<Body>>,
         spelling: Option<&Spelling>,
-    ) -> Result<Response<Inflow>, Box<Unanswered>> {
+    ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
         self.tape.begin(spelling);
         let answered = self.sender.try_send_request(*request).await;
@@ -133,7 +133,8 @@ impl Connection {
                     // Whoever copies bytes flushes once, and takes them for sent.
                     self.haste.begin();
                 }
-                Ok(Inflow::of_answer(answer, Some(&self.bell)))
+                // From here to the client, only its place is handed on.
+                Ok(Box::new(Inflow::of_answer(answer, Some(&self.bell))))
             }
             Err(mut failed) => {
                 let taken = || Left::Taken(self.tape.recorded());
@@ -194,7 +195,7 @@ mod tests {
             far.write_all(answer).await.unwrap();
         };
         let (offered, ()) = tokio::join!(connection.offer(Box::new(request), None), answers);
-        (hyper::upgrade::on(offered.unwrap()).await.unwrap(), far)
+        (hyper::upgrade::on(*offered.unwrap()).await.unwrap(), far)
     }
 
     #[tokio::test]

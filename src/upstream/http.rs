@@ -30,7 +30,7 @@ use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 #[derive(Debug)]
 pub struct Exchange {
     /// The answer.
-    pub response: Response<Inflow>,
+    pub response: Box<Response<Inflow>>,
     /// The connection.
     pub lease: Lease,
 }

@@ -48,11 +48,11 @@ impl Line {
         &mut self,
         request: Box<Request<Body>>,
         spelling: Option<&Spelling>,
-    ) -> Result<Response<Inflow>, Box<Unanswered>> {
+    ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         match self {
             Line::Own(connection) => connection.offer(request, spelling).await,
             // Apart, so that a call over HTTP/1.1 does not carry the room for it.
-            Line::Shared(ride) => Box::pin(ride.offer(*request)).await,
+            Line::Shared(ride) => Box::pin(ride.offer(*request)).await.map(Box::new),
         }
     }
 }

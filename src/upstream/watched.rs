@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// The socket.
+/// The socket, as the library is given it: all that stands before it is asked only then, too.
 #[derive(Debug)]
 pub struct Watched<S> {
     socket: S,
@@ -69,11 +69,11 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: Read + Unpin> Read for Watched<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
+        buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.wakes(cx.waker());
@@ -91,7 +91,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: Write + Unpin> Write for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -123,6 +123,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::rt::ReadBuf;
+    use hyper_util::rt::TokioIo;
     use tokio::io::{AsyncWriteExt, duplex};
 
     use super::*;
@@ -131,11 +133,11 @@ mod tests {
     /// Counts how often a socket is asked.
     struct Asked<S>(S, usize);
 
-    impl<S: AsyncRead + Unpin> AsyncRead for Asked<S> {
+    impl<S: Read + Unpin> Read for Asked<S> {
         fn poll_read(
             mut self: Pin<&mut Self>,
             cx: &mut Context<'_>,
-            buf: &mut ReadBuf<'_>,
+            buf: ReadBufCursor<'_>,
         ) -> Poll<io::Result<()>> {
             self.1 += 1;
             Pin::new(&mut self.0).poll_read(cx, buf)
@@ -143,20 +145,20 @@ mod tests {
     }
 
     /// Reads once for a task: how many bytes came, if any did.
-    fn read(
-        watched: &mut Watched<Asked<impl AsyncRead + Unpin>>,
-        task: &Arc<Woken>,
-    ) -> Option<usize> {
+    fn read(watched: &mut Watched<Asked<impl Read + Unpin>>, task: &Arc<Woken>) -> Option<usize> {
         let (waker, mut room) = (Waker::from(task.clone()), [0; 8]);
         let mut room = ReadBuf::new(&mut room);
-        let polled = Pin::new(watched).poll_read(&mut Context::from_waker(&waker), &mut room);
+        let polled = Pin::new(watched).poll_read(&mut Context::from_waker(&waker), room.unfilled());
         polled.is_ready().then(|| room.filled().len())
     }
 
     #[tokio::test]
     async fn a_socket_that_has_nothing_is_asked_again_when_it_stirs() {
         let (near, mut far) = duplex(64);
-        let (mut watched, task) = (Watched::new(Asked(near, 0)), Arc::<Woken>::default());
+        let (mut watched, task) = (
+            Watched::new(Asked(TokioIo::new(near), 0)),
+            Arc::<Woken>::default(),
+        );
         for _ in 0..5 {
             assert_eq!(read(&mut watched, &task), None);
         }
@@ -175,7 +177,7 @@ mod tests {
     async fn whoever_asked_last_is_woken() {
         let (near, mut far) = duplex(64);
         let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
-        let mut watched = Watched::new(Asked(near, 0));
+        let mut watched = Watched::new(Asked(TokioIo::new(near), 0));
         assert_eq!(read(&mut watched, &first), None);
         assert_eq!(read(&mut watched, &last), None);
         far.write_all(b"abc").await.unwrap();

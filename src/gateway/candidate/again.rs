@@ -143,20 +143,20 @@ async fn keep(record: &mut Record, answer: Answer) -> Result<Told, Skip> {
         Answer::Tunnel(_) => return Err(Skip::Stream),
         Answer::Stream(stream) => stream,
     };
-    if is_stream(&stream.head.headers) {
+    if is_stream(stream.response.headers()) {
         return Err(Skip::Stream);
     }
-    let status = stream.head.status;
-    record.answered(status.as_u16());
+    let (head, body) = stream.response.into_parts();
+    record.answered(head.status.as_u16());
     let limit = record.installed().plan.limits.answer;
     let Some(purse) = record.purse().cloned() else {
         return Err(Skip::Large);
     };
-    match read_charged(stream.body, limit, &purse).await {
+    match read_charged(body, limit, &purse).await {
         Ok(body) => {
             stream.lease.release();
             record.passed(&body);
-            Ok(told(status, stream.head.headers, body))
+            Ok(told(head.status, head.headers, body))
         }
         Err(ReadFault::TooLarge(_) | ReadFault::NoRoom(_)) => Err(Skip::Large),
         Err(fault @ ReadFault::Cut(_)) => {

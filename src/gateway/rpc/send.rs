@@ -246,9 +246,9 @@ impl Letter {
         answer: Answer,
     ) -> Result<Spoken, Failure> {
         if let Answer::Stream(stream) = answer {
-            record.answered(stream.head.status.as_u16());
+            record.answered(stream.response.status().as_u16());
             let limit = self.installed.plan.limits.answer;
-            let read = read_kept(stream.body, limit, self.worker.memory());
+            let read = read_kept(stream.response.into_body(), limit, self.worker.memory());
             match timeout(upstream.plan().timeout, read).await {
                 Ok(Ok(_)) => stream.lease.release(),
                 Ok(Err(_)) => {}
