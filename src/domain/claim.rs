@@ -4,7 +4,7 @@
 //! Nothing here reads a body; where the body decides, the claim says among which routes. Law: whoever asks
 //! with the same plan and the same head gets the same answer.
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Uri, request};
 
 use super::calendar::Moment;
 use super::cors;
@@ -35,6 +35,16 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    /// That of a request as it came.
+    #[must_use]
+    pub fn of(head: &'a request::Parts) -> Head<'a> {
+        Head {
+            method: &head.method,
+            uri: &head.uri,
+            headers: &head.headers,
+        }
+    }
+
     /// The head as translation reads it.
     #[must_use]
     pub fn rest(self, segments: &'a Segments<'a>) -> RestHead<'a> {

@@ -22,7 +22,7 @@ use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap,
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
-    pub(super) head: request::Parts,
+    pub(super) head: Box<request::Parts>,
     pub(super) body: Body,
     /// How far the client is with it, where it comes piece by piece.
     pub(super) progress: Option<Rc<Progress>>,
@@ -31,7 +31,7 @@ pub(super) struct Forwarded {
 
 impl Forwarded {
     /// A call whose body was read, and goes on as it came.
-    pub(super) fn read(mut head: request::Parts, body: Bytes) -> Forwarded {
+    pub(super) fn read(mut head: Box<request::Parts>, body: Bytes) -> Forwarded {
         head.headers.remove(EXPECT);
         head.headers.remove(TRAILER);
         head.headers.insert(CONTENT_LENGTH, body.len().into());
@@ -44,7 +44,7 @@ impl Forwarded {
     }
 
     /// A call without a body.
-    pub(super) fn empty(head: request::Parts) -> Forwarded {
+    pub(super) fn empty(head: Box<request::Parts>) -> Forwarded {
         Forwarded {
             head,
             body: Body::empty(),
@@ -54,7 +54,11 @@ impl Forwarded {
     }
 
     /// A call whose body streams on, and is copied where `tap` says so.
-    pub(super) fn streamed(mut head: request::Parts, body: Inflow, tap: Option<Tap>) -> Forwarded {
+    pub(super) fn streamed(
+        mut head: Box<request::Parts>,
+        body: Inflow,
+        tap: Option<Tap>,
+    ) -> Forwarded {
         let upgrade = head.extensions.remove();
         let (body, progress) = Upload::begin(body, tap);
         Forwarded {
@@ -82,7 +86,7 @@ pub(super) async fn forward(
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());
-    let request = Box::new(Request::from_parts(head, body));
+    let request = Box::new(Request::from_parts(*head, body));
     let wait = Wait {
         limit,
         progress: progress.as_deref(),

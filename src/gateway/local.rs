@@ -46,12 +46,7 @@ pub(super) fn rpc(
         return Ok(None);
     };
     record.stays_here(Why::Local);
-    let asked = Head {
-        method: &head.method,
-        uri: &head.uri,
-        headers: &head.headers,
-    };
-    claim::guard(plan, asked)?;
+    claim::guard(plan, Head::of(head))?;
     let id = call.id.clone().unwrap_or(RequestId::null());
     let answered = answer.to(call.params.as_ref());
     let error = answered.as_ref().err();

@@ -42,7 +42,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, request};
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
@@ -199,14 +199,16 @@ pub fn handle(
     arrival: Arrival,
 ) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let installed = worker.installed();
-    let faced = face(&installed, &request, &arrival);
+    let (head, body) = request.into_parts();
+    let faced = face(&installed, &head, &arrival);
     let side = match &faced {
         Ok(Faced::Side(side)) | Err((side, _)) => *side,
         Ok(Faced::Stream(followed)) => followed.side,
     };
     let delivery = Delivery {
-        record: Record::begin(&worker, &installed, side, RequestLine::of(&request)),
-        request: Box::new(request),
+        record: Record::begin(&worker, &installed, side, RequestLine::of(&head)),
+        head: Box::new(head),
+        body,
         arrival,
     };
     match faced {
@@ -221,8 +223,9 @@ pub fn handle(
 struct Delivery {
     /// Of the side that it speaks to.
     record: Box<Record>,
-    /// It passes through several hands before it is taken apart.
-    request: Box<Request<Inflow>>,
+    /// It passes through several hands.
+    head: Box<request::Parts>,
+    body: Inflow,
     arrival: Arrival,
 }
 
@@ -239,22 +242,17 @@ enum Faced {
 /// Which face a request speaks to, if it may speak at all.
 fn face(
     installed: &Installed,
-    request: &Request<Inflow>,
+    head: &request::Parts,
     arrival: &Arrival,
 ) -> Result<Faced, (Side, Failure)> {
-    let head = Head {
-        method: request.method(),
-        uri: request.uri(),
-        headers: request.headers(),
-    };
     let Facing {
         side,
         refused,
         followed,
-    } = facing(&installed.plan, head);
+    } = facing(&installed.plan, Head::of(head));
     if let Some(violation) = arrival.refused {
         // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
-        let side = if *request.method() == Method::POST {
+        let side = if head.method == Method::POST {
             side
         } else {
             Side::Rest

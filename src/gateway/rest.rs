@@ -1,7 +1,7 @@
 //! The REST face.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Response, request};
 
 use super::ask::in_all;
 use super::caller::identify;
@@ -24,13 +24,14 @@ use crate::upstream::{Inflow, Upstream};
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     let Delivery {
         mut record,
-        request,
+        head,
+        body,
         arrival,
     } = delivery;
     let installed = record.installed().clone();
-    let origin = cors::origin(&installed.plan, request.headers());
+    let origin = cors::origin(&installed.plan, &head.headers);
     let answer = in_all(&mut record, async |record| {
-        call(record, request, &arrival).await
+        call(record, (head, body), &arrival).await
     })
     .await;
     settled((record, &installed.plan), answer, origin.as_ref())
@@ -54,20 +55,15 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    request: Box<Request<Inflow>>,
+    (mut head, body): (Box<request::Parts>, Inflow),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
-    let (mut head, body) = request.into_parts();
     let identity = identify(record, &head.headers, arrival);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
-    let claimed = Head {
-        method: &head.method,
-        uri: &head.uri,
-        headers: &head.headers,
-    };
+    let claimed = Head::of(&head);
     if let Some(answer) = local::rest(record, plan, claimed)? {
         return Ok(answer);
     }

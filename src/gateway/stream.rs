@@ -28,24 +28,24 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 pub(super) async fn serve(delivery: Delivery, followed: Followed) -> Response<AnswerBody> {
     let Delivery {
         mut record,
-        request,
+        head,
+        body,
         arrival,
     } = delivery;
     let installed = record.installed().clone();
-    let origin = cors::origin(&installed.plan, request.headers());
-    let answer = follow(&mut record, request, &arrival, followed).await;
+    let origin = cors::origin(&installed.plan, &head.headers);
+    let answer = follow(&mut record, (head, body), &arrival, followed).await;
     settled((record, &installed.plan), answer, origin.as_ref())
 }
 
 async fn follow(
     record: &mut Record,
-    request: Box<Request<Inflow>>,
+    (mut head, body): (Box<request::Parts>, Inflow),
     arrival: &Arrival,
     followed: Followed,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
-    let (mut head, body) = request.into_parts();
     let identity = identify(record, &head.headers, arrival);
     let caller = identity.caller(&plan.rollout.clients);
     let decision = stream::decide(plan, (caller, &head.headers), followed);
@@ -68,7 +68,7 @@ async fn follow(
         Some(Way::New) => {
             let path = declared.other_path(followed.side, head.uri.path());
             let path = path.ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
-            open(record, (&head, arrival), (followed, &path)).await?
+            open(record, (&*head, arrival), (followed, &path)).await?
         }
     };
     if let Answer::Stream(stream) = &mut answer {

@@ -37,7 +37,7 @@ use crate::upstream::{Body, HttpUpstream, Repeat, Upstream};
 pub(super) async fn rest_call(
     record: &mut Record,
     index: usize,
-    (head, body): (request::Parts, Content),
+    (head, body): (Box<request::Parts>, Content),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
@@ -61,7 +61,7 @@ pub(super) async fn rest_call(
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);
-    match carried(record, route, said, (&head, arrival)).await? {
+    match carried(record, route, said, (&*head, arrival)).await? {
         Some(answered) => rest_answer(record, (route, &call.call), answered),
         None => {
             record.answered(StatusCode::ACCEPTED.as_u16());
@@ -108,7 +108,7 @@ pub(super) async fn carried(
         ask::forget(record, upstream, outgoing.into_request(), limit).await?;
         return Ok(None);
     }
-    let reply = ask(record, upstream, route, outgoing).await?;
+    let reply = ask(record, upstream, route, outgoing.into_request()).await?;
     Ok(Some((reply, id)))
 }
 
@@ -236,7 +236,7 @@ pub(super) async fn rpc_call(
         headers,
         body: call.body,
     };
-    let reply = ask(record, upstream, route, outgoing).await?;
+    let reply = ask(record, upstream, route, outgoing.into_request()).await?;
     rpc_answer(record, (route, &call.call), reply)
 }
 
@@ -301,7 +301,7 @@ async fn ask(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
     route: &Route,
-    outgoing: Outgoing,
+    request: Box<Request<Body>>,
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
     let repeat = if route.effect.may_repeat() {
@@ -309,7 +309,7 @@ async fn ask(
     } else {
         Repeat::Unsent
     };
-    let reply = ask::whole(record, upstream, outgoing.into_request(), repeat, limit).await?;
+    let reply = ask::whole(record, upstream, request, repeat, limit).await?;
     match reply.headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let message = "the server encoded its answer, although it was asked not to";

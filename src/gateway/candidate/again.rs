@@ -82,7 +82,7 @@ impl Again {
                 arrival,
             } => {
                 let body = body.whole().map_err(|_| Skip::Unread)?;
-                let call = ((**head).clone(), body);
+                let call = (head.clone(), body);
                 Box::pin(rest(record, way, call, arrival)).await
             }
             Again::Rpc(repeated) => Box::pin(repeated.go(record, way)).await,
@@ -114,7 +114,7 @@ impl Again {
 async fn rest(
     record: &mut Record,
     way: Way,
-    (mut head, body): (request::Parts, Bytes),
+    (mut head, body): (Box<request::Parts>, Bytes),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     match (way, record.route()) {

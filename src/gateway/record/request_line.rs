@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use http::{Method, Request, Version, request};
+use http::{Method, Version, request};
 
 use crate::gateway::HeadTook;
 
@@ -19,13 +19,11 @@ pub(in crate::gateway) struct RequestLine {
 
 impl RequestLine {
     /// That of a request as it came.
-    pub(in crate::gateway) fn of<B>(request: &Request<B>) -> RequestLine {
-        let took = request.extensions().get();
+    pub(in crate::gateway) fn of(head: &request::Parts) -> RequestLine {
+        let took = head.extensions.get();
         RequestLine {
-            method: request.method().clone(),
-            target: request.uri().path_and_query().cloned(),
-            version: request.version(),
             took: took.map_or(Duration::ZERO, |HeadTook(took)| *took),
+            ..RequestLine::within(head)
         }
     }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::{HeaderMap, Method, Request, Response, request};
+use http::{HeaderMap, Method, Response, request};
 use tokio::time::Instant;
 
 use crate::domain::claim;
@@ -55,7 +55,7 @@ struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
     since: (Instant, Took),
-    head: request::Parts,
+    head: Box<request::Parts>,
     /// As it came.
     body: Bytes,
     arrival: Arrival,
@@ -115,18 +115,18 @@ impl Company<'_> {
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     let Delivery {
         record: mut reading,
-        request,
+        head,
+        body,
         arrival,
     } = delivery;
     let (worker, installed) = (reading.worker().clone(), reading.installed().clone());
-    if request.method() != Method::POST {
-        let asks = websocket::is_asked(request.method(), request.headers());
+    if head.method != Method::POST {
+        let asks = websocket::is_asked(&head.method, &head.headers);
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
-            return socket::accept(reading, request, (arrival, sockets));
+            return socket::accept(reading, head, (arrival, sockets));
         }
-        return pass(reading, request, arrival).await;
+        return pass(reading, (head, body), arrival).await;
     }
-    let (head, body) = request.into_parts();
     let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
     let since = clock::now();
     let read = in_all(&mut reading, async |reading| {
@@ -190,11 +190,10 @@ async fn read(
 /// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
 async fn pass(
     mut record: Box<Record>,
-    request: Box<Request<Inflow>>,
+    (mut head, body): (Box<request::Parts>, Inflow),
     arrival: Arrival,
 ) -> Response<AnswerBody> {
     let installed = record.installed().clone();
-    let (mut head, body) = request.into_parts();
     identify(&mut record, &head.headers, &arrival);
     let passed = async {
         record.admit()?;
@@ -404,7 +403,7 @@ impl Letter {
             claim::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
-        if let Some(own) = local::rpc(record, plan, (&self.head, call))? {
+        if let Some(own) = local::rpc(record, plan, (&*self.head, call))? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());

@@ -34,7 +34,7 @@ impl Letter {
         index: usize,
         call: &Call,
     ) -> Result<Spoken, Failure> {
-        let context = (&self.head, &self.arrival);
+        let context = (&*self.head, &self.arrival);
         let (answer, brought) = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match answer {

@@ -14,7 +14,8 @@ use http::header::{
     ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, request};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -43,7 +44,7 @@ use crate::gateway::render;
 use crate::gateway::silence::{Ring, Silence, Work};
 use crate::gateway::{AnswerBody, Arrival, Installed, Worker};
 use crate::upstream::link::{Event, Tidings};
-use crate::upstream::{Closing, Frames, Inflow, Intake, Upstream, accept_key};
+use crate::upstream::{Closing, Frames, Intake, Upstream, accept_key};
 
 /// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
 const BEAT: Heartbeat = Heartbeat {
@@ -57,12 +58,12 @@ const AHEAD: usize = 64;
 /// Agrees to a WebSocket, and serves it beside.
 pub(super) fn accept(
     mut reading: Box<Record>,
-    mut request: Box<Request<Inflow>>,
+    mut head: Box<request::Parts>,
     (arrival, sockets): (Arrival, Sockets),
 ) -> Response<AnswerBody> {
     let installed = reading.installed().clone();
-    identify(&mut reading, request.headers(), &arrival);
-    let response = match agree(&reading, &installed, &request) {
+    identify(&mut reading, &head.headers, &arrival);
+    let response = match agree(&reading, &installed, &head) {
         Ok(response) => response,
         Err(failure) => {
             let mut response = render::failure(reading, failure);
@@ -73,13 +74,13 @@ pub(super) fn accept(
             return response;
         }
     };
-    let upgrade = hyper::upgrade::on(&mut *request);
+    let upgrade = head.extensions.remove::<OnUpgrade>();
     let worker = reading.worker().clone();
     // From here on each message has a record of its own.
     reading.discard();
     let conversation = Conversation {
         number: worker.sessions().number(),
-        head: head(request.into_parts().0),
+        head: of_messages(head),
         arrival: arrival.spelled(None),
         sockets,
         worker: worker.clone(),
@@ -89,7 +90,9 @@ pub(super) fn accept(
     let connected = worker.connected();
     worker.tasks().start(async move {
         // A client that is gone by now has said nothing.
-        if let Ok(upgraded) = upgrade.await {
+        if let Some(upgrade) = upgrade
+            && let Ok(upgraded) = upgrade.await
+        {
             let limit = installed.plan.limits.body;
             let frames = Frames::server(TokioIo::new(upgraded), limit).await;
             Box::pin(Rc::new(conversation).run(frames)).await;
@@ -103,17 +106,12 @@ pub(super) fn accept(
 fn agree(
     reading: &Record,
     installed: &Installed,
-    request: &Request<Inflow>,
+    head: &request::Parts,
 ) -> Result<Response<AnswerBody>, Failure> {
     reading.admit()?;
-    let asked = Head {
-        method: request.method(),
-        uri: request.uri(),
-        headers: request.headers(),
-    };
     // A page of any origin may open a WebSocket: nothing but this keeps it off (RFC 6455 §10.2).
-    claim::guard(&installed.plan, asked)?;
-    let handshake = websocket::handshake(request.headers())?;
+    claim::guard(&installed.plan, Head::of(head))?;
+    let handshake = websocket::handshake(&head.headers)?;
     let mut response = Response::new(AnswerBody::written(Pieces::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
@@ -130,7 +128,7 @@ fn agree(
 }
 
 /// The head that each message has: that of the handshake, as if the message were posted.
-fn head(mut head: request::Parts) -> request::Parts {
+fn of_messages(mut head: Box<request::Parts>) -> Box<request::Parts> {
     strip_hop_by_hop(&mut head.headers);
     let own = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
     let own: Vec<HeaderName> = head
@@ -155,7 +153,7 @@ fn head(mut head: request::Parts) -> request::Parts {
 struct Conversation {
     /// Names it among all of the process.
     number: u64,
-    head: request::Parts,
+    head: Box<request::Parts>,
     arrival: Arrival,
     sockets: Sockets,
     worker: Rc<Worker>,
