@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::domain::wire::Limits;
     use crate::server::wire::Inspected;
-    use crate::upstream::{Outbox, Socket};
+    use crate::upstream::{Outbox, Socket, Watched};
 
     const LONG: usize = 64 * 1024;
 
@@ -104,7 +104,8 @@ mod tests {
                 let body = Flushed::new(answer(&request), inspection.clone());
                 ready(Ok::<_, Infallible>(Response::new(body)))
             });
-            let served = http1::Builder::new().serve_connection(TokioIo::new(inspected), service);
+            let served = http1::Builder::new()
+                .serve_connection(Watched::new(TokioIo::new(inspected)), service);
             let (mut from, mut to) = tokio::io::split(&mut far);
             let asks = async {
                 for target in ["/long", "/cut"] {
@@ -136,7 +137,8 @@ mod tests {
             let body = Flushed::new(answer(&request), inspection.clone());
             ready(Ok::<_, Infallible>(Response::new(body)))
         });
-        let served = http1::Builder::new().serve_connection(TokioIo::new(inspected), service);
+        let served =
+            http1::Builder::new().serve_connection(Watched::new(TokioIo::new(inspected)), service);
         far.write_all(b"GET /cut HTTP/1.1\r\nHost: a.example\r\n\r\n")
             .await
             .unwrap();

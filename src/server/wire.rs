@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -112,13 +112,6 @@ impl<S> Inspected<S> {
     pub fn head_within(mut self, limit: Duration) -> Self {
         self.head_timeout = Some(limit);
         self
-    }
-
-    /// The socket after an upgrade, and what was read from it that hyper has not seen: it follows what
-    /// hyper itself gives back.
-    pub fn into_socket(mut self) -> (S, Bytes) {
-        self.ready.extend_from_slice(&self.held);
-        (self.socket, self.ready.freeze())
     }
 
     /// Judges what stands in the reader's buffer from `start` on, and leaves there what is passed on.

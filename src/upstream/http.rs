@@ -278,17 +278,18 @@ impl HttpUpstream {
         if let Some(permit) = self.permits.take() {
             return Ok(permit);
         }
-        let busy = || UpstreamError::Busy {
+        let busy = |waiting| UpstreamError::Busy {
             upstream: self.plan.name.clone(),
             connections: self.plan.connections,
-            waiting: self.permits.waiting(),
+            waiting,
         };
         if self.permits.waiting() >= self.plan.queue {
-            return Err(busy());
+            return Err(busy(self.permits.waiting()));
         }
         // Apart, so that a call that need not wait does not carry the room for it.
         let waited = Box::pin(self.permits.wait(limit)).await;
-        waited.ok_or_else(busy)
+        // It was among those that wait.
+        waited.ok_or_else(|| busy(self.permits.waiting() + 1))
     }
 
     /// A call that is to be sent now: its address is told how it ended.

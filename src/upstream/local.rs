@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 
 use fragile::Fragile;
 
-/// Something of one thread that many have. Nobody keeps it while others are called that may have it too.
+/// Something of one thread that many have. Nobody calls another one that reads it while it has it in hand.
 #[derive(Debug)]
 pub struct Local<T>(Fragile<Rc<RefCell<T>>>);
 
@@ -29,7 +29,7 @@ impl<T> Local<T> {
         self.0.get().borrow_mut()
     }
 
-    /// What keeps it from nothing.
+    /// The same, which does not keep it.
     pub(super) fn downgrade(&self) -> Weak<RefCell<T>> {
         Rc::downgrade(self.0.get())
     }

@@ -18,7 +18,10 @@ pub(super) struct Permits(Rc<Shared>);
 #[derive(Debug)]
 struct Shared {
     free: Cell<usize>,
-    queue: RefCell<VecDeque<oneshot::Sender<Permit>>>,
+    /// By their numbers, in the order of asking.
+    queue: RefCell<VecDeque<(u64, oneshot::Sender<Permit>)>>,
+    /// How many have ever waited.
+    numbers: Cell<u64>,
 }
 
 /// The right to use one connection, until it is dropped.
@@ -30,6 +33,7 @@ impl Permits {
         Permits(Rc::new(Shared {
             free: Cell::new(count),
             queue: RefCell::default(),
+            numbers: Cell::new(0),
         }))
     }
 
@@ -49,12 +53,14 @@ impl Permits {
         Some(Permit(self.clone()))
     }
 
-    /// Waits for one, so long at most.
+    /// Where none is free, waits for one, so long at most.
     pub(super) async fn wait(&self, limit: Duration) -> Option<Permit> {
+        let number = self.0.numbers.get();
+        self.0.numbers.set(number + 1);
         // Goes behind the receiver, however the wait ends: a sender that nobody listens to takes no room.
-        let _leaves = Leaves(self);
+        let _leaves = Leaves(self, number);
         let (gives, taken) = oneshot::channel();
-        self.0.queue.borrow_mut().push_back(gives);
+        self.0.queue.borrow_mut().push_back((number, gives));
         timeout(limit, taken).await.ok()?.ok()
     }
 
@@ -63,9 +69,9 @@ impl Permits {
         loop {
             let next = self.0.queue.borrow_mut().pop_front();
             match next {
-                Some(next) if next.is_closed() => {}
+                Some((_, next)) if next.is_closed() => {}
                 // Should nobody take it, it comes back once more.
-                Some(next) => return drop(next.send(Permit(self.clone()))),
+                Some((_, next)) => return drop(next.send(Permit(self.clone()))),
                 None => return self.0.free.set(self.free() + 1),
             }
         }
@@ -78,13 +84,15 @@ impl Drop for Permit {
     }
 }
 
-/// Somebody who waits no longer.
-struct Leaves<'p>(&'p Permits);
+/// Somebody with this number, who waits no longer. Whoever got a permit is in the queue no more.
+struct Leaves<'p>(&'p Permits, u64);
 
 impl Drop for Leaves<'_> {
     fn drop(&mut self) {
-        let queue = &mut self.0.0.queue.borrow_mut();
-        queue.retain(|gives| !gives.is_closed());
+        let mut queue = self.0.0.queue.borrow_mut();
+        if let Ok(place) = queue.binary_search_by_key(&self.1, |(number, _)| *number) {
+            queue.remove(place);
+        }
     }
 }
 

@@ -47,7 +47,7 @@ impl Tasks {
         drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
 
-    /// What small messages of connections are posted to. A task empties it, from the first use on.
+    /// Where small messages of connections wait for the end of the turn. A task empties it, from the first use on.
     #[must_use]
     pub fn outbox(&self) -> Outbox {
         let outbox = self.shared.outbox.get_or_init(|| {
@@ -64,7 +64,7 @@ impl Tasks {
         self.shared.running.get()
     }
 
-    /// Waits until no task runs. From now on, what is posted is sent at once.
+    /// Waits until no task runs. From now on, what is written is sent at once.
     pub async fn idle(&self) {
         // Also one that is first asked for later: a connection may be opened until the last task has ended.
         self.shared.outbox.get_or_init(Outbox::default).close();

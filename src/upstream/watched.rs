@@ -184,4 +184,32 @@ mod tests {
         let woken = [first, last].map(|task| task.count());
         assert_eq!(woken, [0, 1]);
     }
+
+    /// Asks for another turn each time, as whoever reads much at once does.
+    struct Yielding(usize);
+
+    impl Read for Yielding {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            _: ReadBufCursor<'_>,
+        ) -> Poll<io::Result<()>> {
+            self.0 += 1;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+
+    #[test]
+    fn a_socket_that_stirs_while_it_is_asked_is_asked_again() {
+        let (mut watched, task) = (Watched::new(Yielding(0)), Arc::<Woken>::default());
+        let (waker, mut room) = (Waker::from(task.clone()), [0; 8]);
+        for turn in 1..4 {
+            let mut room = ReadBuf::new(&mut room);
+            let mut cx = Context::from_waker(&waker);
+            let polled = Pin::new(&mut watched).poll_read(&mut cx, room.unfilled());
+            assert!(polled.is_pending());
+            assert_eq!((watched.socket.0, task.count()), (turn, turn));
+        }
+    }
 }

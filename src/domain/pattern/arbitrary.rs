@@ -248,7 +248,7 @@ impl Numbers {
                 }
             }
             Pattern::Object(object) => object.change(|members, rest| {
-                for (_, member) in members {
+                for member in members {
                     self.pattern(member, depth, dice);
                 }
                 if let Some(rest) = rest {

@@ -111,9 +111,10 @@ impl ObjectPattern {
     /// Changes what its members and its rest are like, and finds that out anew.
     pub(super) fn change(
         &mut self,
-        change: impl FnOnce(&mut [(String, Pattern)], Option<&mut Slot>),
+        change: impl FnOnce(&mut dyn Iterator<Item = &mut Pattern>, Option<&mut Slot>),
     ) {
-        change(&mut self.members, self.rest.as_mut());
+        let mut members = self.members.iter_mut().map(|(_, member)| member);
+        change(&mut members, self.rest.as_mut());
         self.access = Access::of(&self.members, self.rest.as_ref());
         self.filled = Filled::of(self);
     }

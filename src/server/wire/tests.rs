@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -15,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 use crate::domain::wire::{ADDED_TE, Reading};
+use crate::upstream::Watched;
 
 mod agreement;
 mod upgrades;
@@ -128,7 +130,7 @@ async fn serve(server: DuplexStream) {
     // A broken body ends the connection with an error, after the answer.
     let _ = http1::Builder::new()
         .auto_date_header(false)
-        .serve_connection(TokioIo::new(inspected), service)
+        .serve_connection(Watched::new(TokioIo::new(inspected)), service)
         .await;
 }
 

