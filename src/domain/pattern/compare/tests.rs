@@ -296,11 +296,8 @@ const NARROWER: &[(&str, &str, &[World])] = &[
 fn a_pattern_whose_places_are_told_apart_has_a_value_of_each() {
     let pattern = spelled(r#"{"a": "{x}", "b": "{x}", "t": "{v}", "y": {"z": "{v}"}}"#);
     let value = Json::literal(r#"{"a": 1, "b": 2, "t": 4, "y": {"z": 2}}"#);
-    let values = Split::of(&pattern).values(1, &value);
-    assert_eq!(
-        values,
-        ["4", "2"].map(|text| Bound::Value(Json::literal(text)))
-    );
+    let each = ["4", "2"].map(|text| Bound::Value(Json::literal(text)));
+    assert_eq!(Split::of(&pattern).values(1, &value), each);
 }
 
 #[test]
