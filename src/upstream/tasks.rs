@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 
 use super::Outbox;
 
@@ -47,6 +48,14 @@ impl Tasks {
         drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
 
+    /// The same, behind this turn of the worker: what was written in it is sent by then.
+    pub fn start_behind(&self, task: impl Future<Output = ()> + Unpin + 'static) {
+        self.start(async move {
+            yield_now().await;
+            task.await;
+        });
+    }
+
     /// Where small messages of connections wait for the end of the turn. A task empties it, from the first use on.
     #[must_use]
     pub fn outbox(&self) -> Outbox {
@@ -81,10 +90,16 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use futures_util::FutureExt;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::oneshot;
     use tokio::task::LocalSet;
 
     use super::*;
+    use crate::upstream::Socket;
 
     #[tokio::test]
     async fn an_outbox_keeps_nobody_waiting_who_waits_for_the_last_task() {
@@ -103,6 +118,29 @@ mod tests {
                     idle.await;
                     assert_eq!(tasks.running(), 0);
                 }
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn a_task_behind_the_turn_begins_when_what_was_written_is_sent() {
+        LocalSet::new()
+            .run_until(async {
+                let tasks = Tasks::default();
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let near = TcpStream::connect(listener.local_addr().unwrap()).await;
+                let far = listener.accept().await.unwrap().0;
+                let mut far = far.into_std().unwrap();
+                let mut near = Socket::Plain(near.unwrap()).deferring(tasks.outbox());
+                let (tells, told) = oneshot::channel();
+                tasks.start_behind(Box::pin(async move {
+                    // The system is asked at once, and does not wait.
+                    let _ = tells.send(far.read(&mut [0; 8]).ok());
+                }));
+                tasks.start(async move {
+                    near.write_all(b"answer").await.unwrap();
+                });
+                assert_eq!(told.await.unwrap(), Some(6));
             })
             .await;
     }

@@ -219,14 +219,14 @@ impl Candidate {
         self.beside(Told::broken()).start();
     }
 
-    /// The client has been answered.
+    /// The client has been answered: this begins when the answer is sent.
     pub(super) fn start(mut self) {
         let State::Waiting(waiting) = mem::replace(&mut self.0, State::Over) else {
             return;
         };
         let tasks = waiting.record.worker().tasks().clone();
         if let Some(ready) = waiting.ready() {
-            tasks.start(Box::pin(ready.run()));
+            tasks.start_behind(Box::pin(ready.run()));
         }
     }
 
