@@ -4,8 +4,8 @@
 //! last one, and the task would find nothing to do. Law: a ring is left out only where a body that has a length was taken
 //! whole while the bell was held.
 
+use std::cell::Cell;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -20,23 +20,23 @@ pub struct Bell(Arc<Shared>);
 struct Shared {
     /// Who is woken: the task that was the first to poll the connection.
     task: OnceLock<Task>,
-    clapper: AtomicU8,
 }
 
 #[derive(Debug)]
 struct Task {
     waker: Waker,
-    /// Tells its thread from others.
-    home: Fragile<()>,
+    /// Out of reach for other threads.
+    clapper: Fragile<Cell<Clapper>>,
 }
 
-const LOOSE: u8 = 0;
-
-/// The bell is held, and nobody has rung.
-const HELD: u8 = 1;
-
-/// It is held, and somebody has.
-const PULLED: u8 = 2;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clapper {
+    Loose,
+    /// The bell is held, and nobody has rung.
+    Held,
+    /// It is held, and somebody has.
+    Pulled,
+}
 
 /// Polls the connection, which the bell wakes from then on.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Ringer {
     ) -> Poll<F::Output> {
         let task = self.bell.task.get_or_init(|| Task {
             waker: cx.waker().clone(),
-            home: Fragile::new(()),
+            clapper: Fragile::new(Cell::new(Clapper::Loose)),
         });
         if task.waker.will_wake(cx.waker()) {
             return connection.poll(&mut Context::from_waker(&self.waker));
@@ -76,7 +76,7 @@ impl Bell {
 
     /// Holds it while a piece of a body is taken. Let go, it rings if somebody has rung.
     pub(super) fn hold(&self) -> Held<'_> {
-        self.0.set(HELD);
+        self.0.set(Clapper::Held);
         Held(&self.0)
     }
 }
@@ -87,34 +87,32 @@ pub(super) struct Held<'a>(&'a Shared);
 impl Held<'_> {
     /// There is nothing to wake anybody for.
     pub(super) fn needless(self) {
-        self.0.set(LOOSE);
+        self.0.set(Clapper::Loose);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let was_pulled = self.0.clapper.load(Ordering::Relaxed) == PULLED;
-        self.0.set(LOOSE);
-        if was_pulled {
+        if self.0.set(Clapper::Loose) == Some(Clapper::Pulled) {
             self.0.ring();
         }
     }
 }
 
 impl Shared {
-    fn set(&self, clapper: u8) {
-        self.clapper.store(clapper, Ordering::Relaxed);
+    /// Gives how the clapper was, where there is one for this thread.
+    fn set(&self, clapper: Clapper) -> Option<Clapper> {
+        self.clapper().map(|own| own.replace(clapper))
+    }
+
+    fn clapper(&self) -> Option<&Cell<Clapper>> {
+        self.task.get()?.clapper.try_get().ok()
     }
 
     fn ring(&self) {
         if let Some(task) = self.task.get() {
             task.waker.wake_by_ref();
         }
-    }
-
-    fn is_at_home(&self) -> bool {
-        let task = self.task.get();
-        task.is_some_and(|task| task.home.is_valid())
     }
 }
 
@@ -124,8 +122,8 @@ impl Wake for Shared {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        match self.clapper.load(Ordering::Relaxed) {
-            HELD | PULLED if self.is_at_home() => self.set(PULLED),
+        match self.clapper() {
+            Some(clapper) if clapper.get() != Clapper::Loose => clapper.set(Clapper::Pulled),
             _ => self.ring(),
         }
     }

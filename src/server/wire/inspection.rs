@@ -31,7 +31,7 @@ struct Shared {
     /// The number of the request of whose body some has yet to come.
     owes: u64,
     /// The number of the request that was answered last, and how.
-    answered: (u64, Option<Answer>),
+    answered: Option<(u64, Answer)>,
     flushing: Flushing,
     /// What is flushed is sent where somebody waits for that.
     haste: Haste,
@@ -128,7 +128,7 @@ impl Inspection {
             StatusCode::SWITCHING_PROTOCOLS => Answer::Switched,
             _ => Answer::Declined,
         };
-        shared.answered = (request, Some(answer));
+        shared.answered = Some((request, answer));
         if answer == Answer::Switched {
             shared.haste.begin();
         }
@@ -168,8 +168,8 @@ impl Inspection {
 
     /// How a request was answered, if it was.
     pub(super) fn answer(&self, request: u64) -> Option<Answer> {
-        let (answered, answer) = self.shared.get().answered;
-        answer.filter(|_| answered >= request)
+        let (answered, answer) = self.shared.get().answered?;
+        (answered >= request).then_some(answer)
     }
 }
 
