@@ -6,6 +6,7 @@
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
+use std::borrow::Cow;
 
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName};
@@ -84,6 +85,39 @@ pub(super) fn push_address(text: &mut String, address: IpAddr) {
             text.push('.');
         }
         text.push_str(itoa::Buffer::new().format(octet));
+    }
+}
+
+/// The other end of a connection: its address, and how that is written, which each of its calls may need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    address: IpAddr,
+    text: Box<str>,
+}
+
+impl Peer {
+    /// The other end at an address.
+    #[must_use]
+    pub fn at(address: IpAddr) -> Peer {
+        let address = address.to_canonical();
+        Peer {
+            address,
+            text: text_of(address).into(),
+        }
+    }
+
+    /// Its address. One of IPv4 is not dressed as one of IPv6.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How an address is written.
+    pub(super) fn text_of(&self, address: IpAddr) -> Cow<'_, str> {
+        match address == self.address {
+            true => Cow::Borrowed(&self.text),
+            false => Cow::Owned(text_of(address)),
+        }
     }
 }
 

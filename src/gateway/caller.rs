@@ -21,7 +21,7 @@ const GENERATION: usize = 512;
 pub(super) fn identify<'a>(
     record: &mut Record,
     headers: &'a HeaderMap,
-    arrival: &Arrival,
+    arrival: &'a Arrival,
 ) -> Identity<'a> {
     record.comes_from(arrival);
     record.traces(headers);

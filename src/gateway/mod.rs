@@ -47,6 +47,7 @@ use http::{Method, Request, Response, request};
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
 use crate::domain::forwarding::LastTold;
+use crate::domain::hops::Peer;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
@@ -83,7 +84,7 @@ pub struct Arrival {
 /// Where a connection comes from.
 #[derive(Debug)]
 struct Origin {
-    peer: IpAddr,
+    peer: Peer,
     /// The scheme of its requests.
     scheme: &'static str,
     /// What servers were told of it last.
@@ -102,32 +103,25 @@ impl Arrival {
     /// The arrivals of a connection, none of them refused.
     #[must_use]
     pub fn from_peer(peer: IpAddr) -> Arrival {
-        Arrival::of(Origin {
-            peer,
-            scheme: "http",
-            told: LastTold::default(),
-            subject: None,
-            links: Rc::default(),
-            sockets: OwnSockets::default(),
-            alarm: RefCell::default(),
-        })
+        Arrival::of(peer, "http", None)
     }
 
     /// The arrivals of a connection behind TLS, with what the peer's certificate says, if it has sent one.
     #[must_use]
     pub fn secured(peer: IpAddr, subject: Option<Subject>) -> Arrival {
-        Arrival::of(Origin {
-            peer,
-            scheme: "https",
+        Arrival::of(peer, "https", subject)
+    }
+
+    fn of(peer: IpAddr, scheme: &'static str, subject: Option<Subject>) -> Arrival {
+        let origin = Origin {
+            peer: Peer::at(peer),
+            scheme,
             told: LastTold::default(),
             subject,
             links: Rc::default(),
             sockets: OwnSockets::default(),
             alarm: RefCell::default(),
-        })
-    }
-
-    fn of(origin: Origin) -> Arrival {
+        };
         Arrival {
             origin: Rc::new(origin),
             refused: None,
@@ -136,8 +130,8 @@ impl Arrival {
     }
 
     /// Whom the connection comes from.
-    fn peer(&self) -> IpAddr {
-        self.origin.peer
+    fn peer(&self) -> &Peer {
+        &self.origin.peer
     }
 
     /// What bounds the time of one call at a time.

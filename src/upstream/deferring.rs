@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem;
 use std::pin::Pin;
 use std::rc::Weak;
 use std::task::{Context, Poll, Waker, ready};
@@ -56,6 +57,7 @@ enum Sending {
 }
 
 enum Sent {
+    /// What was late has only its room left.
     Whole,
     /// Or nothing, or it failed: the rest is for whoever writes.
     Part,
@@ -99,11 +101,15 @@ impl Haste {
 }
 
 impl End {
-    /// Sends what the system takes now.
-    pub(super) fn send(&self) {
+    /// Sends what the system takes now. Where it takes all of it, its room is for others.
+    pub(super) fn send(&self) -> Option<Vec<u8>> {
         let mut writer = self.0.get();
-        if let Sent::Part = writer.send() {
-            writer.owner.wake_by_ref();
+        match writer.send() {
+            Sent::Whole => Some(mem::take(&mut writer.late)),
+            Sent::Part => {
+                writer.owner.wake_by_ref();
+                None
+            }
         }
     }
 }
@@ -125,10 +131,7 @@ impl Writer {
             return Sent::Whole;
         }
         match self.stream.try_write(&self.late) {
-            Ok(count) if count == self.late.len() => {
-                self.late = Vec::new();
-                return Sent::Whole;
-            }
+            Ok(count) if count == self.late.len() => return Sent::Whole,
             Ok(count) => drop(self.late.drain(..count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
@@ -141,7 +144,7 @@ impl Writer {
 
     fn take_fault(&mut self) -> io::Result<()> {
         if let Sending::Failed(_) = self.sending
-            && let Sending::Failed(error) = std::mem::replace(&mut self.sending, Sending::Owner)
+            && let Sending::Failed(error) = mem::replace(&mut self.sending, Sending::Owner)
         {
             return Err(error);
         }
@@ -159,10 +162,7 @@ impl Writer {
         self.waiting == Waiting::Turn && matches!(self.sending, Sending::Outbox)
     }
 
-    fn take(&mut self, count: usize, parts: &[IoSlice<'_>]) {
-        if self.late.is_empty() {
-            self.late = Vec::with_capacity(count);
-        }
+    fn take(&mut self, parts: &[IoSlice<'_>]) {
         for part in parts {
             self.late.extend_from_slice(part);
         }
@@ -211,7 +211,10 @@ impl AsyncWrite for Deferring {
             ready!(writer.poll_late(cx))?;
             return Pin::new(&mut writer.stream).poll_write_vectored(cx, bufs);
         }
-        writer.take(count, bufs);
+        if writer.late.is_empty() {
+            writer.late = self.outbox.room();
+        }
+        writer.take(bufs);
         writer.owner.clone_from(cx.waker());
         if let Sending::Owner = writer.sending {
             writer.sending = Sending::Outbox;

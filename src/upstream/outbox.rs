@@ -22,6 +22,8 @@ pub struct Outbox(Local<Tray>);
 #[derive(Debug)]
 struct Tray {
     ends: Vec<End>,
+    /// For small messages: the room of those that were sent.
+    rooms: Vec<Vec<u8>>,
     /// Where this many have come together, they are sent.
     full: usize,
     carrier: Waker,
@@ -31,6 +33,7 @@ impl Default for Tray {
     fn default() -> Tray {
         Tray {
             ends: Vec::new(),
+            rooms: Vec::new(),
             full: FULL,
             carrier: Waker::noop().clone(),
         }
@@ -58,12 +61,22 @@ impl Outbox {
 
     /// Sends what has come together.
     pub(super) fn send(&self, Bundle(mut ends): Bundle) {
-        ends.drain(..).for_each(|end| end.send());
+        for end in ends.drain(..) {
+            if let Some(mut room) = end.send() {
+                room.clear();
+                self.0.get().keep(room);
+            }
+        }
         // Its room is for the next ones.
         let mut tray = self.0.get();
         if tray.ends.capacity() == 0 {
             tray.ends = ends;
         }
+    }
+
+    /// An empty room for small messages, which most of the time another one has had before.
+    pub(super) fn room(&self) -> Vec<u8> {
+        self.0.get().rooms.pop().unwrap_or_default()
     }
 
     /// Sends what is deferred, at the end of each turn, until the outbox is closed.
@@ -96,5 +109,12 @@ impl Outbox {
 impl Tray {
     fn take(&mut self) -> Bundle {
         Bundle(mem::take(&mut self.ends))
+    }
+
+    /// No more of them than are sent at once, which have a few hundred bytes each.
+    fn keep(&mut self, room: Vec<u8>) {
+        if self.rooms.len() < FULL && room.capacity() > 0 {
+            self.rooms.push(room);
+        }
     }
 }

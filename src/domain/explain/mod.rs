@@ -28,6 +28,7 @@ use super::candidates;
 use super::claim::{self, Head, facing};
 use super::failure::Failure;
 use super::forwarding::tells_hops;
+use super::hops::Peer;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
@@ -81,9 +82,10 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
         token.set(verified.as_ref().err().copied());
         verified.ok().map(Rc::new)
     };
+    let peer = asked.peer.map(Peer::at);
     let identity = plan.rollout.clients.identify(Evidence {
         headers: asked.head.headers,
-        peer: asked.peer,
+        peer: peer.as_ref(),
         subject: None,
         digest: means.digest,
         claims: &claims,

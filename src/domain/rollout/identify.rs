@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::order::{Order, Shown};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
-use crate::domain::hops::{Hops, text_of};
+use crate::domain::hops::{Hops, Peer};
 use crate::domain::token::{Claims, Tokens, bearer};
 
 /// All clients, in order, and what is needed to tell them apart.
@@ -34,7 +34,7 @@ pub struct Evidence<'a, 'm> {
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// Whom the connection comes from; where nobody knows, headers are believed and no address fits.
-    pub peer: Option<IpAddr>,
+    pub peer: Option<&'a Peer>,
     /// The verified certificate of the connection.
     pub subject: Option<&'m Subject>,
     /// SHA-256.
@@ -231,7 +231,7 @@ impl<'a> Reading<'a, '_, '_> {
             KeySource::Header(name) => self.said(name).map(Cow::Borrowed),
             KeySource::ApiKey => self.said(&self.clients.api_key).map(Cow::Borrowed),
             KeySource::Claim(path) => path.text(self.claims()?).map(Cow::Owned),
-            KeySource::Address => Some(Cow::Owned(text_of(self.address()?))),
+            KeySource::Address => Some(self.evidence.peer?.text_of(self.address()?)),
             KeySource::Cookie(name) => cookie(self.evidence.headers, name).map(Cow::Borrowed),
         }
     }
@@ -253,7 +253,10 @@ impl<'a> Reading<'a, '_, '_> {
     }
 
     fn address(&self) -> Option<IpAddr> {
-        let caller = |peer| self.clients.hops.caller(peer, self.evidence.headers);
+        let caller = |peer: &Peer| {
+            let hops = &self.clients.hops;
+            hops.caller(peer.address(), self.evidence.headers)
+        };
         *self.address.get_or_init(|| self.evidence.peer.map(caller))
     }
 
@@ -261,7 +264,12 @@ impl<'a> Reading<'a, '_, '_> {
     fn is_believed(&self) -> bool {
         let hop = || {
             let hops = &self.clients.hops;
-            if hops.is_empty() || self.evidence.peer.is_none_or(|peer| hops.trusts(peer)) {
+            if hops.is_empty()
+                || self
+                    .evidence
+                    .peer
+                    .is_none_or(|peer| hops.trusts(peer.address()))
+            {
                 Hop::Believed
             } else {
                 Hop::Ignored

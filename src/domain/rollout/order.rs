@@ -103,8 +103,11 @@ impl Named {
         shown: &impl Shown,
         fits: impl Fn(usize) -> Option<usize> + Copy,
     ) -> Option<usize> {
-        let text = shown.text(&self.header)?;
         let first = |ranks: &[usize]| ranks.iter().copied().find(|rank| fits(*rank).is_some());
+        if self.literal.is_empty() {
+            return first(&self.open);
+        }
+        let text = shown.text(&self.header)?;
         let literal = self.literal.get(text).and_then(|ranks| first(ranks));
         let before = literal.unwrap_or(usize::MAX);
         let open = self.open.partition_point(|rank| *rank < before);

@@ -49,7 +49,7 @@ impl Names {
         let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
         self.names.extend_from_slice(&length.to_le_bytes());
         self.names.extend_from_slice(name);
-        if name.iter().any(u8::is_ascii_uppercase) {
+        if self.case == Case::Lower && !is_lower(name) {
             self.case = Case::Other;
         }
     }
@@ -202,18 +202,42 @@ fn begins(line: &[u8], name: &[u8]) -> bool {
     line.get(name.len()) == Some(&b':') && is_same(&line[..name.len()], name)
 }
 
-/// Whether two names of one length are the same but for their case.
+/// Whether two names of one length are the same but for their case: by words, of which the last one overlaps the one before.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let ((ones, one), (others, other)) = (one.as_chunks(), other.as_chunks());
-    let mut chunks = ones.iter().zip(others);
-    chunks.all(|(one, other)| are_same(one, other)) && one.eq_ignore_ascii_case(other)
+    if let (Some(one_end), Some(other_end)) = (one.last_chunk(), other.last_chunk()) {
+        let words = one.as_chunks().0.iter().zip(other.as_chunks().0);
+        let ends = [(one_end, other_end)];
+        return words.chain(ends).all(|(one, other)| {
+            lowered(u64::from_le_bytes(*one)) == lowered(u64::from_le_bytes(*other))
+        });
+    }
+    if let (Some(one_end), Some(other_end)) = (one.last_chunk(), other.last_chunk())
+        && let (Some(one_start), Some(other_start)) = (one.first_chunk(), other.first_chunk())
+    {
+        let word = |start: &[u8; 4], end: &[u8; 4]| {
+            lowered(
+                u64::from(u32::from_le_bytes(*start)) << 32 | u64::from(u32::from_le_bytes(*end)),
+            )
+        };
+        return word(one_start, one_end) == word(other_start, other_end);
+    }
+    one.eq_ignore_ascii_case(other)
 }
 
-/// The same of eight bytes, without a branch for each of them.
-fn are_same(one: &[u8; 8], other: &[u8; 8]) -> bool {
-    let pairs = one.iter().zip(other);
-    let differ = |(one, other): (&u8, &u8)| one.to_ascii_lowercase() ^ other.to_ascii_lowercase();
-    pairs.map(differ).fold(0, |all, one| all | one) == 0
+/// Whether a name is in lower case.
+fn is_lower(name: &[u8]) -> bool {
+    !name.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Eight bytes in lower case, without a branch for each of them.
+fn lowered(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let low = word & !HIGH;
+    // The high bit of each byte that is `A` or above, and of each above `Z`.
+    let (from_a, behind_z) = (low + (0x80 - 0x41) * ONES, low + (0x80 - 0x5B) * ONES);
+    let upper = (from_a & !behind_z & !word) & HIGH;
+    word | upper >> 2
 }
 
 /// The first of some names, and the others.
@@ -304,6 +328,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn names_are_the_same_where_a_look_at_each_byte_says_so(
+            one in prop::collection::vec(prop_oneof![Just(b'A'), Just(b'a'), Just(b'['), any::<u8>()], 0..20),
+            changed in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+            swapped in prop::collection::vec(any::<bool>(), 20),
+        ) {
+            let mut other = one.clone();
+            for (byte, is_swapped) in other.iter_mut().zip(swapped) {
+                if is_swapped && byte.is_ascii_alphabetic() {
+                    *byte ^= 0x20;
+                }
+            }
+            if let (Some((at, byte)), false) = (changed, other.is_empty()) {
+                let at = at.index(other.len());
+                other[at] = byte;
+            }
+            prop_assert_eq!(is_same(&one, &other), one.eq_ignore_ascii_case(&other));
+        }
+
         #[test]
         fn each_name_is_spelled_as_the_one_of_the_same_rank(
             names in prop::collection::vec("[aAbB]{1,2}|[aAbB]{2}-[aA]{6}b?", 0..99),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::hops::{Hops, Network};
+use crate::domain::hops::{Hops, Network, Peer};
 use crate::domain::token::{ClaimPath, Claims, Tokens};
 
 fn client(name: &str, matcher: Matcher, key: Option<KeySource>) -> Client {
@@ -115,9 +115,10 @@ impl Shown {
             let claims = json!({ "sub": sub });
             Some(Rc::new(Claims::new(claims.as_object().unwrap().clone())))
         };
+        let peer = self.peer.map(Peer::at);
         let identity = clients.identify(Evidence {
             headers: &headers,
-            peer: self.peer,
+            peer: peer.as_ref(),
             subject: self.subject.as_ref(),
             digest: |key| if key == b"secret" { [7; 32] } else { [0; 32] },
             claims: &claims,
