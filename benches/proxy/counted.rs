@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::peers;
-use crate::production::{self, Extent};
+use crate::production::Extent;
 use crate::running::Running;
 use crate::work::Work;
 
@@ -34,9 +34,6 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
     let folder = tempfile::tempdir()?;
-    let upstream = peers::upstream(work.size)?.to_string();
-    let config = production::write(folder.path(), extent, work.kind, ("127.0.0.1:0", &upstream))?;
-    let log = folder.path().join("log");
     let mut command = Command::new("valgrind");
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles)?;
@@ -46,14 +43,14 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     let mut out = OsString::from("--callgrind-out-file=");
     out.push(profiles.join("of"));
     command.arg(out);
-    command.arg(program).args(["run", "--config"]).arg(&config);
-    let mut proxy = Running::start(&mut command, &log)?;
+    command.arg(program);
+    let mut proxy = Running::serving(command, folder.path(), (work, extent))?;
     let served = proxy
         .address()
         .and_then(|address| peers::load(address, work, calls, CONNECTIONS));
     let ended = proxy.end();
     served.and(ended).map_err(|error| {
-        let said = std::fs::read(&log).unwrap_or_default();
+        let said = std::fs::read(folder.path().join("log")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
         let last: Vec<_> = said.lines().rev().take(5).collect();
         io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))

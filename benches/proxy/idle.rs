@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::peers;
-use crate::production::{self, Extent};
+use crate::production::Extent;
 use crate::running::Running;
 use crate::work::HOT;
 
@@ -28,13 +28,8 @@ pub(crate) fn crowd(program: &Path) -> io::Result<()> {
     )?;
     let [work, ..] = HOT;
     let folder = tempfile::tempdir()?;
-    let upstream = peers::upstream(work.size)?.to_string();
     let extent = Extent::PRODUCTION;
-    let peers = ("127.0.0.1:0", upstream.as_str());
-    let config = production::write(folder.path(), &extent, work.kind, peers)?;
-    let mut command = Command::new(program);
-    command.arg("run").arg("--config").arg(&config);
-    let mut proxy = Running::start(&mut command, &folder.path().join("log"))?;
+    let mut proxy = Running::serving(Command::new(program), folder.path(), (&work, &extent))?;
     let address = proxy.address()?;
     // What the first calls need once is no part of a connection.
     peers::load(address, &work, 1_000, 1)?;

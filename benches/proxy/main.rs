@@ -15,6 +15,7 @@ mod links;
 mod peers;
 mod production;
 mod running;
+mod train;
 mod work;
 
 use std::error::Error;
@@ -58,6 +59,8 @@ enum Task {
     Idle,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
+    /// Serves each kind of call for a while, so that a program that counts what it executes writes its profile.
+    Train,
     /// A server on standard input and output.
     #[command(hide = true)]
     Child,
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
         Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
         Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
+        Some(Task::Train) => train::train(&program).map(|()| true).map_err(Into::into),
         Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
         _ if !has_valgrind() => {
             println!("SKIPPED: valgrind is not installed, no instruction was counted");

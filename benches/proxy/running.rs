@@ -8,6 +8,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::peers;
+use crate::production::{self, Extent};
+use crate::work::Work;
+
 /// A proxy that is ended whatever happens.
 pub(crate) struct Running(Child);
 
@@ -16,6 +20,19 @@ impl Running {
     pub(crate) fn start(command: &mut Command, log: &Path) -> io::Result<Running> {
         command.stdout(Stdio::piped()).stderr(File::create(log)?);
         Ok(Running(command.spawn()?))
+    }
+
+    /// Starts it in front of an upstream of its own, with the files of both in a folder: what it logs is in `log`.
+    pub(crate) fn serving(
+        mut command: Command,
+        folder: &Path,
+        (work, extent): (&Work, &Extent),
+    ) -> io::Result<Running> {
+        let upstream = peers::upstream(work.size)?.to_string();
+        let between = ("127.0.0.1:0", upstream.as_str());
+        let config = production::write(folder, extent, work.kind, between)?;
+        command.args(["run", "--config"]).arg(&config);
+        Running::start(&mut command, &folder.join("log"))
     }
 
     /// Where it serves, once it does.
