@@ -8,6 +8,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::domain::headers::first;
 use crate::domain::rollout::Percent;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -67,11 +68,10 @@ impl TraceContext {
     /// What a request says; none where it says nothing, says it twice, or says what cannot be read.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<TraceContext> {
-        let mut said = headers.get_all(TRACEPARENT).iter();
-        let (first, second) = (said.next()?, said.next());
-        match second {
-            None => TraceContext::parse(first.to_str().ok()?),
-            Some(_) => None,
+        let said = first(headers, &TRACEPARENT)?;
+        match headers.get_all(TRACEPARENT).iter().count() {
+            1 => TraceContext::parse(said.to_str().ok()?),
+            _ => None,
         }
     }
 

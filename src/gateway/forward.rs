@@ -146,7 +146,7 @@ fn prepare(
     let wanted = headers::wanted_upgrade(&head.headers);
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
-    let host = head.headers.get(HOST).cloned();
+    let host = headers::first(&head.headers, &HOST).cloned();
     record.passes_on(
         &mut head.headers,
         Hop {
@@ -162,13 +162,15 @@ fn prepare(
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
         // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
-        head.headers
-            .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        head.headers.insert(
+            TRANSFER_ENCODING,
+            const { HeaderValue::from_static("chunked") },
+        );
     }
     if let Some(protocol) = &wanted {
         head.headers.insert(UPGRADE, protocol.clone());
         head.headers
-            .insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            .insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
     } else if trailers {
         headers::welcome_trailers(&mut head.headers);
     }

@@ -6,8 +6,8 @@ use http::{HeaderMap, Version};
 
 use crate::domain::forwarding::LastHop;
 pub(super) use crate::domain::headers::{
-    HasBody, brought_back, credentials, named_by_connection, require_host, said_credentials, set,
-    translated, withhold_credentials,
+    HasBody, brought_back, credentials, first, named_by_connection, require_host, said_credentials,
+    set, translated, withhold_credentials,
 };
 use crate::domain::plan::Plan;
 use crate::domain::wire::ADDED_TE;
@@ -49,8 +49,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 /// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
 /// has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = headers
-        .get(UPGRADE)
+    let upgrade = first(headers, &UPGRADE)
         .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
     let named = headers
         .get_all(CONNECTION)
@@ -64,9 +63,9 @@ pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// Whether the client itself said that it takes trailers.
 pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
-    let values = headers
-        .get_all(TE)
-        .iter()
+    let said = headers.iter().filter(|(name, _)| *name == TE);
+    let values = said
+        .map(|(_, value)| value)
         .filter(|value| value.as_bytes() != ADDED_TE.as_bytes());
     let mut values = values
         .filter_map(|value| value.to_str().ok())
@@ -76,18 +75,18 @@ pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
 
 /// Says to an upstream that trailers are welcome; the field is of this connection only.
 pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
-    headers.insert(TE, HeaderValue::from_static("trailers"));
-    headers.insert(CONNECTION, HeaderValue::from_static("te"));
+    headers.insert(TE, const { HeaderValue::from_static("trailers") });
+    headers.insert(CONNECTION, const { HeaderValue::from_static("te") });
 }
 
 /// Adds this hop: `Via` (RFC 9110 §7.6.3), and what the plan tells of hops. `from` is what the client sent.
 pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
     let via = match from.version {
-        Version::HTTP_10 => "1.0 dualgauge",
-        Version::HTTP_2 => "2.0 dualgauge",
-        _ => "1.1 dualgauge",
+        Version::HTTP_10 => const { HeaderValue::from_static("1.0 dualgauge") },
+        Version::HTTP_2 => const { HeaderValue::from_static("2.0 dualgauge") },
+        _ => const { HeaderValue::from_static("1.1 dualgauge") },
     };
-    headers.append(VIA, HeaderValue::from_static(via));
+    headers.append(VIA, via);
     let last = LastHop {
         peer: from.arrival.peer().address(),
         host: from.host,
@@ -110,7 +109,7 @@ impl<'a> Hop<'a> {
     pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
         Hop {
             version: head.version,
-            host: head.headers.get(HOST),
+            host: first(&head.headers, &HOST),
             arrival,
         }
     }

@@ -190,7 +190,10 @@ pub(super) fn beside(record: &mut Record, control: impl FnOnce() -> Told) -> Opt
 pub(super) fn rest_failure(failure: &Failure) -> Whole {
     let answer = problem(failure);
     let mut headers = advice(failure);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        CACHE_CONTROL,
+        const { HeaderValue::from_static("no-store") },
+    );
     if let Some(kind) = answer
         .content_type
         .and_then(|kind| HeaderValue::try_from(kind).ok())
@@ -220,7 +223,10 @@ pub(super) fn rpc_message(body: Pieces) -> Whole {
 
 /// A JSON-RPC answer, and the headers that a server's answer brings back with it.
 pub(super) fn rpc_message_beside(mut headers: HeaderMap, body: Pieces) -> Whole {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        CONTENT_TYPE,
+        const { HeaderValue::from_static("application/json") },
+    );
     Whole {
         status: StatusCode::OK,
         headers,

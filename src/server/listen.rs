@@ -387,7 +387,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
             inspection.answer_spelled(response.body_mut().take_spelling());
             let is_last = last.get() || unread.is_left(&inspection, number);
             if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
-                let close = HeaderValue::from_static("close");
+                let close = const { HeaderValue::from_static("close") };
                 response.headers_mut().insert(CONNECTION, close);
             }
             Ok::<_, Infallible>(response.map(|body| Flushed::new(body, inspection)))

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::order::{Order, Shown};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
+use crate::domain::headers::first;
 use crate::domain::hops::{Hops, Peer};
 use crate::domain::token::{Claims, Tokens, bearer};
 
@@ -237,7 +238,7 @@ impl<'a> Reading<'a, '_, '_> {
     }
 
     fn said(&self, name: &HeaderName) -> Option<&'a str> {
-        self.evidence.headers.get(name)?.to_str().ok()
+        first(self.evidence.headers, name)?.to_str().ok()
     }
 
     fn says(&self, name: &HeaderName, glob: &Glob) -> bool {
