@@ -58,10 +58,10 @@ pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
 
 /// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
 pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
-    if !headers.contains_key(HOST)
-        && let Ok(host) = HeaderValue::try_from(upstream.authority.as_str())
+    if let Some(host) = upstream.authority.host()
+        && first(headers, &HOST).is_none()
     {
-        headers.insert(HOST, host);
+        headers.insert(HOST, host.clone());
     }
 }
 

@@ -47,3 +47,4 @@ pub mod translate;
 mod vectors;
 pub mod websocket;
 pub mod wire;
+pub(crate) mod words;

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::words;
+
 /// Why a text cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PercentError {
@@ -64,30 +66,8 @@ pub fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, PercentError> {
 /// What comes before the first of an ASCII character, and what comes behind it.
 #[inline]
 pub(in crate::domain) fn cut<const AT: u8>(text: &str) -> (&str, Option<&str>) {
-    let end = first::<AT>(text.as_bytes()).unwrap_or(text.len());
+    let end = words::length_before(text.as_bytes(), words::equal::<AT>, |byte| byte == AT);
     (&text[..end], text.get(end + 1..))
-}
-
-/// Where the first of a byte is.
-#[inline]
-fn first<const BYTE: u8>(text: &[u8]) -> Option<usize> {
-    let (words, last) = text.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let found = lanes::<BYTE>(*word);
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let place = last.iter().position(|byte| *byte == BYTE)?;
-    Some(words.len() * 8 + place)
-}
-
-/// The highest bit of each of eight bytes that is this one; the first byte is the lowest.
-pub(in crate::domain) const fn lanes<const BYTE: u8>(bytes: [u8; 8]) -> u64 {
-    const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
-    let other = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([BYTE; 8]);
-    // A byte that is not zero reaches its highest bit, by itself or by the sum, which carries into no other.
-    !(((other & LOW) + LOW) | other | LOW)
 }
 
 /// The byte that the two digits at `at` spell.

@@ -29,8 +29,8 @@ use super::tls::ServerTls;
 use super::trace::TracePlan;
 
 pub use upstream::{
-    CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing, StdioPlan,
-    Transport, UpstreamPlan, Variables, WebSocketPlan, with_port,
+    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing,
+    StdioPlan, Transport, UpstreamPlan, Variables, WebSocketPlan, with_port,
 };
 
 /// Everything that a call is served by.
@@ -207,7 +207,7 @@ impl RpcFace {
             return Some(Irregular::No);
         }
         // Most paths have one spelling only, and need no closer look.
-        if !path.contains(['%', '.']) && !path.contains("//") && !path.ends_with('/') {
+        if !may_have_others(path.as_bytes()) {
             return None;
         }
         let segments = Segments::split(path);
@@ -216,6 +216,17 @@ impl RpcFace {
             None => knows(&segments.normal()).then_some(Irregular::No),
         }
     }
+}
+
+/// Whether a path may have other spellings than this one.
+fn may_have_others(path: &[u8]) -> bool {
+    let mut before = 0;
+    let mut bytes = path.iter();
+    bytes.any(|byte| {
+        let is_empty = *byte == b'/' && before == b'/';
+        before = *byte;
+        is_empty || matches!(byte, b'%' | b'.')
+    }) || before == b'/'
 }
 
 /// What happens to REST calls that belong to no route.

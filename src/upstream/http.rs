@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::HOST;
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use tokio::time::{Instant, timeout};
 
 use super::again::{Again, Manner, Spare, Wants};
@@ -256,12 +256,11 @@ impl HttpUpstream {
     /// Whether an address answers a check with success.
     async fn is_well(self: &Rc<Self>, place: usize, path: &str) -> bool {
         let mut request = Request::new(Body::empty());
-        let (Ok(target), Ok(host)) = (path.parse(), HeaderValue::from_str(&self.plan.authority))
-        else {
+        let (Ok(target), Some(host)) = (path.parse(), self.plan.authority.host()) else {
             return false;
         };
         *request.uri_mut() = target;
-        request.headers_mut().insert(HOST, host);
+        request.headers_mut().insert(HOST, host.clone());
         // A connection of its own: calls never wait for a check, nor a check for calls.
         let Ok(mut line) = self.apart(place).await else {
             return false;

@@ -132,7 +132,7 @@ impl Trunk {
                 Some(_) => Scheme::HTTPS,
                 None => Scheme::HTTP,
             },
-            authority: plan.authority.parse().ok(),
+            authority: plan.authority.as_str().parse().ok(),
             rides: Cell::new(0),
             idle_since: Cell::new(now),
             opened: now,

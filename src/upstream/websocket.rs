@@ -47,7 +47,7 @@ impl WebSocket {
             connector: Connector::of(upstream, Spoken::WebSocket),
             limit: upstream.connect_timeout,
             // The scheme is no part of the request (RFC 6455 §4.1).
-            url: format!("ws://{}{}", upstream.authority, upstream.path).into(),
+            url: format!("ws://{}{}", upstream.authority.as_str(), upstream.path).into(),
             headers: Arc::new(headers.clone()),
             message_limit,
         }

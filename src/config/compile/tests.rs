@@ -273,7 +273,7 @@ fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
         let upstream = plan.upstream(Side::Rpc).unwrap();
         format!(
             "{} at {} {}",
-            upstream.authority,
+            upstream.authority.as_str(),
             upstream.address(),
             upstream.path
         )

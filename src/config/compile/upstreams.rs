@@ -417,7 +417,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         side: raw.side.value,
         envelope,
         transport,
-        authority,
+        authority: authority.into(),
         http2: http2(raw, problems),
         max_age: raw.max_age.as_ref().map(|age| age.value),
         path,

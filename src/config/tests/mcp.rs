@@ -26,7 +26,10 @@ fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
 #[test]
 fn a_server_needs_an_address_and_no_more() {
     let (upstream, server) = server("");
-    assert_eq!((&*upstream.authority, &*upstream.path), ("h:81", "/mcp"));
+    assert_eq!(
+        (upstream.authority.as_str(), &*upstream.path),
+        ("h:81", "/mcp")
+    );
     assert_eq!(
         (server.revision, server.message_limit),
         (Revision::Auto, 16 << 20)

@@ -73,7 +73,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
             let upstream = passing(plan, route).ok_or_else(|| refusal::no_frame(frame))?;
             explanation.sends = Some(Sent {
                 upstream: upstream.name.clone(),
-                authority: upstream.authority.clone(),
+                authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
                 body: Some(Value::of(case.secrets().hide_bytes(case.asked.body))),
                 note: Some("as it came, over the client's own socket"),

@@ -295,7 +295,7 @@ impl<'a> Case<'a> {
     fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> Sent {
         Sent {
             upstream: upstream.name.clone(),
-            authority: upstream.authority.clone(),
+            authority: upstream.authority.as_str().to_owned(),
             method: match upstream.transport.link() {
                 None => self.asked.head.method.as_str().to_owned(),
                 Some(_) => carrier(upstream).to_owned(),

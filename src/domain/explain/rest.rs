@@ -144,7 +144,7 @@ pub(super) fn sent(
     let message = message.into_bytes();
     Sent {
         upstream: upstream.name.clone(),
-        authority: upstream.authority.clone(),
+        authority: upstream.authority.as_str().to_owned(),
         method: method.to_owned(),
         target: upstream.path.clone(),
         headers,

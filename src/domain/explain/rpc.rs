@@ -272,7 +272,7 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
     let body = made.body.clone().map(|body| body.into_bytes());
     Sent {
         upstream: upstream.name.clone(),
-        authority: upstream.authority.clone(),
+        authority: upstream.authority.as_str().to_owned(),
         method: carrier(upstream).to_owned(),
         target: String::new(),
         headers: Vec::new(),
@@ -304,7 +304,7 @@ fn sent(
     let body = made.body.clone().map(|body| body.into_bytes());
     Sent {
         upstream: upstream.name.clone(),
-        authority: upstream.authority.clone(),
+        authority: upstream.authority.as_str().to_owned(),
         method: route.method.as_str().to_owned(),
         target: secrets.hide(&made.target),
         headers: case.headers(&headers),

@@ -26,7 +26,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
         side,
         tls: None,
         transport: Transport::Http,
-        authority: "127.0.0.1:9".into(),
+        authority: "127.0.0.1:9".to_owned().into(),
         path: "/rpc".into(),
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderName;
+use http::{HeaderName, HeaderValue};
 
 use crate::domain::addresses::AddressPlan;
 use crate::domain::envelope::Paired;
@@ -28,8 +28,8 @@ pub struct UpstreamPlan {
     pub transport: Transport,
     /// How connections to it are secured; they are plain without.
     pub tls: Option<Arc<ClientTls>>,
-    /// `host:port`, as in the `Host` header; of a child its program, for people to read.
-    pub authority: String,
+    /// Where it is; of a child its program, for people to read.
+    pub authority: Authority,
     /// Its further addresses, as `host:port`; the name of the server is that of the first everywhere.
     pub more: Vec<String>,
     /// How its addresses are watched.
@@ -60,11 +60,45 @@ pub struct UpstreamPlan {
     pub envelope: Vec<Paired>,
 }
 
+/// `host:port`, as requests say it: without the port that the scheme means anyway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authority {
+    text: String,
+    /// The value of `Host`, which most calls need; none of a text that no header takes.
+    host: Option<HeaderValue>,
+}
+
+impl From<String> for Authority {
+    fn from(text: String) -> Authority {
+        Authority {
+            host: HeaderValue::try_from(&text).ok(),
+            text,
+        }
+    }
+}
+
+impl Authority {
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The value of `Host`.
+    #[must_use]
+    pub fn host(&self) -> Option<&HeaderValue> {
+        self.host.as_ref()
+    }
+}
+
 impl UpstreamPlan {
     /// Where to connect: `host:port`, the port of the scheme where the url names none.
     #[must_use]
     pub fn address(&self) -> String {
-        with_port(&self.authority, if self.tls.is_some() { 443 } else { 80 })
+        with_port(
+            self.authority.as_str(),
+            if self.tls.is_some() { 443 } else { 80 },
+        )
     }
 
     /// Whether another plan means this very server, spoken to by the same rules: a connection that one of them began may

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::domain::percent::{self, lanes, normalise};
+use crate::domain::percent::{self, normalise};
+use crate::domain::words::{equal, first};
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone, Copy)]
@@ -111,9 +112,9 @@ fn may_be_irregular(path: &[u8]) -> bool {
     }
     let (words, last) = path.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let mut slashes = lanes::<b'/'>(*word);
+        let mut slashes = equal::<b'/'>(u64::from_le_bytes(*word));
         while slashes != 0 {
-            if begins(index * 8 + slashes.trailing_zeros() as usize / 8 + 1) {
+            if begins(index * 8 + first(slashes) + 1) {
                 return true;
             }
             slashes &= slashes - 1;

@@ -1,5 +1,7 @@
 //! Byte classes of the HTTP and URI grammars, as one table.
 
+use crate::domain::words;
+
 /// A byte of a token (RFC 9110 §5.6.2).
 pub(super) const TOKEN: u8 = 1;
 /// A byte of a path, as `http::Uri` takes it: the grammar, and what real clients leave unencoded; beyond ASCII
@@ -89,16 +91,18 @@ pub(super) fn any_control(bytes: &[u8]) -> bool {
     found != 0 && exact()
 }
 
-/// Not zero if one of eight bytes is below space or is DEL: a borrow reaches the high bit of a byte only from
-/// such a byte, or from one below it in the word.
+/// Not zero if one of eight bytes is below space or is DEL.
 fn suspects(word: [u8; 8]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
     let word = u64::from_le_bytes(word);
-    let below_space = word.wrapping_sub(0x20 * ONES) & !word;
-    let not_delete = word ^ (0x7F * ONES);
-    let delete = not_delete.wrapping_sub(ONES) & !not_delete;
-    (below_space | delete) & HIGH
+    (words::at_least::<b' '>(word) ^ words::HIGH) | words::equal::<0x7F>(word)
+}
+
+/// How many bytes at the beginning of a line may stand in a token. Most names have letters, digits and dashes alone.
+pub(super) fn token_length(line: &[u8]) -> usize {
+    let other = |word| (words::alphanumeric(word) | words::equal::<b'-'>(word)) ^ words::HIGH;
+    let length = words::length_before(line, other, |byte| !is(byte, TOKEN));
+    let more = line[length..].iter().position(|byte| !is(*byte, TOKEN));
+    more.map_or(line.len(), |more| length + more)
 }
 
 /// The bytes without the white space around them (`OWS`, RFC 9110 §5.6.3).
@@ -110,4 +114,25 @@ pub(super) fn trimmed(mut bytes: &[u8]) -> &[u8] {
         bytes = rest;
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_token_is_as_long_as_a_look_at_each_byte_says(
+            line in prop::collection::vec(prop_oneof![
+                6 => prop::sample::select(&b"aZ09-"[..]),
+                2 => prop::sample::select(&b"_.~|!^"[..]),
+                1 => any::<u8>(),
+            ], 0..40),
+        ) {
+            let end = line.iter().position(|byte| !is(*byte, TOKEN));
+            prop_assert_eq!(token_length(&line), end.unwrap_or(line.len()));
+        }
+    }
 }

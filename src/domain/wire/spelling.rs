@@ -9,6 +9,7 @@ use std::rc::Rc;
 use memchr::memchr;
 
 use crate::domain::vectors::first_bits;
+use crate::domain::words::lowered;
 
 /// What is kept of the room of a head's names for those of the next one.
 const ROOM: usize = 256;
@@ -227,17 +228,6 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 /// Whether a name is in lower case.
 fn is_lower(name: &[u8]) -> bool {
     !name.iter().any(u8::is_ascii_uppercase)
-}
-
-/// Eight bytes in lower case, without a branch for each of them.
-fn lowered(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    let low = word & !HIGH;
-    // The high bit of each byte that is `A` or above, and of each above `Z`.
-    let (from_a, behind_z) = (low + (0x80 - 0x41) * ONES, low + (0x80 - 0x5B) * ONES);
-    let upper = (from_a & !behind_z & !word) & HIGH;
-    word | upper >> 2
 }
 
 /// The first of some names, and the others.

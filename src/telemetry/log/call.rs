@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use memchr::memchr2;
 use tracing::Level;
 use tracing::dispatcher::get_default;
 use tracing::level_filters::LevelFilter;
@@ -146,7 +147,8 @@ impl Says for CallLine<'_> {
 }
 
 fn without_query(path: &str) -> &str {
-    path.split(['?', '#']).next().unwrap_or_default()
+    let end = memchr2(b'?', b'#', path.as_bytes());
+    &path[..end.unwrap_or(path.len())]
 }
 
 /// At most so many characters of a text, and a mark where some are missing.

@@ -6,6 +6,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::domain::words;
+
 /// Writes a value of the text format: as it is where that is one plain word, else in quotes.
 pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
@@ -34,23 +36,21 @@ pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
     })
 }
 
-/// The bytes that stand in a JSON string as they are: a look at a table is the cheapest way to ask for each of them.
-static PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
-    let mut byte = b' ';
-    while byte <= b'~' {
-        plain[byte as usize] = !matches!(byte, b'"' | b'\\');
-        byte += 1;
-    }
-    plain
-};
+/// How many bytes at the beginning of a text stand in a JSON string as they are.
+fn plain_length(text: &[u8]) -> usize {
+    let is_special = |byte: u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\');
+    let special = |word: u64| {
+        let shown = words::within::<b' ', b'~'>(word) ^ words::HIGH;
+        shown | words::equal::<b'"'>(word) | words::equal::<b'\\'>(word)
+    };
+    words::length_before(text, special, is_special)
+}
 
 /// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).
 pub(super) fn json(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     // Most texts are plain from end to end, and are written in one piece.
-    let end = text.bytes().position(|byte| !PLAIN[usize::from(byte)]);
-    let (whole, rest) = text.split_at(end.unwrap_or(text.len()));
+    let (whole, rest) = text.split_at(plain_length(text.as_bytes()));
     out.write_str(whole)?;
     for c in rest.chars() {
         match c {

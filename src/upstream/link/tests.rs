@@ -80,7 +80,7 @@ fn plan() -> UpstreamPlan {
         side: Side::Rpc,
         tls: None,
         transport: Spoken::Http,
-        authority: String::new(),
+        authority: String::new().into(),
         path: String::new(),
         timeout: SECOND,
         connect_timeout: SECOND,

@@ -117,11 +117,14 @@ impl Place {
 
 impl Door {
     pub(super) fn new(http: HttpUpstream, tasks: Tasks, plan: &McpPlan) -> Door {
-        let (target, host) = (&http.plan().path, &http.plan().authority);
+        let (target, authority) = (&http.plan().path, &http.plan().authority);
         Door {
             // Both are parts of a URI that was read whole.
             target: target.parse().unwrap_or_default(),
-            host: HeaderValue::from_str(host).unwrap_or(HeaderValue::from_static("")),
+            host: authority
+                .host()
+                .cloned()
+                .unwrap_or(HeaderValue::from_static("")),
             http: Rc::new(http),
             tasks,
             fixed: headers(&plan.headers),
