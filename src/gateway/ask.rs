@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::intake::no_room;
@@ -14,8 +14,8 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Inflow, Manner, Memory, Permit, Progress, ReadFault, Repeat, Tap,
-    UpstreamError, chain, read_charged, read_kept,
+    Exchange, HttpUpstream, Inflow, Manner, Memory, Permit, Progress, Question, ReadFault, Repeat,
+    Tap, UpstreamError, chain, read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -30,7 +30,7 @@ pub(super) struct Reply {
 pub(super) async fn whole(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Box<Request<Body>>,
+    question: Question,
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
@@ -45,7 +45,7 @@ pub(super) async fn whole(
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asking = async {
         let exchange = upstream
-            .send(&attempt, (permit, request), repeat.into())
+            .send(&attempt, (permit, question), repeat.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
@@ -92,7 +92,7 @@ async fn kept(
 pub(super) async fn forget(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Box<Request<Body>>,
+    question: Question,
     limit: Duration,
 ) -> Result<(), Failure> {
     let permit = reserve(record, upstream, limit).await?;
@@ -104,7 +104,7 @@ pub(super) async fn forget(
         let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
-            let sent = upstream.send(&attempt, (permit, request), Repeat::Unsent.into());
+            let sent = upstream.send(&attempt, (permit, question), Repeat::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && kept(response.into_body(), most, (purse.as_ref(), &memory))
                     .await
@@ -124,7 +124,7 @@ pub(super) async fn forget(
 pub(super) async fn head(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    request: Box<Request<Body>>,
+    question: Question,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
     let permit = reserve(record, upstream, wait.limit).await?;
@@ -142,7 +142,7 @@ pub(super) async fn head(
     let torn = || broken(wait.progress.and_then(Progress::violation));
     let attempt = upstream.attempt(since);
     let mut alarm = record.take_alarm();
-    let mut asked = pin!(upstream.send(&attempt, (permit, request), wait.manner));
+    let mut asked = pin!(upstream.send(&attempt, (permit, question), wait.manner));
     let outcome = loop {
         match alarm.until(due(), asked.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),

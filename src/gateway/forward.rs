@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, StatusCode, Uri, Version, request};
+use http::{HeaderValue, Method, StatusCode, Uri, Version, request};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
@@ -18,7 +18,9 @@ use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
-use crate::upstream::{Body, HttpUpstream, Inflow, Manner, Progress, Repeat, Tap, Upload, Wants};
+use crate::upstream::{
+    Body, HttpUpstream, Inflow, Manner, Progress, Question, Repeat, Tap, Upload, Wants,
+};
 
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
@@ -86,7 +88,7 @@ pub(super) async fn forward(
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());
-    let request = Box::new(Request::from_parts(*head, body));
+    let question = Question { head, body };
     let wait = Wait {
         limit,
         progress: progress.as_deref(),
@@ -99,7 +101,7 @@ pub(super) async fn forward(
             },
         },
     };
-    let exchange = ask::head(record, upstream, request, wait).await?;
+    let exchange = ask::head(record, upstream, question, wait).await?;
     let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -1,7 +1,7 @@
 //! Streams of events: at the path of one side, from the server of one side, rewritten where these differ.
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Request, Response, StatusCode, Version, request};
+use http::{Method, Response, StatusCode, Version, request};
 
 use super::ask::{self, Wait};
 use super::caller::identify;
@@ -17,7 +17,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Inflow, Repeat};
+use crate::upstream::{Body, Inflow, Question, Repeat};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -89,8 +89,7 @@ async fn open(
         .upstream_of_stream(followed.stream, from)
         .ok_or_else(|| refusal::no_upstream(from))?;
     let plan = upstream.plan();
-    let mut outgoing = Request::new(Body::empty());
-    *outgoing.uri_mut() = match head.uri.query() {
+    let target = match head.uri.query() {
         Some(query) => target_uri(&format!("{path}?{query}"))?,
         None => target_uri(path)?,
     };
@@ -101,13 +100,13 @@ async fn open(
     }
     record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
-    *outgoing.headers_mut() = headers;
+    let question = Question::new(Method::GET, target, headers, Body::empty());
     let wait = Wait {
         limit: plan.timeout,
         progress: None,
         manner: Repeat::Allowed.into(),
     };
-    let exchange = ask::head(record, upstream, Box::new(outgoing), wait).await?;
+    let exchange = ask::head(record, upstream, question, wait).await?;
     let mut response = exchange.response;
     if response.status().is_informational() {
         let message = "the server changed the protocol, which nobody asked for";

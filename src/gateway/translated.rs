@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
 use super::Arrival;
 use super::ask::{self, Reply};
@@ -31,7 +31,7 @@ use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Repeat, Upstream};
+use crate::upstream::{Body, HttpUpstream, Question, Repeat, Upstream};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
@@ -105,10 +105,10 @@ pub(super) async fn carried(
     };
     if route.waits == Waits::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
-        ask::forget(record, upstream, outgoing.into_request(), limit).await?;
+        ask::forget(record, upstream, outgoing.into_question(), limit).await?;
         return Ok(None);
     }
-    let reply = ask(record, upstream, route, outgoing.into_request()).await?;
+    let reply = ask(record, upstream, route, outgoing.into_question()).await?;
     Ok(Some((reply, id)))
 }
 
@@ -236,7 +236,7 @@ pub(super) async fn rpc_call(
         headers,
         body: call.body,
     };
-    let reply = ask(record, upstream, route, outgoing.into_request()).await?;
+    let reply = ask(record, upstream, route, outgoing.into_question()).await?;
     rpc_answer(record, (route, &call.call), reply)
 }
 
@@ -282,13 +282,9 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn into_request(self) -> Box<Request<Body>> {
+    fn into_question(self) -> Question {
         let body = self.body.map_or_else(Body::empty, Body::from);
-        let mut request = Box::new(Request::new(body));
-        *request.method_mut() = self.method;
-        *request.uri_mut() = self.target;
-        *request.headers_mut() = self.headers;
-        request
+        Question::new(self.method, self.target, self.headers, body)
     }
 }
 
@@ -301,7 +297,7 @@ async fn ask(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
     route: &Route,
-    request: Box<Request<Body>>,
+    question: Question,
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
     let repeat = if route.effect.may_repeat() {
@@ -309,7 +305,7 @@ async fn ask(
     } else {
         Repeat::Unsent
     };
-    let reply = ask::whole(record, upstream, request, repeat, limit).await?;
+    let reply = ask::whole(record, upstream, question, repeat, limit).await?;
     match reply.headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let message = "the server encoded its answer, although it was asked not to";

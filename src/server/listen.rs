@@ -370,14 +370,12 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let bell = Bell::default();
     let ringer = bell.ringer();
     let service = service_fn(|mut request: Request<Incoming>| {
-        let number = inspection.begin();
-        let took = inspection.take_head();
+        let begun = inspection.begin();
+        let (number, took) = (begun.number, begun.took);
         if !took.is_zero() {
             request.extensions_mut().insert(HeadTook(took));
         }
-        let arrival = arrivals
-            .refused(inspection.refusal(number))
-            .spelled(inspection.take_spelling(number));
+        let arrival = arrivals.refused(begun.refused).spelled(begun.spelling);
         let (inspection, last) = (inspection.clone(), last.clone());
         let mut request = Inflow::of_request(request, Some(&bell));
         let unread = Unread::of(request.body_mut());

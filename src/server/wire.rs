@@ -26,7 +26,7 @@ mod inspection;
 mod tests;
 
 use inspection::Answer;
-pub use inspection::Inspection;
+pub use inspection::{Begun, Inspection};
 
 const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
 

@@ -1,9 +1,9 @@
 //! A call that may go out a second time: a server may close a kept connection at the very moment at which it is taken.
 
-use http::{Method, Request};
+use http::{HeaderMap, Method, Uri};
 
-use super::Body;
 use super::line::Line;
+use super::{Body, Question};
 use crate::domain::wire::Spelling;
 
 /// Whether a call may be sent a second time on another connection.
@@ -50,29 +50,27 @@ pub(super) enum Spare {
     Nothing,
     /// The connection keeps its bytes; it asks by this method.
     Bytes(Method),
-    Copy(Box<Request<Body>>),
+    Copy(Question),
 }
 
 impl Spare {
     /// Of a call that goes out on a kept connection.
-    pub(super) fn of(request: &Request<Body>, repeat: Repeat, line: &Line) -> Spare {
+    pub(super) fn of(question: &Question, repeat: Repeat, line: &Line) -> Spare {
         if repeat == Repeat::Unsent {
             return Spare::Nothing;
         }
         if let Line::Own(connection) = line
-            && request.body().is_empty()
+            && question.body.is_empty()
         {
             connection.record();
-            return Spare::Bytes(request.method().clone());
+            return Spare::Bytes(question.head.method.clone());
         }
-        let Some(body) = request.body().copy() else {
+        let Some(body) = question.body.copy() else {
             return Spare::Nothing;
         };
-        let mut copy = Request::new(body);
-        *copy.method_mut() = request.method().clone();
-        *copy.uri_mut() = request.uri().clone();
-        copy.headers_mut().clone_from(request.headers());
-        Spare::Copy(Box::new(copy))
+        let head = &question.head;
+        let (target, headers) = (head.uri.clone(), head.headers.clone());
+        Spare::Copy(Question::new(head.method.clone(), target, headers, body))
     }
 
     /// The call once more, with the bytes that its connection has kept.
@@ -80,14 +78,14 @@ impl Spare {
         match self {
             Spare::Nothing => None,
             Spare::Bytes(method) => Some(Again::Bytes(method, bytes?)),
-            Spare::Copy(copy) => Some(Again::Request(copy)),
+            Spare::Copy(copy) => Some(Again::Question(copy)),
         }
     }
 }
 
 /// A call that is sent once more.
 pub(super) enum Again {
-    Request(Box<Request<Body>>),
+    Question(Question),
     /// As it went out the first time.
     Bytes(Method, Vec<u8>),
 }
@@ -95,14 +93,13 @@ pub(super) enum Again {
 impl Again {
     /// What a connection is to be asked, where it can be asked that. Bytes go out in place of a request, by whose method
     /// the answer is read.
-    pub(super) fn on(self, line: &Line) -> Option<Box<Request<Body>>> {
+    pub(super) fn on(self, line: &Line) -> Option<Question> {
         match (self, line) {
-            (Again::Request(request), _) => Some(request),
+            (Again::Question(question), _) => Some(question),
             (Again::Bytes(method, bytes), Line::Own(connection)) => {
                 connection.play(bytes);
-                let mut request = Box::new(Request::new(Body::empty()));
-                *request.method_mut() = method;
-                Some(request)
+                let (target, headers) = (Uri::default(), HeaderMap::new());
+                Some(Question::new(method, target, headers, Body::empty()))
             }
             // The server speaks HTTP/2 by now, in which those bytes say nothing.
             (Again::Bytes(..), Line::Shared(_)) => None,

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Bell, Body, Haste, Inflow, Socket, Tasks, Watched};
+use super::{Bell, Body, Haste, Inflow, Question, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -119,12 +119,12 @@ impl Connection {
     /// Sends a call, whose names are written so, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        request: Box<Request<Body>>,
+        question: Question,
         spelling: Option<&Spelling>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
         self.tape.begin(spelling);
-        let answered = self.sender.try_send_request(*request).await;
+        let answered = self.sender.try_send_request(question.into()).await;
         self.patience.end();
         match answered {
             Ok(answer) => {
@@ -165,6 +165,7 @@ impl Connection {
 mod tests {
     use std::io::Read;
 
+    use http::Request;
     use http::header::{CONNECTION, HOST, UPGRADE};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
@@ -194,7 +195,7 @@ mod tests {
             }
             far.write_all(answer).await.unwrap();
         };
-        let (offered, ()) = tokio::join!(connection.offer(Box::new(request), None), answers);
+        let (offered, ()) = tokio::join!(connection.offer(request.into(), None), answers);
         (hyper::upgrade::on(*offered.unwrap()).await.unwrap(), far)
     }
 

@@ -4,7 +4,7 @@ use http::{Request, Response};
 
 use super::connection::Connection;
 use super::trunk::Ride;
-use super::{Body, Inflow};
+use super::{Body, Inflow, Question};
 use crate::domain::wire::Spelling;
 
 /// What carries a call.
@@ -46,13 +46,13 @@ impl Line {
     /// Sends a call, whose names are written so over HTTP/1.1, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        request: Box<Request<Body>>,
+        question: Question,
         spelling: Option<&Spelling>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(request, spelling).await,
+            Line::Own(connection) => connection.offer(question, spelling).await,
             // Apart, so that a call over HTTP/1.1 does not carry the room for it.
-            Line::Shared(ride) => Box::pin(ride.offer(*request)).await.map(Box::new),
+            Line::Shared(ride) => Box::pin(ride.offer(question.into())).await.map(Box::new),
         }
     }
 }

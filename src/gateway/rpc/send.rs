@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
@@ -25,7 +25,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Repeat, Upstream, read_kept};
+use crate::upstream::{Body, HttpUpstream, Question, Repeat, Upstream, read_kept};
 
 impl Letter {
     pub(super) async fn translate(
@@ -266,14 +266,12 @@ impl Letter {
     ) -> Result<Reply, Failure> {
         let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
         record.passes_on(&mut headers, Hop::of(&self.head, &self.arrival));
-        let mut request = Box::new(Request::new(Body::from(Pieces::from(body))));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = at_upstream(&upstream.plan().path, self.head.uri.query())?;
-        *request.headers_mut() = headers;
+        let target = at_upstream(&upstream.plan().path, self.head.uri.query())?;
+        let body = Body::from(Pieces::from(body));
         ask::whole(
             record,
             upstream,
-            request,
+            Question::new(Method::POST, target, headers, body),
             Repeat::Unsent,
             upstream.plan().timeout,
         )

@@ -1,6 +1,7 @@
 //! What the two ends of one connection tell each other: the inspector on the socket, and the service.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -59,18 +60,19 @@ impl Inspection {
         }
     }
 
-    /// Counts a request, when the service is called with it: the first has number 1.
+    /// The service is called with a request: what is known of it besides.
     #[must_use]
-    pub fn begin(&self) -> u64 {
+    pub fn begin(&self) -> Begun {
         let mut shared = self.shared.get();
         shared.begun += 1;
-        shared.begun
-    }
-
-    /// How long the head of the request took that has just begun; nothing where it came at once.
-    #[must_use]
-    pub fn take_head(&self) -> Duration {
-        std::mem::take(&mut self.shared.get().head)
+        let number = shared.begun;
+        let of_it = |(own, _): &mut (u64, Spelling)| *own == number;
+        Begun {
+            number,
+            took: mem::take(&mut shared.head),
+            refused: shared.refusal(number),
+            spelling: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
+        }
     }
 
     /// Says how long a head took, before hyper has the end of it.
@@ -83,14 +85,6 @@ impl Inspection {
         self.shared.get().requests.push_back((request, spelling));
     }
 
-    /// How the names of the request are written that has just begun, unless in lower case.
-    #[must_use]
-    pub fn take_spelling(&self, request: u64) -> Option<Spelling> {
-        let of_it = |(number, _): &mut (u64, Spelling)| *number == request;
-        let found = self.shared.get().requests.pop_front_if(of_it);
-        found.map(|(_, spelling)| spelling)
-    }
-
     /// Says how the names of an answer are written, before hyper has the answer.
     pub fn answer_spelled(&self, spelling: Option<Spelling>) {
         self.shared.get().answer = spelling;
@@ -101,12 +95,10 @@ impl Inspection {
         self.shared.get().answer.take()
     }
 
-    /// Why the request with this number must be refused, if it must. Worth a look when the request begins,
-    /// and again when its body cannot be read.
+    /// Why the request with this number must be refused, if it must: worth a look when its body cannot be read.
     #[must_use]
     pub fn refusal(&self, request: u64) -> Option<Violation> {
-        let (refused, violation) = self.shared.get().refused?;
-        (refused == request).then_some(violation)
+        self.shared.get().refusal(request)
     }
 
     /// Whether some of the body of this request has yet to come.
@@ -154,7 +146,7 @@ impl Inspection {
 
     /// Says that all is written that hyper had.
     pub(super) fn is_flushed(&self) {
-        let flushing = std::mem::take(&mut self.shared.get().flushing);
+        let flushing = mem::take(&mut self.shared.get().flushing);
         if let Flushing::Watched(Some(watcher)) = flushing {
             watcher.wake();
         }
@@ -171,6 +163,26 @@ impl Inspection {
         let (answered, answer) = self.shared.get().answered?;
         (answered >= request).then_some(answer)
     }
+}
+
+impl Shared {
+    fn refusal(&self, request: u64) -> Option<Violation> {
+        let (refused, violation) = self.refused?;
+        (refused == request).then_some(violation)
+    }
+}
+
+/// A request that the service is called with.
+#[derive(Debug)]
+pub struct Begun {
+    /// Its number: the first has number 1.
+    pub number: u64,
+    /// How long its head took; nothing where it came at once.
+    pub took: Duration,
+    /// Why it must be refused, if it must.
+    pub refused: Option<Violation>,
+    /// How its names are written, unless in lower case.
+    pub spelling: Option<Spelling>,
 }
 
 /// The answer to a request for an upgrade.

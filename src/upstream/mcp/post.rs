@@ -78,7 +78,6 @@ pub(super) struct Door {
     http: Rc<HttpUpstream>,
     tasks: Tasks,
     target: Uri,
-    host: HeaderValue,
     /// What each request bears by its plan.
     fixed: HeaderMap,
     /// The most bytes of a message.
@@ -117,14 +116,9 @@ impl Place {
 
 impl Door {
     pub(super) fn new(http: HttpUpstream, tasks: Tasks, plan: &McpPlan) -> Door {
-        let (target, authority) = (&http.plan().path, &http.plan().authority);
         Door {
-            // Both are parts of a URI that was read whole.
-            target: target.parse().unwrap_or_default(),
-            host: authority
-                .host()
-                .cloned()
-                .unwrap_or(HeaderValue::from_static("")),
+            // It is a part of a URI that was read whole.
+            target: http.plan().path.parse().unwrap_or_default(),
             http: Rc::new(http),
             tasks,
             fixed: headers(&plan.headers),
@@ -210,7 +204,9 @@ impl Door {
         request.headers_mut().extend(headers);
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accept);
-        request.headers_mut().insert(HOST, self.host.clone());
+        if let Some(host) = self.plan().authority.host() {
+            request.headers_mut().insert(HOST, host.clone());
+        }
         request
     }
 
@@ -219,7 +215,7 @@ impl Door {
         let sent = async {
             let permit = self.http.reserve(limit).await?;
             let attempt = self.http.attempt(clock::now());
-            let sent = (permit, Box::new(request));
+            let sent = (permit, request.into());
             self.http.send(&attempt, sent, Repeat::Unsent.into()).await
         };
         sent.await.map_err(|error| {

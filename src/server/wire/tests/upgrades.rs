@@ -12,7 +12,7 @@ async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let sender = std::sync::Mutex::new(Some(sender));
     let service = service_fn(move |request: Request<Incoming>| {
-        let number = inspection.begin();
+        let number = inspection.begin().number;
         let upgrade = hyper::upgrade::on(request);
         let sender = sender.lock().unwrap().take().unwrap();
         assert!(sender.send(upgrade).is_ok());
