@@ -17,20 +17,17 @@ use super::Arrival;
 /// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Connection` names it or not. `Trailer` is not: it
 /// announces what follows the body.
 fn is_hop_by_hop(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    // Most names are told from these by their first letter.
-    matches!(name.as_bytes(), [b'c' | b'k' | b'p' | b't' | b'u', ..])
-        && matches!(
-            name,
-            "connection"
-                | "keep-alive"
-                | "proxy-connection"
-                | "proxy-authorization"
-                | "proxy-authenticate"
-                | "te"
-                | "transfer-encoding"
-                | "upgrade"
-        )
+    matches!(
+        name.as_str(),
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "proxy-authorization"
+            | "proxy-authenticate"
+            | "te"
+            | "transfer-encoding"
+            | "upgrade"
+    )
 }
 
 /// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.

@@ -186,10 +186,8 @@ impl Head {
 
 /// Splits a header or trailer line into its name, and its value with the white space around it.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Violation> {
-    let end = class::token_length(line);
-    let (name, value) = match line.split_at(end) {
-        (name @ [_, ..], [b':', value @ ..]) => (name, value),
-        _ => return Err(field_fault(line)),
+    let Some((name, value)) = class::token_before::<b':'>(line) else {
+        return Err(field_fault(line));
     };
     if class::any_control(line) {
         return Err(field_fault(line));
@@ -218,10 +216,8 @@ fn field_fault(line: &[u8]) -> Violation {
 }
 
 fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Violation> {
-    let end = class::token_length(line);
-    let (method, rest) = match line.split_at(end) {
-        (method @ [_, ..], [b' ', rest @ ..]) => (method, rest),
-        _ => return Err(method_fault(line)),
+    let Some((method, rest)) = class::token_before::<b' '>(line) else {
+        return Err(method_fault(line));
     };
     let (target, version) = if let Some(target) = rest.strip_suffix(b" HTTP/1.1") {
         (target, Version::Http11)
