@@ -8,9 +8,8 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use crate::peers;
 use crate::production::Extent;
-use crate::running::Running;
+use crate::running;
 use crate::work::Work;
 
 /// Connections that call at once.
@@ -44,17 +43,7 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     out.push(profiles.join("of"));
     command.arg(out);
     command.arg(program);
-    let mut proxy = Running::serving(command, folder.path(), (work, extent))?;
-    let served = proxy
-        .address()
-        .and_then(|address| peers::load(address, work, calls, CONNECTIONS));
-    let ended = proxy.end();
-    served.and(ended).map_err(|error| {
-        let said = std::fs::read(folder.path().join("log")).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        let last: Vec<_> = said.lines().rev().take(5).collect();
-        io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))
-    })?;
+    running::serve(command, (work, extent), (calls, CONNECTIONS))?;
     let mut sum = 0;
     for profile in std::fs::read_dir(&profiles)? {
         let profile = std::fs::read(profile?.path())?;

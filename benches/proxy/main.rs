@@ -4,7 +4,7 @@
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
 //! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold;
 //! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
-//! that compares proxies.
+//! that compares proxies; `-- train` serves calls for a program that counts what it executes.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
@@ -59,7 +59,7 @@ enum Task {
     Idle,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
-    /// Serves each kind of call for a while, so that a program that counts what it executes writes its profile.
+    /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
     Train,
     /// A server on standard input and output.
     #[command(hide = true)]

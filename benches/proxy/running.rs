@@ -1,6 +1,6 @@
 //! The proxy as a program of its own.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,6 +11,26 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::peers;
 use crate::production::{self, Extent};
 use crate::work::Work;
+
+/// Serves calls by a program, from its start to its end. Where that fails, the last lines of its log are told.
+pub(crate) fn serve(
+    command: Command,
+    (work, extent): (&Work, &Extent),
+    (calls, connections): (u32, u32),
+) -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut proxy = Running::serving(command, folder.path(), (work, extent))?;
+    let served = proxy
+        .address()
+        .and_then(|address| peers::load(address, work, calls, connections));
+    let ended = proxy.end();
+    served.and(ended).map_err(|error| {
+        let said = fs::read(folder.path().join("log")).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let last: Vec<_> = said.lines().rev().take(5).collect();
+        io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))
+    })
+}
 
 /// A proxy that is ended whatever happens.
 pub(crate) struct Running(Child);
@@ -55,7 +75,7 @@ impl Running {
 
     /// Its memory that no file is behind, in KiB.
     pub(crate) fn anonymous_kib(&self) -> io::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let mut lines = status.lines();
         let held = lines.find_map(|line| line.strip_prefix("RssAnon:"));
         let held = held.and_then(|held| held.trim().strip_suffix(" kB"));

@@ -19,7 +19,7 @@ const FEW: usize = 16;
 
 /// The first value of a field: where there are few fields, a look at each costs less than a search for the name.
 #[must_use]
-pub fn first<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
     if headers.len() > FEW {
         return headers.get(name);
     }
@@ -30,7 +30,7 @@ pub fn first<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h Header
 /// The fields that `Connection` names, in all its values.
 #[must_use]
 pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    if first(headers, &CONNECTION).is_none() {
+    if first_value(headers, &CONNECTION).is_none() {
         return Vec::new();
     }
     headers
@@ -59,7 +59,7 @@ pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
 /// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
 pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     if let Some(host) = upstream.authority.host()
-        && first(headers, &HOST).is_none()
+        && first_value(headers, &HOST).is_none()
     {
         headers.insert(HOST, host.clone());
     }
@@ -235,7 +235,7 @@ mod tests {
                 headers.append(name, place.into());
             }
             let name = HeaderName::try_from(name).unwrap();
-            prop_assert_eq!(first(&headers, &name), headers.get(&name));
+            prop_assert_eq!(first_value(&headers, &name), headers.get(&name));
         }
     }
 }

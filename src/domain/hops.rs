@@ -112,7 +112,7 @@ impl Peer {
         self.address
     }
 
-    /// How an address is written.
+    /// How an address is written: borrowed where it is its own, which most calls come from.
     pub(super) fn text_of(&self, address: IpAddr) -> Cow<'_, str> {
         match address == self.address {
             true => Cow::Borrowed(&self.text),

@@ -207,7 +207,7 @@ impl RpcFace {
             return Some(Irregular::No);
         }
         // Most paths have one spelling only, and need no closer look.
-        if !may_have_others(path.as_bytes()) {
+        if !may_be_spelled_otherwise(path.as_bytes()) {
             return None;
         }
         let segments = Segments::split(path);
@@ -219,7 +219,7 @@ impl RpcFace {
 }
 
 /// Whether a path may have other spellings than this one.
-fn may_have_others(path: &[u8]) -> bool {
+fn may_be_spelled_otherwise(path: &[u8]) -> bool {
     let mut before = 0;
     let mut bytes = path.iter();
     bytes.any(|byte| {

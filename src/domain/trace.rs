@@ -8,7 +8,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::domain::headers::first;
+use crate::domain::headers::first_value;
 use crate::domain::rollout::Percent;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -68,7 +68,7 @@ impl TraceContext {
     /// What a request says; none where it says nothing, says it twice, or says what cannot be read.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<TraceContext> {
-        let said = first(headers, &TRACEPARENT)?;
+        let said = first_value(headers, &TRACEPARENT)?;
         match headers.get_all(TRACEPARENT).iter().count() {
             1 => TraceContext::parse(said.to_str().ok()?),
             _ => None,

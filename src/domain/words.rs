@@ -19,12 +19,14 @@ pub(crate) const fn equal<const BYTE: u8>(word: u64) -> u64 {
 /// The bytes that are this one or above.
 #[inline]
 const fn at_least<const BYTE: u8>(word: u64) -> u64 {
+    const { assert!(BYTE <= 0x80) };
     (((word & LOW) + (0x80 - BYTE as u64) * ONES) | word) & HIGH
 }
 
 /// The bytes from this one to that one.
 #[inline]
 pub(crate) const fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
+    const { assert!(FIRST <= LAST && LAST < 0x80) };
     let is_above = (word & LOW) + (0x7F - LAST as u64) * ONES;
     at_least::<FIRST>(word) & !is_above & !word
 }
@@ -37,7 +39,7 @@ pub(crate) const fn lowered(word: u64) -> u64 {
 
 /// The place of the first byte that is told of.
 #[inline]
-pub(crate) const fn first(found: u64) -> usize {
+pub(crate) const fn place_of_first(found: u64) -> usize {
     found.trailing_zeros() as usize / 8
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn length_before(
     for (index, word) in words.iter().enumerate() {
         let found = found(u64::from_le_bytes(*word));
         if found != 0 {
-            return index * 8 + first(found);
+            return index * 8 + place_of_first(found);
         }
     }
     let place = last.iter().position(|byte| is_found(*byte));

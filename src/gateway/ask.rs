@@ -1,4 +1,4 @@
-//! One question to an upstream, within its time: the head alone, or the whole answer.
+//! One outgoing to an upstream, within its time: the head alone, or the whole answer.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Exchange, HttpUpstream, Inflow, Manner, Memory, Permit, Progress, Question, ReadFault, Repeat,
+    Exchange, HttpUpstream, Inflow, Manner, Memory, Outgoing, Permit, Progress, ReadFault, Repeat,
     Tap, UpstreamError, chain, read_charged, read_kept,
 };
 
@@ -30,7 +30,7 @@ pub(super) struct Reply {
 pub(super) async fn whole(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    question: Question,
+    outgoing: Outgoing,
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
@@ -45,7 +45,7 @@ pub(super) async fn whole(
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
     let asking = async {
         let exchange = upstream
-            .send(&attempt, (permit, question), repeat.into())
+            .send(&attempt, (permit, outgoing), repeat.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(sent)?;
         let (head, body) = response.into_parts();
@@ -92,7 +92,7 @@ async fn kept(
 pub(super) async fn forget(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    question: Question,
+    outgoing: Outgoing,
     limit: Duration,
 ) -> Result<(), Failure> {
     let permit = reserve(record, upstream, limit).await?;
@@ -104,7 +104,7 @@ pub(super) async fn forget(
         let attempt = upstream.attempt(clock::now());
         // Dropped at the limit, the exchange closes its connection.
         let answered = timeout(limit, async {
-            let sent = upstream.send(&attempt, (permit, question), Repeat::Unsent.into());
+            let sent = upstream.send(&attempt, (permit, outgoing), Repeat::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && kept(response.into_body(), most, (purse.as_ref(), &memory))
                     .await
@@ -124,7 +124,7 @@ pub(super) async fn forget(
 pub(super) async fn head(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    question: Question,
+    outgoing: Outgoing,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
     let permit = reserve(record, upstream, wait.limit).await?;
@@ -142,7 +142,7 @@ pub(super) async fn head(
     let torn = || broken(wait.progress.and_then(Progress::violation));
     let attempt = upstream.attempt(since);
     let mut alarm = record.take_alarm();
-    let mut asked = pin!(upstream.send(&attempt, (permit, question), wait.manner));
+    let mut asked = pin!(upstream.send(&attempt, (permit, outgoing), wait.manner));
     let outcome = loop {
         match alarm.until(due(), asked.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),

@@ -15,7 +15,7 @@ use http::{HeaderMap, Method};
 use http_body::Frame;
 use tokio::time::sleep_until;
 
-use super::headers::first;
+use super::headers::first_value;
 use super::record::Record;
 use crate::domain::sse::{self, Border};
 use crate::telemetry::clock;
@@ -123,7 +123,7 @@ impl Closing {
 
 /// Whether an answer is a stream of events whose bytes can be read.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let said = |name: HeaderName| first(headers, &name).and_then(|value| value.to_str().ok());
+    let said = |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
     said(CONTENT_TYPE).is_some_and(sse::is_event_stream)
         && said(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
 }

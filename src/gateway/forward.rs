@@ -19,7 +19,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{
-    Body, HttpUpstream, Inflow, Manner, Progress, Question, Repeat, Tap, Upload, Wants,
+    Body, HttpUpstream, Inflow, Manner, Outgoing, Progress, Repeat, Tap, Upload, Wants,
 };
 
 /// A call that goes on as it came.
@@ -88,7 +88,7 @@ pub(super) async fn forward(
     let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());
-    let question = Question { head, body };
+    let outgoing = Outgoing { head, body };
     let wait = Wait {
         limit,
         progress: progress.as_deref(),
@@ -101,7 +101,7 @@ pub(super) async fn forward(
             },
         },
     };
-    let exchange = ask::head(record, upstream, question, wait).await?;
+    let exchange = ask::head(record, upstream, outgoing, wait).await?;
     let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -148,7 +148,7 @@ fn prepare(
     let wanted = headers::wanted_upgrade(&head.headers);
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
-    let host = headers::first(&head.headers, &HOST).cloned();
+    let host = headers::first_value(&head.headers, &HOST).cloned();
     record.passes_on(
         &mut head.headers,
         Hop {

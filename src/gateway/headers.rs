@@ -6,8 +6,8 @@ use http::{HeaderMap, Version};
 
 use crate::domain::forwarding::LastHop;
 pub(super) use crate::domain::headers::{
-    HasBody, brought_back, credentials, first, named_by_connection, require_host, said_credentials,
-    set, translated, withhold_credentials,
+    HasBody, brought_back, credentials, first_value, named_by_connection, require_host,
+    said_credentials, set, translated, withhold_credentials,
 };
 use crate::domain::plan::Plan;
 use crate::domain::wire::ADDED_TE;
@@ -46,7 +46,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 /// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
 /// has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = first(headers, &UPGRADE)
+    let upgrade = first_value(headers, &UPGRADE)
         .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
     let named = headers
         .get_all(CONNECTION)
@@ -106,7 +106,7 @@ impl<'a> Hop<'a> {
     pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
         Hop {
             version: head.version,
-            host: first(&head.headers, &HOST),
+            host: first_value(&head.headers, &HOST),
             arrival,
         }
     }

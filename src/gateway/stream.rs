@@ -17,7 +17,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Inflow, Question, Repeat};
+use crate::upstream::{Body, Inflow, Outgoing, Repeat};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -100,13 +100,13 @@ async fn open(
     }
     record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
-    let question = Question::new(Method::GET, target, headers, Body::empty());
+    let outgoing = Outgoing::new(Method::GET, target, headers, Body::empty());
     let wait = Wait {
         limit: plan.timeout,
         progress: None,
         manner: Repeat::Allowed.into(),
     };
-    let exchange = ask::head(record, upstream, question, wait).await?;
+    let exchange = ask::head(record, upstream, outgoing, wait).await?;
     let mut response = exchange.response;
     if response.status().is_informational() {
         let message = "the server changed the protocol, which nobody asked for";

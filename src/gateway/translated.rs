@@ -31,7 +31,7 @@ use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Question, Repeat, Upstream};
+use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
@@ -97,18 +97,14 @@ pub(super) async fn carried(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     record.passes_on(&mut headers, headers::Hop::of(head, arrival));
-    let outgoing = Outgoing {
-        method: Method::POST,
-        target: target_uri(&upstream.plan().path)?,
-        headers,
-        body: Some(message),
-    };
+    let target = target_uri(&upstream.plan().path)?;
+    let outgoing = Outgoing::new(Method::POST, target, headers, Body::from(message));
     if route.waits == Waits::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
-        ask::forget(record, upstream, outgoing.into_question(), limit).await?;
+        ask::forget(record, upstream, outgoing, limit).await?;
         return Ok(None);
     }
-    let reply = ask(record, upstream, route, outgoing.into_question()).await?;
+    let reply = ask(record, upstream, route, outgoing).await?;
     Ok(Some((reply, id)))
 }
 
@@ -230,13 +226,10 @@ pub(super) async fn rpc_call(
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    let outgoing = Outgoing {
-        method: route.method.clone(),
-        target: target_uri(&call.target)?,
-        headers,
-        body: call.body,
-    };
-    let reply = ask(record, upstream, route, outgoing.into_question()).await?;
+    let (method, target) = (route.method.clone(), target_uri(&call.target)?);
+    let body = call.body.map_or_else(Body::empty, Body::from);
+    let outgoing = Outgoing::new(method, target, headers, body);
+    let reply = ask(record, upstream, route, outgoing).await?;
     rpc_answer(record, (route, &call.call), reply)
 }
 
@@ -272,22 +265,6 @@ fn rpc_answer(
     Ok((answer, headers::brought_back(reply.headers)))
 }
 
-/// A request that this proxy has written.
-#[derive(Clone)]
-struct Outgoing {
-    method: Method,
-    target: http::Uri,
-    headers: HeaderMap,
-    body: Option<Pieces>,
-}
-
-impl Outgoing {
-    fn into_question(self) -> Question {
-        let body = self.body.map_or_else(Body::empty, Body::from);
-        Question::new(self.method, self.target, self.headers, body)
-    }
-}
-
 fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
     let upstream = record.upstream(side).cloned();
     upstream.ok_or_else(|| refusal::no_upstream(side))
@@ -297,7 +274,7 @@ async fn ask(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
     route: &Route,
-    question: Question,
+    outgoing: Outgoing,
 ) -> Result<Reply, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
     let repeat = if route.effect.may_repeat() {
@@ -305,7 +282,7 @@ async fn ask(
     } else {
         Repeat::Unsent
     };
-    let reply = ask::whole(record, upstream, question, repeat, limit).await?;
+    let reply = ask::whole(record, upstream, outgoing, repeat, limit).await?;
     match reply.headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let message = "the server encoded its answer, although it was asked not to";

@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method, Uri};
 
 use super::line::Line;
-use super::{Body, Question};
+use super::{Body, Outgoing};
 use crate::domain::wire::Spelling;
 
 /// Whether a call may be sent a second time on another connection.
@@ -50,27 +50,27 @@ pub(super) enum Spare {
     Nothing,
     /// The connection keeps its bytes; it asks by this method.
     Bytes(Method),
-    Copy(Question),
+    Copy(Outgoing),
 }
 
 impl Spare {
     /// Of a call that goes out on a kept connection.
-    pub(super) fn of(question: &Question, repeat: Repeat, line: &Line) -> Spare {
+    pub(super) fn of(outgoing: &Outgoing, repeat: Repeat, line: &Line) -> Spare {
         if repeat == Repeat::Unsent {
             return Spare::Nothing;
         }
         if let Line::Own(connection) = line
-            && question.body.is_empty()
+            && outgoing.body.is_empty()
         {
             connection.record();
-            return Spare::Bytes(question.head.method.clone());
+            return Spare::Bytes(outgoing.head.method.clone());
         }
-        let Some(body) = question.body.copy() else {
+        let Some(body) = outgoing.body.copy() else {
             return Spare::Nothing;
         };
-        let head = &question.head;
+        let head = &outgoing.head;
         let (target, headers) = (head.uri.clone(), head.headers.clone());
-        Spare::Copy(Question::new(head.method.clone(), target, headers, body))
+        Spare::Copy(Outgoing::new(head.method.clone(), target, headers, body))
     }
 
     /// The call once more, with the bytes that its connection has kept.
@@ -78,14 +78,14 @@ impl Spare {
         match self {
             Spare::Nothing => None,
             Spare::Bytes(method) => Some(Again::Bytes(method, bytes?)),
-            Spare::Copy(copy) => Some(Again::Question(copy)),
+            Spare::Copy(copy) => Some(Again::Outgoing(copy)),
         }
     }
 }
 
 /// A call that is sent once more.
 pub(super) enum Again {
-    Question(Question),
+    Outgoing(Outgoing),
     /// As it went out the first time.
     Bytes(Method, Vec<u8>),
 }
@@ -93,13 +93,13 @@ pub(super) enum Again {
 impl Again {
     /// What a connection is to be asked, where it can be asked that. Bytes go out in place of a request, by whose method
     /// the answer is read.
-    pub(super) fn on(self, line: &Line) -> Option<Question> {
+    pub(super) fn on(self, line: &Line) -> Option<Outgoing> {
         match (self, line) {
-            (Again::Question(question), _) => Some(question),
+            (Again::Outgoing(outgoing), _) => Some(outgoing),
             (Again::Bytes(method, bytes), Line::Own(connection)) => {
                 connection.play(bytes);
                 let (target, headers) = (Uri::default(), HeaderMap::new());
-                Some(Question::new(method, target, headers, Body::empty()))
+                Some(Outgoing::new(method, target, headers, Body::empty()))
             }
             // The server speaks HTTP/2 by now, in which those bytes say nothing.
             (Again::Bytes(..), Line::Shared(_)) => None,

@@ -16,7 +16,7 @@ use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Bell, Body, Haste, Inflow, Question, Socket, Tasks, Watched};
+use super::{Bell, Body, Haste, Inflow, Outgoing, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -119,12 +119,12 @@ impl Connection {
     /// Sends a call, whose names are written so, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        question: Question,
+        outgoing: Outgoing,
         spelling: Option<&Spelling>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
         self.tape.begin(spelling);
-        let answered = self.sender.try_send_request(question.into()).await;
+        let answered = self.sender.try_send_request(outgoing.into()).await;
         self.patience.end();
         match answered {
             Ok(answer) => {

@@ -57,7 +57,7 @@ enum Sending {
 }
 
 enum Sent {
-    /// What was late has only its room left.
+    /// Nothing is late, and its room is free.
     Whole,
     /// Or nothing, or it failed: the rest is for whoever writes.
     Part,
@@ -131,7 +131,10 @@ impl Writer {
             return Sent::Whole;
         }
         match self.stream.try_write(&self.late) {
-            Ok(count) if count == self.late.len() => return Sent::Whole,
+            Ok(count) if count == self.late.len() => {
+                self.late.clear();
+                return Sent::Whole;
+            }
             Ok(count) => drop(self.late.drain(..count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {

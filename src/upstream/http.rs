@@ -19,7 +19,7 @@ use super::line::{Left, Line, Unanswered};
 use super::permits::{Permit, Permits};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
-use super::{Body, Inflow, Question, Tasks};
+use super::{Body, Inflow, Outgoing, Tasks};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::wire::Spelling;
@@ -305,12 +305,12 @@ impl HttpUpstream {
     pub async fn send(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, question): (Permit, Question),
+        (permit, outgoing): (Permit, Outgoing),
         manner: Manner<'_>,
     ) -> Result<Exchange, UpstreamError> {
         self.places.called();
-        let progress = question.body.progress();
-        let sent = self.sent(attempt, (permit, question), manner).await;
+        let progress = outgoing.body.progress();
+        let sent = self.sent(attempt, (permit, outgoing), manner).await;
         match &sent {
             Ok(exchange) => attempt.answered(exchange.response.status()),
             // The client's doing says nothing of the server.
@@ -323,7 +323,7 @@ impl HttpUpstream {
     async fn sent(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, question): (Permit, Question),
+        (permit, outgoing): (Permit, Outgoing),
         Manner {
             repeat,
             spelling,
@@ -333,22 +333,22 @@ impl HttpUpstream {
         let lease = self.lease(attempt, permit, wants).await?;
         let (reused, place) = (lease.reused, lease.place);
         let spare = match lease.reused {
-            Reused::Yes => Spare::of(&question, repeat, &lease.line),
+            Reused::Yes => Spare::of(&outgoing, repeat, &lease.line),
             // It was not closed while it waited.
             Reused::No => Spare::Nothing,
         };
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
-        } = match offer(attempt, lease, (question, spelling)).await {
+        } = match offer(attempt, lease, (outgoing, spelling)).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
         let again = match (reused, left) {
             // A kept connection may have been closed by the server at the very moment it was taken.
-            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Question(unsent.into())),
+            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Outgoing(unsent.into())),
             (_, Left::Refused(refused)) if self.places.may_repeat() => {
-                Some(Again::Question(refused.into()))
+                Some(Again::Outgoing(refused.into()))
             }
             (Reused::Yes, Left::Taken(bytes)) if !is_malformed(&error) && !is_reset(&error) => {
                 let again = spare.again(bytes);
@@ -360,10 +360,10 @@ impl HttpUpstream {
             return Err(classify(error));
         };
         let lease = Box::pin(self.fresh(attempt, (place, permit), wants)).await?;
-        let Some(question) = again.on(&lease.line) else {
+        let Some(outgoing) = again.on(&lease.line) else {
             return Err(classify(error));
         };
-        offer(attempt, lease, (question, spelling))
+        offer(attempt, lease, (outgoing, spelling))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -436,10 +436,10 @@ struct Failed {
 async fn offer(
     attempt: &Attempt<'_>,
     mut lease: Lease,
-    (question, spelling): (Question, Option<&Spelling>),
+    (outgoing, spelling): (Outgoing, Option<&Spelling>),
 ) -> Result<Exchange, Box<Failed>> {
     attempt.goes_by(&lease.line);
-    match lease.line.offer(question, spelling).await {
+    match lease.line.offer(outgoing, spelling).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(Failed {
             unanswered: *unanswered,

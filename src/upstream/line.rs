@@ -4,7 +4,7 @@ use http::{Request, Response};
 
 use super::connection::Connection;
 use super::trunk::Ride;
-use super::{Body, Inflow, Question};
+use super::{Body, Inflow, Outgoing};
 use crate::domain::wire::Spelling;
 
 /// What carries a call.
@@ -46,13 +46,13 @@ impl Line {
     /// Sends a call, whose names are written so over HTTP/1.1, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
-        question: Question,
+        outgoing: Outgoing,
         spelling: Option<&Spelling>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(question, spelling).await,
+            Line::Own(connection) => connection.offer(outgoing, spelling).await,
             // Apart, so that a call over HTTP/1.1 does not carry the room for it.
-            Line::Shared(ride) => Box::pin(ride.offer(question.into())).await.map(Box::new),
+            Line::Shared(ride) => Box::pin(ride.offer(outgoing.into())).await.map(Box::new),
         }
     }
 }

@@ -62,8 +62,7 @@ impl Outbox {
     /// Sends what has come together.
     pub(super) fn send(&self, Bundle(mut ends): Bundle) {
         for end in ends.drain(..) {
-            if let Some(mut room) = end.send() {
-                room.clear();
+            if let Some(room) = end.send() {
                 self.0.get().keep(room);
             }
         }
@@ -111,7 +110,7 @@ impl Tray {
         Bundle(mem::take(&mut self.ends))
     }
 
-    /// No more of them than are sent at once, which have a few hundred bytes each.
+    /// No more of them than are sent at once, of 2 KiB each at most.
     fn keep(&mut self, room: Vec<u8>) {
         if self.rooms.len() < FULL && room.capacity() > 0 {
             self.rooms.push(room);

@@ -331,7 +331,7 @@ fn head_is_get_without_its_content() {
 }
 
 /// The headers that a caller sends, good and bad for a translated call.
-const SENT: [(&str, &str); 23] = [
+const SENT: [(&str, &str); 24] = [
     ("Accept", "text/html"),
     ("Accept-Encoding", "gzip, br"),
     ("Accept-Language", "de"),
@@ -358,6 +358,7 @@ const SENT: [(&str, &str); 23] = [
     ("X-Other", "1"),
     ("X-Request-Id", "r-1"),
     ("X-Tenant", "t"),
+    ("X-Tenant", "u"),
 ];
 
 /// A proxy before an RPC upstream, behind a hop that it trusts.
@@ -394,6 +395,7 @@ fn taken_along(upstream: &Upstream, length: usize) -> Vec<(String, String)> {
         ("via", "1.1 dualgauge"),
         ("x-request-id", "r-1"),
         ("x-tenant", "t"),
+        ("x-tenant", "u"),
     ])
 }
 

@@ -8,7 +8,7 @@ use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Located, Place, Problem, nearest};
 use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
 use crate::domain::envelope::Paired;
-use crate::domain::plan::{Multiplexing, Transport, UpstreamPlan, Upstreams};
+use crate::domain::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
 use crate::domain::route::Speech;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
@@ -417,7 +417,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         side: raw.side.value,
         envelope,
         transport,
-        authority: authority.into(),
+        authority: Authority::new(authority),
         http2: http2(raw, problems),
         max_age: raw.max_age.as_ref().map(|age| age.value),
         path,

@@ -11,7 +11,7 @@ use crate::domain::lifecycle::{Brownouts, Lifecycle};
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::{
-    Credentials, Limits, Multiplexing, RpcFace, Transport, Unrouted, Upstreams,
+    Authority, Credentials, Limits, Multiplexing, RpcFace, Transport, Unrouted, Upstreams,
 };
 use crate::domain::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
@@ -26,7 +26,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
         side,
         tls: None,
         transport: Transport::Http,
-        authority: "127.0.0.1:9".to_owned().into(),
+        authority: Authority::new("127.0.0.1:9".to_owned()),
         path: "/rpc".into(),
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),

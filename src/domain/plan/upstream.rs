@@ -64,27 +64,27 @@ pub struct UpstreamPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
     text: String,
-    /// The value of `Host`, which most calls need; none of a text that no header takes.
+    /// The value of `Host` that most calls of a server need; none of a text that no header takes.
     host: Option<HeaderValue>,
 }
 
-impl From<String> for Authority {
-    fn from(text: String) -> Authority {
+impl Authority {
+    /// That of a server, or the program of a child.
+    #[must_use]
+    pub fn new(text: String) -> Authority {
         Authority {
             host: HeaderValue::try_from(&text).ok(),
             text,
         }
     }
-}
 
-impl Authority {
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The value of `Host`.
+    /// The value of `Host`, of a server that is called over HTTP.
     #[must_use]
     pub fn host(&self) -> Option<&HeaderValue> {
         self.host.as_ref()

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::order::{Order, Shown};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
-use crate::domain::headers::first;
+use crate::domain::headers::first_value;
 use crate::domain::hops::{Hops, Peer};
 use crate::domain::token::{Claims, Tokens, bearer};
 
@@ -238,7 +238,7 @@ impl<'a> Reading<'a, '_, '_> {
     }
 
     fn said(&self, name: &HeaderName) -> Option<&'a str> {
-        first(self.evidence.headers, name)?.to_str().ok()
+        first_value(self.evidence.headers, name)?.to_str().ok()
     }
 
     fn says(&self, name: &HeaderName, glob: &Glob) -> bool {

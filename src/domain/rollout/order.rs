@@ -104,7 +104,8 @@ impl Named {
         fits: impl Fn(usize) -> Option<usize> + Copy,
     ) -> Option<usize> {
         let first = |ranks: &[usize]| ranks.iter().copied().find(|rank| fits(*rank).is_some());
-        if self.literal.is_empty() {
+        if let ([_], true) = (&self.open[..], self.literal.is_empty()) {
+            // It looks for the header itself.
             return first(&self.open);
         }
         let text = shown.text(&self.header)?;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::domain::percent::{self, normalise};
-use crate::domain::words::{equal, first};
+use crate::domain::words::{equal, place_of_first};
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ fn may_be_irregular(path: &[u8]) -> bool {
     for (index, word) in words.iter().enumerate() {
         let mut slashes = equal::<b'/'>(u64::from_le_bytes(*word));
         while slashes != 0 {
-            if begins(index * 8 + first(slashes) + 1) {
+            if begins(index * 8 + place_of_first(slashes) + 1) {
                 return true;
             }
             slashes &= slashes - 1;

@@ -198,28 +198,26 @@ impl<'a> Left<'a> {
     }
 }
 
-/// Whether a line, which has its name in lower case, has this one.
+/// Whether a line has this name. What was written in part is laid over once more, so that a line may be spelled already.
 fn begins(line: &[u8], name: &[u8]) -> bool {
-    line.get(name.len()) == Some(&b':') && is_lowered(name, &line[..name.len()])
+    line.get(name.len()) == Some(&b':') && is_same(name, &line[..name.len()])
 }
 
-/// Whether a name, in lower case, is this one of the same length: by words, of which the last one overlaps the one before.
-fn is_lowered(name: &[u8], lower: &[u8]) -> bool {
-    if let (Some(end), Some(lower_end)) = (name.last_chunk(), lower.last_chunk()) {
-        let pairs = name.as_chunks().0.iter().zip(lower.as_chunks().0);
+/// Whether two names of one length are the same but for their case: by words, of which the last one overlaps the one before.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if let (Some(end), Some(other_end)) = (one.last_chunk(), other.last_chunk()) {
+        let pairs = one.as_chunks().0.iter().zip(other.as_chunks().0);
         let is_pair = |(one, other): (&[u8; 8], &[u8; 8])| {
-            lowered(u64::from_le_bytes(*one)) == u64::from_le_bytes(*other)
+            lowered(u64::from_le_bytes(*one)) == lowered(u64::from_le_bytes(*other))
         };
-        return pairs.chain([(end, lower_end)]).all(is_pair);
+        return pairs.chain([(end, other_end)]).all(is_pair);
     }
-    if let (Some(start), Some(end)) = (name.first_chunk(), name.last_chunk())
-        && let (Some(lower_start), Some(lower_end)) = (lower.first_chunk(), lower.last_chunk())
+    if let (Some(start), Some(end)) = (one.first_chunk(), one.last_chunk())
+        && let (Some(other_start), Some(other_end)) = (other.first_chunk(), other.last_chunk())
     {
-        return lowered(word(start, end)) == word(lower_start, lower_end);
+        return lowered(word(start, end)) == lowered(word(other_start, other_end));
     }
-    name.iter()
-        .map(u8::to_ascii_lowercase)
-        .eq(lower.iter().copied())
+    one.eq_ignore_ascii_case(other)
 }
 
 /// Four bytes, and four that may overlap them.
@@ -322,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_is_that_of_a_line_where_a_look_at_each_byte_says_so(
+        fn names_are_the_same_where_a_look_at_each_byte_says_so(
             one in prop::collection::vec(prop_oneof![Just(b'A'), Just(b'a'), Just(b'['), any::<u8>()], 0..20),
             changed in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
             swapped in prop::collection::vec(any::<bool>(), 20),
@@ -337,9 +335,7 @@ mod tests {
                 let at = at.index(other.len());
                 other[at] = byte;
             }
-            prop_assert_eq!(is_lowered(&one, &other), one.to_ascii_lowercase() == other);
-            let lower = one.to_ascii_lowercase();
-            prop_assert!(is_lowered(&one, &lower));
+            prop_assert_eq!(is_same(&one, &other), one.eq_ignore_ascii_case(&other));
         }
 
         #[test]

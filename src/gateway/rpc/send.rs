@@ -25,7 +25,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Question, Repeat, Upstream, read_kept};
+use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream, read_kept};
 
 impl Letter {
     pub(super) async fn translate(
@@ -271,7 +271,7 @@ impl Letter {
         ask::whole(
             record,
             upstream,
-            Question::new(Method::POST, target, headers, body),
+            Outgoing::new(Method::POST, target, headers, body),
             Repeat::Unsent,
             upstream.plan().timeout,
         )

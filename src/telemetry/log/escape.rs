@@ -40,8 +40,8 @@ pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
 fn plain_length(text: &[u8]) -> usize {
     let is_special = |byte: u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\');
     let special = |word: u64| {
-        let shown = words::within::<b' ', b'~'>(word) ^ words::HIGH;
-        shown | words::equal::<b'"'>(word) | words::equal::<b'\\'>(word)
+        let hidden = words::within::<b' ', b'~'>(word) ^ words::HIGH;
+        hidden | words::equal::<b'"'>(word) | words::equal::<b'\\'>(word)
     };
     words::length_before(text, special, is_special)
 }
@@ -76,5 +76,26 @@ fn is_visible(c: char) -> bool {
         c == ' ' || c.is_ascii_graphic()
     } else {
         c.escape_debug().len() == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_plain_up_to_where_a_look_at_each_byte_says(
+            text in prop::collection::vec(prop_oneof![
+                20 => 0x20..0x7F_u8,
+                1 => prop::sample::select(&b"\"\\\x1F\x7F\xC3"[..]),
+            ], 0..40),
+        ) {
+            let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+            let length = text.iter().take_while(|byte| is_plain(byte)).count();
+            prop_assert_eq!(plain_length(&text), length);
+        }
     }
 }

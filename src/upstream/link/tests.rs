@@ -15,7 +15,9 @@ use super::*;
 use crate::domain::jsonrpc::Unnumbered;
 use crate::domain::pending::{Backoff, Order, Rank, Repeat, Say, Settings, Unanswered};
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{Credentials, Multiplexing, Transport as Spoken, UpstreamPlan};
+use crate::domain::plan::{
+    Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
+};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::Tasks;
@@ -80,7 +82,7 @@ fn plan() -> UpstreamPlan {
         side: Side::Rpc,
         tls: None,
         transport: Spoken::Http,
-        authority: String::new().into(),
+        authority: Authority::new(String::new()),
         path: String::new(),
         timeout: SECOND,
         connect_timeout: SECOND,

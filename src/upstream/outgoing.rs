@@ -1,43 +1,43 @@
-//! What a server is asked.
+//! A request on its way to a server.
 
 use http::{HeaderMap, Method, Request, Uri, request};
 
 use super::Body;
 
-/// A request on its way to a server. Its head stays where it was read until a connection takes it.
+/// A request on its way to a server. Its head stays in one place until a connection takes it.
 #[derive(Debug)]
-pub struct Question {
+pub struct Outgoing {
     /// Its head.
     pub head: Box<request::Parts>,
     /// Its body.
     pub body: Body,
 }
 
-impl Question {
+impl Outgoing {
     /// One that this proxy has written.
     #[must_use]
-    pub fn new(method: Method, target: Uri, headers: HeaderMap, body: Body) -> Question {
+    pub fn new(method: Method, target: Uri, headers: HeaderMap, body: Body) -> Outgoing {
         let (head, ()) = Request::new(()).into_parts();
         let mut head = Box::new(head);
         head.method = method;
         head.uri = target;
         head.headers = headers;
-        Question { head, body }
+        Outgoing { head, body }
     }
 }
 
-impl From<Request<Body>> for Question {
-    fn from(request: Request<Body>) -> Question {
+impl From<Request<Body>> for Outgoing {
+    fn from(request: Request<Body>) -> Outgoing {
         let (head, body) = request.into_parts();
-        Question {
+        Outgoing {
             head: Box::new(head),
             body,
         }
     }
 }
 
-impl From<Question> for Request<Body> {
-    fn from(question: Question) -> Request<Body> {
-        Request::from_parts(*question.head, question.body)
+impl From<Outgoing> for Request<Body> {
+    fn from(outgoing: Outgoing) -> Request<Body> {
+        Request::from_parts(*outgoing.head, outgoing.body)
     }
 }
