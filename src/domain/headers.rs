@@ -14,6 +14,9 @@ use super::json::Json;
 use super::jsonrpc::Call;
 use super::plan::{Credentials, RpcFace, UpstreamPlan};
 
+/// What JSON is called (RFC 8259 §11).
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
 /// Most heads have no more fields than this.
 const FEW: usize = 16;
 
@@ -84,19 +87,13 @@ pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) 
     // As many as most calls have, with those that are added on the way.
     let mut headers = HeaderMap::with_capacity(12);
     require_host(&mut headers, upstream);
-    headers.insert(
-        ACCEPT,
-        const { HeaderValue::from_static("application/json") },
-    );
+    headers.insert(ACCEPT, JSON);
     headers.insert(
         ACCEPT_ENCODING,
         const { HeaderValue::from_static("identity") },
     );
     if has_body == HasBody::Yes {
-        headers.insert(
-            CONTENT_TYPE,
-            const { HeaderValue::from_static("application/json") },
-        );
+        headers.insert(CONTENT_TYPE, JSON);
     }
     let of_connection = named_by_connection(from);
     let mut last = None;

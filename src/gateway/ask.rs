@@ -1,4 +1,4 @@
-//! One outgoing to an upstream, within its time: the head alone, or the whole answer.
+//! One question to an upstream, within its time: the head alone, or the whole answer.
 
 use std::pin::pin;
 use std::rc::Rc;

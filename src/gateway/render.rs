@@ -15,6 +15,7 @@ use super::record::Record;
 use super::tunnel;
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Advice, Failure};
+use crate::domain::headers::JSON;
 use crate::domain::jsonrpc::{self, RequestId};
 use crate::domain::outcome::{error_object, problem};
 use crate::domain::pieces::Pieces;
@@ -223,10 +224,7 @@ pub(super) fn rpc_message(body: Pieces) -> Whole {
 
 /// A JSON-RPC answer, and the headers that a server's answer brings back with it.
 pub(super) fn rpc_message_beside(mut headers: HeaderMap, body: Pieces) -> Whole {
-    headers.insert(
-        CONTENT_TYPE,
-        const { HeaderValue::from_static("application/json") },
-    );
+    headers.insert(CONTENT_TYPE, JSON);
     Whole {
         status: StatusCode::OK,
         headers,

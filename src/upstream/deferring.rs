@@ -214,7 +214,7 @@ impl AsyncWrite for Deferring {
             ready!(writer.poll_late(cx))?;
             return Pin::new(&mut writer.stream).poll_write_vectored(cx, bufs);
         }
-        if writer.late.is_empty() {
+        if writer.late.capacity() == 0 {
             writer.late = self.outbox.room();
         }
         writer.take(bufs);

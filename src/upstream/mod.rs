@@ -24,6 +24,8 @@ pub mod link;
 mod local;
 mod mcp;
 mod memory;
+#[cfg(test)]
+mod narrow;
 mod opening;
 mod outbox;
 mod outgoing;

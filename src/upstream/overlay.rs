@@ -85,12 +85,9 @@ fn write_instead<S: AsyncWrite + Unpin>(
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-
-    use tokio::io::{AsyncReadExt, duplex};
-
     use super::*;
     use crate::domain::wire::Reading;
+    use crate::upstream::narrow::through;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 12\r\n\r\n";
     const BODY: &str = "x-a: x-a\r\n\r\n";
@@ -104,27 +101,13 @@ mod tests {
 
     /// What goes out through a socket that takes so many bytes at a time.
     async fn written(body: &str, room: usize) -> String {
-        let (mut near, mut far) = duplex(room);
-        let write = async {
-            let mut overlay = Overlay::default();
-            let mut given = HEAD.to_owned() + body;
-            let mut head = HEAD.len();
-            overlay.lay(&spelling(), &[IoSlice::new(&given.as_bytes()[..head])]);
-            while !given.is_empty() {
-                let (first, behind) = given.split_at(head);
-                let parts = [first, behind].map(|part| IoSlice::new(part.as_bytes()));
-                let parts = if head == 0 { &parts[1..] } else { &parts };
-                let write = poll_fn(|cx| overlay.poll_write((&mut near, cx), parts));
-                let count = write.await.unwrap();
-                head = head.saturating_sub(count);
-                given.drain(..count);
-            }
-            assert!(!overlay.is_laid());
-            drop(near);
-        };
-        let mut found = String::new();
-        let read = far.read_to_string(&mut found);
-        tokio::join!(write, async { read.await.unwrap() });
+        let mut overlay = Overlay::default();
+        overlay.lay(&spelling(), &[IoSlice::new(HEAD.as_bytes())]);
+        let found = through(room, (HEAD, body), |socket, parts| {
+            overlay.poll_write(socket, parts)
+        });
+        let found = found.await;
+        assert!(!overlay.is_laid());
         found
     }
 

@@ -101,7 +101,7 @@ fn suspects(word: [u8; 8]) -> u64 {
     (below_space | delete) & HIGH
 }
 
-/// The token before the first of this byte, which none has, and what is behind that byte.
+/// The token before the first of this byte, which no token has, and what is behind that byte.
 pub(super) fn token_before<const END: u8>(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const { assert!(classes_of(END) & TOKEN == 0) };
     let end = length_before(line, equal::<END>, |byte| byte == END);

@@ -104,6 +104,22 @@ async fn many_ends_wait_for_no_turn() {
 }
 
 #[tokio::test]
+async fn a_room_that_another_socket_has_had_brings_nothing_along() {
+    let outbox = Outbox::default();
+    for own in [b"the first", b"his heirs"] {
+        let (mut near, mut far) = pair(&outbox).await;
+        near.write_all(own).await.unwrap();
+        turn(&outbox);
+        reads(&mut far, own).await;
+        assert!(has_nothing(&far));
+        assert!(outbox.room().capacity() >= own.len());
+        near.write_all(b"later").await.unwrap();
+        turn(&outbox);
+        reads(&mut far, b"later").await;
+    }
+}
+
+#[tokio::test]
 async fn a_closed_outbox_lets_nothing_wait() {
     let outbox = Outbox::default();
     let (mut near, mut far) = pair(&outbox).await;
