@@ -19,7 +19,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{
-    Body, HttpUpstream, Inflow, Manner, Outgoing, Progress, Repeat, Tap, Upload, Wants,
+    Body, Heads, HttpUpstream, Inflow, Manner, Outgoing, Progress, Repeat, Tap, Upload, Wants,
 };
 
 /// A call that goes on as it came.
@@ -94,7 +94,7 @@ pub(super) async fn forward(
         progress: progress.as_deref(),
         manner: Manner {
             repeat,
-            spelling: arrival.spelling(),
+            heads: Heads::Passed(arrival.spelling()),
             wants: match wanted {
                 Some(_) => Wants::Upgrade,
                 None => Wants::Answer,
@@ -188,12 +188,11 @@ fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> R
 }
 
 /// The path of an upstream's url, with the query of the client.
-pub(super) fn at_upstream(path: &str, query: Option<&str>) -> Result<Uri, Failure> {
-    let target = match query {
-        Some(query) => format!("{path}?{query}"),
-        None => path.to_owned(),
-    };
-    target_uri(&target)
+pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
+    match query {
+        Some(query) => target_uri(&format!("{path}?{query}")),
+        None => Ok(path.clone().into()),
+    }
 }
 
 /// A target that this proxy has written.

@@ -17,7 +17,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Inflow, Outgoing, Repeat};
+use crate::upstream::{Body, Heads, Inflow, Manner, Outgoing, Repeat, Wants};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -104,7 +104,12 @@ async fn open(
     let wait = Wait {
         limit: plan.timeout,
         progress: None,
-        manner: Repeat::Allowed.into(),
+        manner: Manner {
+            repeat: Repeat::Allowed,
+            // An answer that is no stream is passed on.
+            heads: Heads::Passed(None),
+            wants: Wants::Answer,
+        },
     };
     let exchange = ask::head(record, upstream, outgoing, wait).await?;
     let mut response = exchange.response;

@@ -97,7 +97,7 @@ pub(super) async fn carried(
     };
     let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
     record.passes_on(&mut headers, headers::Hop::of(head, arrival));
-    let target = target_uri(&upstream.plan().path)?;
+    let target = upstream.plan().path.clone().into();
     let outgoing = Outgoing::new(Method::POST, target, headers, Body::from(message));
     if route.waits == Waits::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);

@@ -20,10 +20,19 @@ pub enum Repeat {
 pub struct Manner<'a> {
     /// Whether it may be sent a second time.
     pub repeat: Repeat,
-    /// How its names are written over HTTP/1.1, unless in lower case.
-    pub spelling: Option<&'a Spelling>,
+    /// How names are written over HTTP/1.1.
+    pub heads: Heads<'a>,
     /// What it needs of its connection.
     pub wants: Wants,
+}
+
+/// How the names in the heads of a call and of its answer are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heads<'a> {
+    /// In lower case: the heads that go on are made here.
+    Made,
+    /// As they came: those of the call so, unless in lower case, and those of its answer are noted.
+    Passed(Option<&'a Spelling>),
 }
 
 /// What a call needs of its connection.
@@ -39,7 +48,7 @@ impl From<Repeat> for Manner<'_> {
     fn from(repeat: Repeat) -> Self {
         Manner {
             repeat,
-            spelling: None,
+            heads: Heads::Made,
             wants: Wants::Answer,
         }
     }

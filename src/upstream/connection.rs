@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::again::Heads;
 use super::answering::{Answering, Patience};
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
@@ -116,14 +117,14 @@ impl Connection {
         self.sender.is_ready() || self.sender.ready().await.is_ok()
     }
 
-    /// Sends a call, whose names are written so, and waits for the head of its answer.
+    /// Sends a call with such heads, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
         outgoing: Outgoing,
-        spelling: Option<&Spelling>,
+        heads: Heads<'_>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
-        self.tape.begin(spelling);
+        self.tape.begin(heads);
         let answered = self.sender.try_send_request(outgoing.into()).await;
         self.patience.end();
         match answered {
@@ -195,7 +196,7 @@ mod tests {
             }
             far.write_all(answer).await.unwrap();
         };
-        let (offered, ()) = tokio::join!(connection.offer(request.into(), None), answers);
+        let (offered, ()) = tokio::join!(connection.offer(request.into(), Heads::Made), answers);
         (hyper::upgrade::on(*offered.unwrap()).await.unwrap(), far)
     }
 

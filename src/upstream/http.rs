@@ -12,7 +12,7 @@ use http::header::HOST;
 use http::{Request, Response};
 use tokio::time::{Instant, timeout};
 
-use super::again::{Again, Manner, Spare, Wants};
+use super::again::{Again, Heads, Manner, Spare, Wants};
 use super::connection::{Connection, Idle, Open};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::line::{Left, Line, Unanswered};
@@ -265,7 +265,7 @@ impl HttpUpstream {
         let Ok(mut line) = self.apart(place).await else {
             return false;
         };
-        let answer = line.offer(request.into(), None).await;
+        let answer = line.offer(request.into(), Heads::Made).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -326,7 +326,7 @@ impl HttpUpstream {
         (permit, outgoing): (Permit, Outgoing),
         Manner {
             repeat,
-            spelling,
+            heads,
             wants,
         }: Manner<'_>,
     ) -> Result<Exchange, UpstreamError> {
@@ -340,7 +340,7 @@ impl HttpUpstream {
         let Failed {
             unanswered: Unanswered { error, left },
             permit,
-        } = match offer(attempt, lease, (outgoing, spelling)).await {
+        } = match offer(attempt, lease, (outgoing, heads)).await {
             Ok(exchange) => return Ok(exchange),
             Err(failed) => *failed,
         };
@@ -363,7 +363,7 @@ impl HttpUpstream {
         let Some(outgoing) = again.on(&lease.line) else {
             return Err(classify(error));
         };
-        offer(attempt, lease, (outgoing, spelling))
+        offer(attempt, lease, (outgoing, heads))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -436,10 +436,10 @@ struct Failed {
 async fn offer(
     attempt: &Attempt<'_>,
     mut lease: Lease,
-    (outgoing, spelling): (Outgoing, Option<&Spelling>),
+    (outgoing, heads): (Outgoing, Heads<'_>),
 ) -> Result<Exchange, Box<Failed>> {
     attempt.goes_by(&lease.line);
-    match lease.line.offer(outgoing, spelling).await {
+    match lease.line.offer(outgoing, heads).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(Failed {
             unanswered: *unanswered,

@@ -2,6 +2,7 @@
 
 use http::{Request, Response};
 
+use super::again::Heads;
 use super::connection::Connection;
 use super::trunk::Ride;
 use super::{Body, Inflow, Outgoing};
@@ -43,14 +44,14 @@ impl Line {
         }
     }
 
-    /// Sends a call, whose names are written so over HTTP/1.1, and waits for the head of its answer.
+    /// Sends a call, over HTTP/1.1 with such heads, and waits for the head of its answer.
     pub(super) async fn offer(
         &mut self,
         outgoing: Outgoing,
-        spelling: Option<&Spelling>,
+        heads: Heads<'_>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         match self {
-            Line::Own(connection) => connection.offer(outgoing, spelling).await,
+            Line::Own(connection) => connection.offer(outgoing, heads).await,
             // Apart, so that a call over HTTP/1.1 does not carry the room for it.
             Line::Shared(ride) => Box::pin(ride.offer(outgoing.into())).await.map(Box::new),
         }

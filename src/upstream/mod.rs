@@ -45,7 +45,7 @@ mod websocket;
 #[cfg(test)]
 mod woken;
 
-pub use again::{Manner, Repeat, Wants};
+pub use again::{Heads, Manner, Repeat, Wants};
 pub use alarm::Alarm;
 pub use bell::{Bell, Ringer};
 pub use body::{Body, BodyFault, Progress, Upload};

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 
 use super::Overlay;
+use super::again::Heads;
 use super::local::Local;
 use crate::domain::wire::{Reading, Spelling};
 
@@ -48,11 +49,16 @@ impl Default for Running {
 }
 
 impl Tape {
-    /// A call is sent: the names of its head are written so, and those of its answer are read.
-    pub(super) fn begin(&self, spelling: Option<&Spelling>) {
+    /// A call is sent with such heads.
+    pub(super) fn begin(&self, heads: Heads<'_>) {
         let mut reel = self.0.get();
-        reel.spelling = spelling.cloned();
-        reel.answer.begin();
+        match heads {
+            Heads::Made => reel.spelling = None,
+            Heads::Passed(spelling) => {
+                reel.spelling = spelling.cloned();
+                reel.answer.begin();
+            }
+        }
     }
 
     /// This was read.
@@ -167,7 +173,7 @@ mod tests {
     async fn a_call_is_spelled_and_kept_however_it_is_written() {
         for room in [1, 7, 20, 1000] {
             let tape = Tape::default();
-            tape.begin(Some(&spelling()));
+            tape.begin(Heads::Passed(Some(&spelling())));
             tape.record();
             let found = through(room, (HEAD, ""), |socket, parts| {
                 tape.poll_write(socket, parts)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::uri::PathAndQuery;
 use http::{HeaderName, Uri};
 
 use super::{addresses, headers, mcp, stdio, tls, websocket};
@@ -278,6 +279,12 @@ fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     }
 }
 
+/// The path of the url of a server, which has no query.
+fn path(url: &Uri) -> PathAndQuery {
+    let path = url.path_and_query().cloned();
+    path.unwrap_or(PathAndQuery::from_static("/"))
+}
+
 /// Whether the url is one of a server behind TLS.
 fn is_secured(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("https" | "wss"))
@@ -391,22 +398,23 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
     let (transport, authority, path) = match &raw.server {
         RawServer::Url(url) => {
             let url = &url.value;
-            (Transport::Http, authority(url), url.path().to_owned())
+            (Transport::Http, authority(url), path(url))
         }
         RawServer::Mcp(server) => {
             let (url, plan) = (&server.url.value, mcp::plan(server, config));
             let transport = Transport::Mcp(Box::new(plan));
-            (transport, authority(url), url.path().to_owned())
+            (transport, authority(url), path(url))
         }
         RawServer::Command(child) => {
             let child = stdio::plan(child, config);
             let program = child.command.first().cloned().unwrap_or_default();
-            (Transport::Stdio(Box::new(child)), program, String::new())
+            let root = PathAndQuery::from_static("/");
+            (Transport::Stdio(Box::new(child)), program, root)
         }
         RawServer::Socket(socket) => {
             let url = &socket.url.value;
             let transport = websocket::transport(socket, raw.side.value, config);
-            (transport, authority(url), url.path().to_owned())
+            (transport, authority(url), path(url))
         }
     };
     UpstreamPlan {

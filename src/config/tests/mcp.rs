@@ -27,7 +27,7 @@ fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
 fn a_server_needs_an_address_and_no_more() {
     let (upstream, server) = server("");
     assert_eq!(
-        (upstream.authority.as_str(), &*upstream.path),
+        (upstream.authority.as_str(), upstream.path.as_str()),
         ("h:81", "/mcp")
     );
     assert_eq!(

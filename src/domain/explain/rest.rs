@@ -146,7 +146,7 @@ pub(super) fn sent(
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: method.to_owned(),
-        target: upstream.path.clone(),
+        target: upstream.path.to_string(),
         headers,
         body: Some(Value::of(secrets.hide_bytes(&message))),
         note: Some(note),

@@ -83,7 +83,7 @@ fn over_http(upstream: Option<&UpstreamPlan>) -> Option<&UpstreamPlan> {
 fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
     match query {
         Some(query) => format!("{}?{query}", upstream.path),
-        None => upstream.path.clone(),
+        None => upstream.path.to_string(),
     }
 }
 

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, StatusCode, Uri};
 use proptest::prelude::*;
 
@@ -27,7 +28,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
         tls: None,
         transport: Transport::Http,
         authority: Authority::new("127.0.0.1:9".to_owned()),
-        path: "/rpc".into(),
+        path: PathAndQuery::from_static("/rpc"),
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         keep_alive: Duration::from_secs(1),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue};
 
 use crate::domain::addresses::AddressPlan;
@@ -36,8 +37,8 @@ pub struct UpstreamPlan {
     pub watch: AddressPlan,
     /// Whether HTTP/2 is spoken to it.
     pub http2: Multiplexing,
-    /// The path of its url; empty for a child.
-    pub path: String,
+    /// The path of its url; of a child `/`.
+    pub path: PathAndQuery,
     /// Bounds the time to the answer's head, or to the whole answer when translated.
     pub timeout: Duration,
     /// Bounds connecting; on a link, how long a call waits for its turn.

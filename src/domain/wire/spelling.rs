@@ -126,11 +126,13 @@ impl Reading {
         };
     }
 
-    /// How the names of the answer were written whose head has come, unless in lower case.
+    /// How the names of the answer were written that was waited for, unless in lower case.
     pub fn take(&mut self) -> Option<Spelling> {
         self.part = Part::Over;
         self.held = Vec::new();
-        self.names.spelling()
+        let spelling = self.names.spelling();
+        self.names.begin();
+        spelling
     }
 }
 
@@ -294,6 +296,17 @@ mod tests {
             spelling.lay_over(&mut head);
         }
         String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_told_of_once() {
+        let mut reading = Reading::default();
+        reading.begin();
+        reading.feed(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\n");
+        assert_eq!(reading.take(), spelled(&["A"]));
+        // Nobody has asked how the next one is written.
+        reading.feed(b"HTTP/1.1 200 OK\r\nB: 1\r\n\r\n");
+        assert_eq!(reading.take(), None);
     }
 
     #[test]

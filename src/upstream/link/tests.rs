@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use http::uri::PathAndQuery;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -83,7 +84,7 @@ fn plan() -> UpstreamPlan {
         tls: None,
         transport: Spoken::Http,
         authority: Authority::new(String::new()),
-        path: String::new(),
+        path: PathAndQuery::from_static("/"),
         timeout: SECOND,
         connect_timeout: SECOND,
         keep_alive: SECOND,

@@ -117,8 +117,7 @@ impl Place {
 impl Door {
     pub(super) fn new(http: HttpUpstream, tasks: Tasks, plan: &McpPlan) -> Door {
         Door {
-            // It is a part of a URI that was read whole.
-            target: http.plan().path.parse().unwrap_or_default(),
+            target: http.plan().path.clone().into(),
             http: Rc::new(http),
             tasks,
             fixed: headers(&plan.headers),
