@@ -486,10 +486,13 @@ impl Record {
         self
     }
 
-    /// What the record stands for has records of its own from here on; tells when it began, and how long it
-    /// was waited for.
-    pub(super) fn discard(mut self: Box<Self>) -> (Instant, Took) {
-        self.role = Role::Reading;
+    /// When it began, and how long it was waited for.
+    pub(super) fn began(&self) -> (Instant, Took) {
         (self.started, self.took)
+    }
+
+    /// What the record stands for has records of its own from here on.
+    pub(super) fn discard(mut self: Box<Self>) {
+        self.role = Role::Reading;
     }
 }

@@ -137,11 +137,9 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         Err(failure) => return render::failure(reading, failure),
     };
     reading.body_came(since);
-    // From here on each message has a record of its own.
     let kept = keeps(&reading, &incoming).then(Rc::default);
-    let since = reading.discard();
     let letter = Letter {
-        since,
+        since: reading.began(),
         worker,
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         installed,
@@ -156,13 +154,18 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     };
     match incoming {
         jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
+            reading.discard();
             telling::serve(letter, item).await
         }
         jsonrpc::Incoming::Single(item) => {
-            let (said, marks) = letter.item(item, Company::Alone).await;
+            // What was begun for the request is the record of its one message.
+            let (said, marks) = letter.said(reading, item, Company::Alone).await;
             letter.alone(said, marks)
         }
-        jsonrpc::Incoming::Batch(items) => letter.batch(items).await,
+        jsonrpc::Incoming::Batch(items) => {
+            reading.discard();
+            letter.batch(items).await
+        }
     }
 }
 
@@ -215,11 +218,6 @@ async fn pass(
 }
 
 impl Letter {
-    fn record(&self) -> Box<Record> {
-        let line = RequestLine::within(&self.head);
-        Record::begin(&self.worker, &self.installed, Side::Rpc, line).since(self.since)
-    }
-
     fn silence(&self) -> Response<AnswerBody> {
         render::respond(render::acknowledged(
             self.installed.plan.face.notification_status,
@@ -289,16 +287,36 @@ impl Letter {
         Some((whole, followed_by))
     }
 
-    /// One message, from its record to its answer, and the route that it has taken.
+    /// One message, with a record of its own.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
-        let mut record = self.record();
+        self.said(self.begun(), item, company).await
+    }
+
+    /// The record of one of its messages.
+    fn begun(&self) -> Box<Record> {
+        let line = RequestLine::within(&self.head);
+        let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
+        let mut record = record.since(self.since);
         record.comes_from(&self.arrival);
         if let Some(ear) = &self.ear {
             record.hears(ear.clone());
         }
         record.traces(&self.head.headers);
-        let caller = self.identity.caller(&self.installed.plan.rollout.clients);
-        record.names_client(caller);
+        record.names_client(self.caller());
+        record
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        self.identity.caller(&self.installed.plan.rollout.clients)
+    }
+
+    /// What is said to one message, and the route that it has taken.
+    async fn said(
+        &self,
+        mut record: Box<Record>,
+        item: Item,
+        company: Company<'_>,
+    ) -> (Said, Marks) {
         let (id, spoken) = match item {
             Item::Invalid(Invalid { id, why }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
@@ -309,7 +327,9 @@ impl Letter {
             ),
             Item::Call(call) => {
                 record.names_method(&call.method);
-                let spoken = self.call(&mut record, &call, (caller, company)).await;
+                let spoken = self
+                    .call(&mut record, &call, (self.caller(), company))
+                    .await;
                 (call.id, spoken)
             }
         };

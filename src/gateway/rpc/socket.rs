@@ -410,9 +410,8 @@ impl Conversation {
                 return Some(Reply::alone(whole.body.into_bytes()));
             }
         };
-        let since = reading.discard();
         let letter = Letter {
-            since,
+            since: reading.began(),
             worker: self.worker.clone(),
             head: self.head.clone(),
             body,
@@ -428,12 +427,15 @@ impl Conversation {
         let (whole, followed_by) = match incoming {
             jsonrpc::Incoming::Single(item) => {
                 let room = Cell::new(letter.installed.plan.limits.answer);
-                match letter.item(item, Company::Batch(&room)).await.0 {
+                match letter.said(reading, item, Company::Batch(&room)).await.0 {
                     Said::Message(whole, candidate) => (*whole, candidate.into_iter().collect()),
                     Said::Forwarded(_) | Said::Nothing => return None,
                 }
             }
-            jsonrpc::Incoming::Batch(items) => letter.answers(items).await?,
+            jsonrpc::Incoming::Batch(items) => {
+                reading.discard();
+                letter.answers(items).await?
+            }
         };
         drop(letter.given());
         Some(Reply {
