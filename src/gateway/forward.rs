@@ -190,14 +190,14 @@ fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> R
 /// The path of an upstream's url, with the query of the client.
 pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
     match query {
-        Some(query) => target_uri(&format!("{path}?{query}")),
+        Some(query) => target_uri(format!("{path}?{query}")),
         None => Ok(path.clone().into()),
     }
 }
 
-/// A target that this proxy has written.
-pub(super) fn target_uri(target: &str) -> Result<Uri, Failure> {
-    let parsed = PathAndQuery::try_from(target);
+/// A target that this proxy has written, in its own room.
+pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
+    let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
     parsed.map(Uri::from).map_err(|error| {
         Failure::new(
             Reason::Internal,

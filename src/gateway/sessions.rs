@@ -17,6 +17,7 @@ use super::Installed;
 use super::recalls::MCP_SESSION;
 use super::record::Record;
 use crate::domain::claim::Head;
+use crate::domain::headers::first_value;
 use crate::domain::jsonrpc::Call;
 use crate::domain::pattern::{Bindings, Bound};
 use crate::domain::plan::Plan;
@@ -140,7 +141,7 @@ pub(super) fn of_rpc<'r>(
 ) -> Option<Session<'r>> {
     let plan = &installed.plan;
     let Some((route, hole)) = affinity(plan, route) else {
-        let id = headers.get(&MCP_SESSION)?.as_bytes();
+        let id = first_value(headers, &MCP_SESSION)?.as_bytes();
         let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
         return session((record, installed), name);
     };

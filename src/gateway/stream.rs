@@ -90,8 +90,8 @@ async fn open(
         .ok_or_else(|| refusal::no_upstream(from))?;
     let plan = upstream.plan();
     let target = match head.uri.query() {
-        Some(query) => target_uri(&format!("{path}?{query}"))?,
-        None => target_uri(path)?,
+        Some(query) => target_uri(format!("{path}?{query}"))?,
+        None => target_uri(path.to_owned())?,
     };
     let mut headers = headers::translated(&head.headers, plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));

@@ -226,7 +226,7 @@ pub(super) async fn rpc_call(
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    let (method, target) = (route.method.clone(), target_uri(&call.target)?);
+    let (method, target) = (route.method.clone(), target_uri(call.target)?);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = Outgoing::new(method, target, headers, body);
     let reply = ask(record, upstream, route, outgoing).await?;

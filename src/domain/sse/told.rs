@@ -22,15 +22,18 @@ pub fn message(text: &[u8]) -> Bytes {
 /// so.
 #[must_use]
 pub fn is_accepted(accept: &str) -> bool {
-    accept.split(',').any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts.next().unwrap_or_default();
-        let refused = |part: &str| {
-            let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
-            weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
-        };
-        named.eq_ignore_ascii_case(EVENT_STREAM) && !parts.any(refused)
-    })
+    // Most clients take JSON alone, which is shorter.
+    let may_name = accept.len() >= EVENT_STREAM.len();
+    may_name
+        && accept.split(',').any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let named = parts.next().unwrap_or_default();
+            let refused = |part: &str| {
+                let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
+                weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
+            };
+            named.eq_ignore_ascii_case(EVENT_STREAM) && !parts.any(refused)
+        })
 }
 
 #[cfg(test)]
