@@ -195,7 +195,7 @@ pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Ur
     }
 }
 
-/// A target that this proxy has written, in its own room.
+/// A target that this proxy has written, whose text is taken.
 pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
     let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
     parsed.map(Uri::from).map_err(|error| {

@@ -2,6 +2,7 @@
 //!
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
+mod beginning;
 mod ended;
 mod request_line;
 mod settled;
@@ -13,6 +14,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
+pub(super) use beginning::Beginning;
 pub(super) use request_line::RequestLine;
 
 use super::Arrival;
@@ -478,17 +480,6 @@ impl Record {
     pub(super) fn is_whole(&mut self) {
         self.head_is_out();
         self.whole = self.head;
-    }
-
-    /// The call began with the request that brought it, whose body had to be read first.
-    pub(super) fn since(mut self: Box<Self>, (started, took): (Instant, Took)) -> Box<Record> {
-        (self.started, self.took) = (started, took);
-        self
-    }
-
-    /// When it began, and how long it was waited for.
-    pub(super) fn began(&self) -> (Instant, Took) {
-        (self.started, self.took)
     }
 
     /// What the record stands for has records of its own from here on.

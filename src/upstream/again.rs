@@ -31,7 +31,7 @@ pub struct Manner<'a> {
 pub enum Heads<'a> {
     /// In lower case: the heads that go on are made here.
     Made,
-    /// As they came: those of the call so, unless in lower case, and those of its answer are noted.
+    /// As they came: those of the call so, and in lower case without; those of its answer are noted, unless in lower case.
     Passed(Option<&'a Spelling>),
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Connection {
     tape: Tape,
     bell: Bell,
     haste: Haste,
-    /// How the names of the last answer were written, unless in lower case.
+    /// How the names of the last answer were written, where that was noted.
     spelling: Option<Spelling>,
     opened: Instant,
     _alive: Alive,
@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// How the names of the answer were written, unless in lower case.
+    /// How the names of the answer were written, where that was noted.
     pub(super) fn take_spelling(&mut self) -> Option<Spelling> {
         self.spelling.take()
     }

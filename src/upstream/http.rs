@@ -102,7 +102,7 @@ impl Lease {
         self.prospect = Prospect::Closed;
     }
 
-    /// How the names of the answer were written that came by it, unless in lower case.
+    /// How the names of the answer were written that came by it, where that was noted.
     pub fn take_spelling(&mut self) -> Option<Spelling> {
         self.line.take_spelling()
     }

@@ -36,7 +36,7 @@ pub(super) enum Left {
 }
 
 impl Line {
-    /// How the names of an answer were written, unless in lower case.
+    /// How the names of an answer were written, where that was noted.
     pub(super) fn take_spelling(&mut self) -> Option<Spelling> {
         match self {
             Line::Own(connection) => connection.take_spelling(),

@@ -82,7 +82,7 @@ impl Tape {
         self.0.get().running = Running::Plays { bytes, gone: 0 };
     }
 
-    /// Nothing is to be sent again, since the answer is there: tells how its names were written, unless in lower case.
+    /// Nothing is to be sent again, since the answer is there: tells how its names were written, where that was noted.
     pub(super) fn stop(&self) -> Option<Spelling> {
         let mut reel = self.0.get();
         if let Running::Records { .. } = reel.running {
@@ -167,6 +167,21 @@ mod tests {
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n");
         reading.take().unwrap()
+    }
+
+    #[test]
+    fn names_of_an_answer_are_noted_where_heads_are_passed() {
+        let tape = Tape::default();
+        let answered = |heads, answer: &[u8]| {
+            tape.begin(heads);
+            tape.hears(answer);
+            tape.stop()
+        };
+        let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
+        assert_eq!(answered(Heads::Passed(None), passed), Some(spelling()));
+        let made = b"HTTP/1.1 200 OK\r\nX-B: 1\r\n\r\n";
+        assert_eq!(answered(Heads::Made, made), None);
+        assert_eq!(answered(Heads::Passed(None), passed), Some(spelling()));
     }
 
     #[tokio::test]

@@ -100,7 +100,7 @@ fn an_mcp_server_that_comes_up_late_is_found_without_a_restart() {
 }
 
 /// What `explain` says of a request.
-fn explained(proxy: &Proxy, arguments: &[&str]) -> Value {
+pub(crate) fn explained(proxy: &Proxy, arguments: &[&str]) -> Value {
     let config = proxy.folder().join("dualgauge.toml");
     let mut command = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
     command.args(["explain", "--format", "json", "--config"]);

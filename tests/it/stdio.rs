@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::links::explained;
 use crate::scene::{body_of, call, problem, rpc_failure};
 use crate::support::{Proxy, becomes};
 
@@ -247,6 +248,14 @@ fn a_pipelined_child_may_answer_in_any_order() {
     for place in 0..3 {
         assert_eq!(answers[place]["result"]["got"][0], place);
     }
+}
+
+#[test]
+fn a_line_is_explained_without_a_target() {
+    let proxy = before_child(ROUTE);
+    let told = explained(&proxy, &["-X", "POST", "/ask/x"]);
+    assert_eq!(told["sends"]["upstream"], "child", "{told}");
+    assert_eq!(told["sends"]["target"], "", "{told}");
 }
 
 #[test]

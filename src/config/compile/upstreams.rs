@@ -279,7 +279,7 @@ fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The path of the url of a server, which has no query.
+/// The path of the url of a server; a query was complained of.
 fn path(url: &Uri) -> PathAndQuery {
     let path = url.path_and_query().cloned();
     path.unwrap_or(PathAndQuery::from_static("/"))

@@ -11,7 +11,7 @@ use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc;
-use crate::domain::plan::UpstreamPlan;
+use crate::domain::plan::{Transport, UpstreamPlan};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::route::{Carries, Route, Segments, Waits};
@@ -146,7 +146,14 @@ pub(super) fn sent(
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: method.to_owned(),
-        target: upstream.path.to_string(),
+        target: match upstream.transport {
+            // A line has none.
+            Transport::Stdio(_) => String::new(),
+            Transport::Http
+            | Transport::Mcp(_)
+            | Transport::WebSocket(_)
+            | Transport::Frames(_) => upstream.path.to_string(),
+        },
         headers,
         body: Some(Value::of(secrets.hide_bytes(&message))),
         note: Some(note),

@@ -60,6 +60,7 @@ mod tests {
         for accept in [
             "application/json, text/event-stream",
             "Text/Event-Stream;q=0.5",
+            "text/event-stream",
         ] {
             assert!(is_accepted(accept), "{accept}");
         }

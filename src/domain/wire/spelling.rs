@@ -126,7 +126,7 @@ impl Reading {
         };
     }
 
-    /// How the names of the answer were written that was waited for, unless in lower case.
+    /// How the names of the answer were written whose head has come, unless in lower case; tells it once.
     pub fn take(&mut self) -> Option<Spelling> {
         self.part = Part::Over;
         self.held = Vec::new();

@@ -16,7 +16,6 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Response, request};
-use tokio::time::Instant;
 
 use crate::domain::claim;
 use crate::domain::compare::Skip;
@@ -34,12 +33,11 @@ use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::marks::Marks;
-use crate::gateway::record::{Record, RequestLine, Took};
+use crate::gateway::record::{Beginning, Record, RequestLine};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
 use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, intake, local, sessions};
 use crate::telemetry::clock;
-use crate::upstream::link::Ear;
 use crate::upstream::{Inflow, Upstream};
 
 use kept::Kept;
@@ -54,7 +52,7 @@ const NOTICES: usize = 64;
 struct Letter {
     worker: Rc<Worker>,
     installed: Rc<Installed>,
-    since: (Instant, Took),
+    since: Beginning,
     head: Box<request::Parts>,
     /// As it came.
     body: Bytes,
@@ -68,8 +66,6 @@ struct Letter {
     minted: Vec<u64>,
     /// The records of calls that are answered, where their client gets the answers later.
     kept: Option<Rc<Kept>>,
-    /// Where what servers tell meanwhile goes, if to this request alone.
-    ear: Option<Ear>,
 }
 
 /// What a message is answered with.
@@ -139,7 +135,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     reading.body_came(since);
     let kept = keeps(&reading, &incoming).then(Rc::default);
     let letter = Letter {
-        since: reading.began(),
+        since: reading.beginning(),
         worker,
         candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         installed,
@@ -150,16 +146,14 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         identity: Rc::new(identity),
         socket: None,
         minted: Vec::new(),
-        ear: None,
     };
     match incoming {
         jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
-            reading.discard();
-            telling::serve(letter, item).await
+            telling::serve(reading, letter, item).await
         }
         jsonrpc::Incoming::Single(item) => {
             // What was begun for the request is the record of its one message.
-            let (said, marks) = letter.said(reading, item, Company::Alone).await;
+            let (said, marks) = letter.answer(reading, item, Company::Alone).await;
             letter.alone(said, marks)
         }
         jsonrpc::Incoming::Batch(items) => {
@@ -289,18 +283,15 @@ impl Letter {
 
     /// One message, with a record of its own.
     async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
-        self.said(self.begun(), item, company).await
+        self.answer(self.record(), item, company).await
     }
 
     /// The record of one of its messages.
-    fn begun(&self) -> Box<Record> {
+    fn record(&self) -> Box<Record> {
         let line = RequestLine::within(&self.head);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
         let mut record = record.since(self.since);
         record.comes_from(&self.arrival);
-        if let Some(ear) = &self.ear {
-            record.hears(ear.clone());
-        }
         record.traces(&self.head.headers);
         record.names_client(self.caller());
         record
@@ -311,7 +302,7 @@ impl Letter {
     }
 
     /// What is said to one message, and the route that it has taken.
-    async fn said(
+    async fn answer(
         &self,
         mut record: Box<Record>,
         item: Item,

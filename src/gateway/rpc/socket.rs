@@ -411,7 +411,7 @@ impl Conversation {
             }
         };
         let letter = Letter {
-            since: reading.began(),
+            since: reading.beginning(),
             worker: self.worker.clone(),
             head: self.head.clone(),
             body,
@@ -421,13 +421,12 @@ impl Conversation {
             socket: Some(self.number),
             minted,
             kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
-            ear: None,
             installed,
         };
         let (whole, followed_by) = match incoming {
             jsonrpc::Incoming::Single(item) => {
                 let room = Cell::new(letter.installed.plan.limits.answer);
-                match letter.said(reading, item, Company::Batch(&room)).await.0 {
+                match letter.answer(reading, item, Company::Batch(&room)).await.0 {
                     Said::Message(whole, candidate) => (*whole, candidate.into_iter().collect()),
                     Said::Forwarded(_) | Said::Nothing => return None,
                 }

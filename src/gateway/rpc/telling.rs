@@ -44,18 +44,20 @@ pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
             .is_some_and(|meta| meta.has("progressToken"))
 }
 
-/// Serves such a call.
-pub(super) async fn serve(letter: Letter, item: Item) -> Response<AnswerBody> {
+/// Serves such a call, whose record has begun.
+pub(super) async fn serve(
+    mut record: Box<Record>,
+    letter: Letter,
+    item: Item,
+) -> Response<AnswerBody> {
     let (tell, mut told) = hearing();
+    record.hears(tell);
     // What was told before the answer goes first, whatever the protocol.
     let kept = Some(Rc::default());
     let letter = Letter { kept, ..letter };
     let own = letter.clone();
-    let letter = Letter {
-        ear: Some(tell),
-        ..letter
-    };
-    let mut serving: Serving = Box::pin(async move { letter.item(item, Company::Alone).await });
+    let mut serving: Serving =
+        Box::pin(async move { letter.answer(record, item, Company::Alone).await });
     // Both are cancel-safe: what is not taken stays where it is.
     let (said, marks) = tokio::select! {
         biased;
