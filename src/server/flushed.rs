@@ -72,14 +72,13 @@ mod tests {
     use hyper::body::Incoming;
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
-    use hyper_util::rt::TokioIo;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::domain::wire::Limits;
-    use crate::server::wire::Inspected;
-    use crate::upstream::{Outbox, Socket, Watched};
+    use crate::server::wire::{Attended, Inspected};
+    use crate::upstream::{Outbox, Socket};
 
     const LONG: usize = 64 * 1024;
 
@@ -105,7 +104,8 @@ mod tests {
                 ready(Ok::<_, Infallible>(Response::new(body)))
             });
             let served = http1::Builder::new()
-                .serve_connection(Watched::new(TokioIo::new(inspected)), service);
+                .half_close(true)
+                .serve_connection(Attended::new(inspected), service);
             let (mut from, mut to) = tokio::io::split(&mut far);
             let asks = async {
                 for target in ["/long", "/cut"] {
@@ -137,8 +137,9 @@ mod tests {
             let body = Flushed::new(answer(&request), inspection.clone());
             ready(Ok::<_, Infallible>(Response::new(body)))
         });
-        let served =
-            http1::Builder::new().serve_connection(Watched::new(TokioIo::new(inspected)), service);
+        let served = http1::Builder::new()
+            .half_close(true)
+            .serve_connection(Attended::new(inspected), service);
         far.write_all(b"GET /cut HTTP/1.1\r\nHost: a.example\r\n\r\n")
             .await
             .unwrap();

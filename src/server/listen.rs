@@ -21,7 +21,6 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -37,7 +36,7 @@ use super::pace::Paced;
 use super::preface;
 use super::socket;
 use super::unread::Unread;
-use super::wire::{Inspected, Inspection};
+use super::wire::{Attended, Inspected, Inspection};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::domain::preface::PrefaceUse;
@@ -46,7 +45,7 @@ use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{Bell, Inflow, Socket as Client, Watched};
+use crate::upstream::{Bell, Inflow, Socket as Client};
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -366,7 +365,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     };
     let paced = Paced::new(socket, limits.write_timeout);
     let inspected = Inspected::new(paced, wire, inspection.clone());
-    let io = Watched::new(TokioIo::new(inspected.head_within(limits.header_timeout)));
+    let io = Attended::new(inspected.head_within(limits.header_timeout));
     let bell = Bell::default();
     let ringer = bell.ringer();
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -395,7 +394,9 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     builder
         .timer(OneAlarm::default())
         // From the last answer to the end of the next head; the inspector bounds the head itself.
-        .header_read_timeout(limits.idle_timeout);
+        .header_read_timeout(limits.idle_timeout)
+        // While a call is served the socket is attended to without hyper.
+        .half_close(true);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     let mut served = |cx: &mut Context<'_>| ringer.poll(connection.as_mut(), cx).map(drop);
     if until_drained(&mut served, drains).await {

@@ -21,10 +21,12 @@ use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
 use crate::telemetry::clock;
 use crate::upstream::Overlay;
 
+mod attended;
 mod inspection;
 #[cfg(test)]
 mod tests;
 
+pub use attended::Attended;
 use inspection::Answer;
 pub use inspection::{Begun, Inspection};
 

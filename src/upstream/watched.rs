@@ -67,6 +67,34 @@ impl<S> Watched<S> {
             self.waker = Waker::from(self.watch.clone());
         }
     }
+
+    /// The socket itself.
+    pub fn get(&self) -> &S {
+        &self.socket
+    }
+
+    /// Asks the socket for what it has, where that may be something.
+    pub fn poll_asked<T>(
+        &mut self,
+        cx: &Context<'_>,
+        ask: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T>
+    where
+        S: Unpin,
+    {
+        self.wakes(cx.waker());
+        if !self.watch.has_stirred.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        // Before the socket is asked: what stirs from then on is not forgotten.
+        self.watch.has_stirred.store(false, Ordering::Release);
+        let mut own = Context::from_waker(&self.waker);
+        let polled = ask(Pin::new(&mut self.socket), &mut own);
+        if polled.is_ready() {
+            self.watch.has_stirred.store(true, Ordering::Release);
+        }
+        polled
+    }
 }
 
 impl<S: Read + Unpin> Read for Watched<S> {
@@ -75,19 +103,8 @@ impl<S: Read + Unpin> Read for Watched<S> {
         cx: &mut Context<'_>,
         buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        this.wakes(cx.waker());
-        if !this.watch.has_stirred.load(Ordering::Acquire) {
-            return Poll::Pending;
-        }
-        // Before the socket is asked: what stirs from then on is not forgotten.
-        this.watch.has_stirred.store(false, Ordering::Release);
-        let mut own = Context::from_waker(&this.waker);
-        let polled = Pin::new(&mut this.socket).poll_read(&mut own, buf);
-        if polled.is_ready() {
-            this.watch.has_stirred.store(true, Ordering::Release);
-        }
-        polled
+        self.get_mut()
+            .poll_asked(cx, |socket, own| socket.poll_read(own, buf))
     }
 }
 

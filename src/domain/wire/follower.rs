@@ -165,6 +165,12 @@ impl Follower {
         }
     }
 
+    /// Whether the last message has come whole, and nothing of a further one.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        self.state == State::RequestLine && self.empty_lines == 0
+    }
+
     /// How the names of the last head were written, unless in lower case.
     #[must_use]
     pub fn spelling(&self) -> Option<Spelling> {

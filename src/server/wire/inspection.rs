@@ -75,6 +75,11 @@ impl Inspection {
         }
     }
 
+    /// The number of the request that the service was called with last.
+    pub(super) fn begun(&self) -> u64 {
+        self.shared.get().begun
+    }
+
     /// Says how long a head took, before hyper has the end of it.
     pub(super) fn head_took(&self, took: Duration) {
         self.shared.get().head = took;

@@ -16,7 +16,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 use crate::domain::wire::{ADDED_TE, Reading};
-use crate::upstream::Watched;
 
 mod agreement;
 mod upgrades;
@@ -130,7 +129,8 @@ async fn serve(server: DuplexStream) {
     // A broken body ends the connection with an error, after the answer.
     let _ = http1::Builder::new()
         .auto_date_header(false)
-        .serve_connection(Watched::new(TokioIo::new(inspected)), service)
+        .half_close(true)
+        .serve_connection(Attended::new(inspected), service)
         .await;
 }
 

@@ -22,7 +22,8 @@ async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
     });
     http1::Builder::new()
         .auto_date_header(false)
-        .serve_connection(Watched::new(TokioIo::new(inspected)), service)
+        .half_close(true)
+        .serve_connection(Attended::new(inspected), service)
         .with_upgrades()
         .await
         .unwrap();
@@ -110,7 +111,8 @@ async fn a_client_that_goes_before_the_answer_ends_the_connection() {
     client.write_all(ASK.as_bytes()).await.unwrap();
     client.write_all(b"early").await.unwrap();
     drop(client);
-    let served =
-        http1::Builder::new().serve_connection(Watched::new(TokioIo::new(inspected)), service);
+    let served = http1::Builder::new()
+        .half_close(true)
+        .serve_connection(Attended::new(inspected), service);
     assert!(within(served).await.is_err());
 }

@@ -1,0 +1,137 @@
+//! A client is noticed to have gone while its call is served.
+//!
+//! hyper would do so as well, but it takes room for what it might read then, for each call and at once, and the request that
+//! is served keeps the room before: with connections that may be half closed, hyper reads nothing meanwhile, and this does.
+//! Laws: the socket is read only where hyper would not; what comes is judged like everything else and kept, little of it, for
+//! hyper to read in its turn.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Flow, Inspected, Mode, ROOM};
+use crate::upstream::Watched;
+
+/// An inspected socket for a connection of hyper's that may be half closed.
+#[derive(Debug)]
+pub struct Attended<S>(Watched<TokioIo<Inspected<S>>>);
+
+impl<S> Attended<S> {
+    /// Looks after a socket.
+    pub fn new(inspected: Inspected<S>) -> Attended<S> {
+        Attended(Watched::new(TokioIo::new(inspected)))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Attended<S> {
+    /// Fails where the client has gone for whom hyper has a call in hand.
+    fn look(&mut self, cx: &Context<'_>) -> io::Result<()> {
+        if !self.0.get().inner().is_unread() {
+            return Ok(());
+        }
+        let looked = self
+            .0
+            .poll_asked(cx, |mut io, own| io.inner_mut().poll_client(own));
+        match looked {
+            Poll::Ready(looked) => looked,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Looks where the client takes nothing now.
+    fn look_while_pending<T>(
+        &mut self,
+        cx: &Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_pending() {
+            self.look(cx)?;
+        }
+        written
+    }
+}
+
+impl<S> Inspected<S> {
+    /// Whether hyper has all that has come, serves the last of it, and therefore does not read.
+    fn is_unread(&self) -> bool {
+        let has_all = self.ready.is_empty() && self.inspection.begun() == self.follower.message();
+        has_all
+            && match self.mode {
+                Mode::Following => self.held.is_empty() && self.follower.is_between(),
+                Mode::Waiting | Mode::Refused => true,
+                Mode::Transparent | Mode::Broken(_) => false,
+            }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Inspected<S> {
+    /// Waits until the client sends more, or fails where it has gone.
+    fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut room = [MaybeUninit::uninit(); ROOM];
+        let mut room = ReadBuf::uninit(&mut room);
+        let polled = match self.mode {
+            Mode::Following => self.poll_follow_apart(cx),
+            Mode::Waiting => self.poll_wait(cx, &mut room),
+            Mode::Refused => self.poll_drain(cx, &mut room),
+            Mode::Transparent | Mode::Broken(_) => Poll::Pending,
+        };
+        self.note_head(&polled);
+        self.inspection.owed(self.follower.owes());
+        Poll::Ready(match ready!(polled)? {
+            Flow::Again => Ok(()),
+            Flow::Done => Err(io::ErrorKind::UnexpectedEof.into()),
+        })
+    }
+}
+
+impl<S: AsyncRead + Unpin> Read for Attended<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Write for Attended<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write(cx, buf);
+        self.look_while_pending(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write_vectored(cx, bufs);
+        self.look_while_pending(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    /// hyper flushes whenever it is polled and has nothing to write.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.0).poll_flush(cx);
+        if let Poll::Ready(Ok(())) = flushed {
+            return Poll::Ready(self.look(cx));
+        }
+        self.look_while_pending(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
