@@ -73,6 +73,11 @@ impl<S> Watched<S> {
         &self.socket
     }
 
+    /// Whether something may have come since the socket had nothing.
+    pub fn has_stirred(&self) -> bool {
+        self.watch.has_stirred.load(Ordering::Acquire)
+    }
+
     /// Asks the socket for what it has, where that may be something.
     pub fn poll_asked<T>(
         &mut self,
@@ -83,7 +88,7 @@ impl<S> Watched<S> {
         S: Unpin,
     {
         self.wakes(cx.waker());
-        if !self.watch.has_stirred.load(Ordering::Acquire) {
+        if !self.has_stirred() {
             return Poll::Pending;
         }
         // Before the socket is asked: what stirs from then on is not forgotten.

@@ -4,7 +4,7 @@ use super::body::{Body, Progress};
 use super::class::{self, TOKEN};
 use super::head::{Head, Te, Upgrade};
 use super::line::{Lines, Longest};
-use super::spelling::{Names, Spelling};
+use super::spelling::{Noted, Read, Spelling};
 use super::violation::Violation;
 
 /// How large a request head may be.
@@ -100,7 +100,7 @@ pub struct Follower {
     limits: Limits,
     state: State,
     head: Head,
-    names: Names,
+    names: Noted,
     lines: Lines,
     /// Bytes of this head that were passed on.
     size: usize,
@@ -117,7 +117,7 @@ impl Follower {
             limits,
             state: State::RequestLine,
             head: Head::default(),
-            names: Names::default(),
+            names: Noted::default(),
             lines: Lines::default(),
             size: 0,
             empty_lines: 0,
@@ -187,16 +187,22 @@ impl Follower {
     /// Reads what came in. Each input must begin with what the feed before did not pass.
     pub fn feed(&mut self, input: &[u8]) -> Step {
         let mut passed = 0;
+        let mut found = Found::More;
         while passed < input.len() {
             match self.advance(&input[passed..]) {
                 Ok(count) => passed += count,
-                Err(found) => return Step { passed, found },
+                Err(other) => {
+                    found = other;
+                    break;
+                }
             }
         }
-        Step {
-            passed,
-            found: Found::More,
-        }
+        let read = match found {
+            Found::HeadEnd { .. } => Read::Whole,
+            Found::More | Found::Upgrade | Found::Refused { .. } => Read::Part,
+        };
+        self.names.keep(&input[..passed], read);
+        Step { passed, found }
     }
 
     /// One unit at the start of an input that is not empty: its length, or why it cannot be passed.
@@ -266,11 +272,14 @@ impl Follower {
             self.state = State::HeadEnd;
             return Err(Found::HeadEnd { te: self.head.te });
         }
-        self.head
-            .field_line(line, &mut self.names)
+        let name = self
+            .head
+            .field_line(line)
             .map_err(|violation| self.refuse(Place::InHead, violation))?;
-        self.size += line.len() + 2;
-        Ok(line.len() + 2)
+        let size = line.len() + 2;
+        self.names.look(input, name, size);
+        self.size += size;
+        Ok(size)
     }
 
     /// Passes the empty line, which was checked when it was found.

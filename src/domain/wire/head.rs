@@ -4,7 +4,6 @@
 //! that is accepted gives exactly one framing.
 
 use super::class::{self, NAME, PATH, QUERY, TARGET, TOKEN};
-use super::spelling::Names;
 use super::violation::Violation;
 
 /// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
@@ -97,29 +96,28 @@ impl Head {
         Ok(())
     }
 
-    /// Reads a header line, without its end, and notes its name.
-    pub(super) fn field_line(&mut self, line: &[u8], names: &mut Names) -> Result<(), Violation> {
+    /// Reads a header line, without its end, and tells how long its name is.
+    pub(super) fn field_line(&mut self, line: &[u8]) -> Result<usize, Violation> {
         if self.fields == MAX_FIELDS {
             return Err(Violation::TooManyFields);
         }
         self.fields += 1;
         let (name, value) = split_field(line)?;
-        names.add(name);
         match name.len() {
             2 if name.eq_ignore_ascii_case(b"te") => self.te = Te::Sent,
             4 if name.eq_ignore_ascii_case(b"host") => {
-                return self.read_host(class::trimmed(value));
+                self.read_host(class::trimmed(value))?;
             }
             7 if name.eq_ignore_ascii_case(b"upgrade") => self.read_upgrade(),
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                return self.read_content_length(class::trimmed(value));
+                self.read_content_length(class::trimmed(value))?;
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                return self.read_transfer_encoding(class::trimmed(value));
+                self.read_transfer_encoding(class::trimmed(value))?;
             }
             _ => {}
         }
-        Ok(())
+        Ok(name.len())
     }
 
     /// The empty line was read: is anything missing?

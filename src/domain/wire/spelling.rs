@@ -1,12 +1,14 @@
 //! How the names of a head were written. HTTP takes a name in any case, and yet there are servers and clients that do not.
 //!
 //! Whoever parses a head keeps its names in lower case; here they are kept as they came, to be laid over the head that goes
-//! on. Laws: laid over, a head differs in the case of its names alone; the n-th line of a name is spelled as the n-th that
-//! came, and a further one stays as it is.
+//! on. Laws: laid over, a head differs in the case of its names alone; where all names came in title case, as most do, each
+//! line goes on so; otherwise the n-th line of a name is spelled as the n-th that came, and a further one stays as it is.
 
+use std::mem;
 use std::rc::Rc;
 
 use memchr::memchr;
+use wide::u8x32;
 
 use crate::domain::vectors::first_bits;
 use crate::domain::words::lowered;
@@ -14,59 +16,137 @@ use crate::domain::words::lowered;
 /// What is kept of the room of a head's names for those of the next one.
 const ROOM: usize = 256;
 
-/// The names of a head as they came, in their order.
+/// How the names of a head came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spelling {
-    /// Each behind its length, see [`split`].
-    names: Rc<[u8]>,
+pub struct Spelling(Names);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Names {
+    /// `X-Request-Id`.
+    Title,
+    /// In their order, each behind its length, see [`split`].
+    Listed(Rc<Vec<u8>>),
 }
 
-/// The names of a head that is being read.
+/// The names of a head that is being read. Only those of which there is something to tell are kept.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Noted {
     names: Vec<u8>,
-    case: Case,
+    /// How many bytes of lines have been looked at whose names are not kept.
+    looked: usize,
+    cases: Cases,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Case {
-    /// That of a parser.
-    #[default]
-    Lower,
-    Other,
+/// In which case not all names are: bits that are set where a byte contradicts.
+#[derive(Debug, Default, Clone, Copy)]
+struct Cases {
+    not_lower: u32,
+    not_title: u32,
 }
 
-impl Names {
+impl Cases {
+    fn are_others(self) -> bool {
+        self.not_lower != 0 && self.not_title != 0
+    }
+}
+
+/// What of a head has been read: its end, or not yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    Whole,
+    Part,
+}
+
+impl Noted {
     /// The next head begins.
     pub(super) fn begin(&mut self) {
         self.names.clear();
         self.names.shrink_to(ROOM);
-        self.case = Case::Lower;
+        self.looked = 0;
+        self.cases = Cases::default();
     }
 
-    /// The next name.
-    pub(super) fn add(&mut self, name: &[u8]) {
-        // A longer one is no name of a head that anybody takes.
-        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-        self.names.extend_from_slice(&length.to_le_bytes());
-        self.names.extend_from_slice(name);
-        if self.case == Case::Lower && !is_lower(name) {
-            self.case = Case::Other;
+    /// Looks at the next line, with which `rest` begins. It has this size with its end, and its name this length.
+    pub(super) fn look(&mut self, rest: &[u8], length: usize, size: usize) {
+        self.looked += size;
+        let mut begins = FIRST;
+        for at in (0..length).step_by(BLOCK) {
+            let block = block(&rest[at..]);
+            let inside = match length - at {
+                count @ 0..BLOCK => !(u32::MAX << count),
+                _ => u32::MAX,
+            };
+            let dashes = block.simd_eq(b'-').to_bitmask();
+            let begin = dashes << 1 | begins;
+            let upper = within::<b'A', b'Z'>(block) & inside;
+            let lower = within::<b'a', b'z'>(block) & inside;
+            self.cases.not_lower |= upper;
+            self.cases.not_title |= (upper & !begin) | (lower & begin);
+            begins = dashes >> (BLOCK - 1);
+        }
+    }
+
+    /// Keeps the names of the lines that were looked at, with which `passed` ends, unless all is known of them.
+    pub(super) fn keep(&mut self, passed: &[u8], read: Read) {
+        let looked = mem::take(&mut self.looked);
+        if looked == 0 || (read == Read::Whole && !self.cases.are_others()) {
+            return;
+        }
+        let lines = &passed[passed.len().saturating_sub(looked)..];
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let name = &line[..memchr(b':', line).unwrap_or(0)];
+            // A longer one is no name of a head that anybody takes.
+            let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+            self.names.extend_from_slice(&length.to_le_bytes());
+            self.names.extend_from_slice(name);
         }
     }
 
     /// How they were written, unless a parser keeps them so.
     pub(super) fn spelling(&self) -> Option<Spelling> {
-        (self.case == Case::Other).then(|| Spelling {
-            names: self.names.as_slice().into(),
-        })
+        if self.cases.not_lower == 0 {
+            return None;
+        }
+        Some(Spelling(match self.cases.not_title {
+            0 => Names::Title,
+            _ => Names::Listed(Rc::new(self.names.clone())),
+        }))
     }
+}
+
+/// How many bytes of a name are looked at together.
+const BLOCK: usize = 32;
+
+/// The bit of the first of them.
+const FIRST: u32 = 1;
+
+/// The first bytes of a text, with zeros behind its end.
+#[inline(always)]
+fn block(text: &[u8]) -> u8x32 {
+    u8x32::new(match text.first_chunk() {
+        Some(block) => *block,
+        None => {
+            let mut block = [0; BLOCK];
+            block[..text.len()].copy_from_slice(text);
+            block
+        }
+    })
+}
+
+/// Which bytes are from this one to that one.
+#[inline(always)]
+fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
+    let above = bytes - u8x32::splat(FROM);
+    above
+        .min(u8x32::splat(TO - FROM))
+        .simd_eq(above)
+        .to_bitmask()
 }
 
 /// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
 #[derive(Debug, Default)]
 pub struct Reading {
-    names: Names,
+    names: Noted,
     part: Part,
     /// The beginning of a line.
     held: Vec<u8>,
@@ -92,26 +172,36 @@ impl Reading {
     }
 
     /// Reads on.
-    pub fn feed(&mut self, mut bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let (mut passed, mut fields) = (0, 0);
         while self.part != Part::Over
-            && let Some(end) = memchr(b'\n', bytes)
+            && let Some(length) = memchr(b'\n', &bytes[passed..])
         {
-            let (line, behind) = (&bytes[..end], &bytes[end + 1..]);
+            let end = passed + length + 1;
             if self.held.is_empty() {
-                self.line(line);
+                self.line(&bytes[passed..], length);
             } else {
-                let mut whole = std::mem::take(&mut self.held);
-                whole.extend_from_slice(line);
-                self.line(&whole);
+                let mut whole = mem::take(&mut self.held);
+                whole.extend_from_slice(&bytes[passed..end]);
+                self.line(&whole, whole.len() - 1);
+                self.names.keep(&whole, Read::Part);
             }
-            bytes = behind;
+            if self.names.looked > 0 && self.part == Part::Fields {
+                fields = end;
+            }
+            passed = end;
         }
-        if self.part != Part::Over {
-            self.held.extend_from_slice(bytes);
+        if self.part == Part::Over {
+            self.names.keep(&bytes[..fields], Read::Whole);
+        } else {
+            self.names.keep(&bytes[..fields], Read::Part);
+            self.held.extend_from_slice(&bytes[passed..]);
         }
     }
 
-    fn line(&mut self, line: &[u8]) {
+    /// The next line, with which `rest` begins, and which ends behind so many bytes.
+    fn line(&mut self, rest: &[u8], length: usize) {
+        let line = &rest[..length];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.part = match (self.part, line) {
             (Part::Start | Part::Interim, []) => Part::Start,
@@ -119,7 +209,8 @@ impl Reading {
             (Part::Start, _) => Part::Fields,
             (Part::Fields, []) => Part::Over,
             (Part::Fields, line) => {
-                self.names.add(&line[..memchr(b':', line).unwrap_or(0)]);
+                let name = memchr(b':', line).unwrap_or(0);
+                self.names.look(rest, name, length + 1);
                 Part::Fields
             }
             (part @ (Part::Interim | Part::Over), _) => part,
@@ -145,24 +236,58 @@ fn is_interim(line: &[u8]) -> bool {
 impl Spelling {
     /// Spells the names of a head, which begins with its first line, as they came.
     pub fn lay_over(&self, head: &mut [u8]) {
-        let mut left = Left {
-            names: &self.names,
-            taken: 0,
-        };
-        for block in (0..head.len()).step_by(64) {
-            let mut ends = first_bits(&head[block..], |bytes| bytes.simd_eq(b'\n'));
-            while ends != 0 {
-                let line = block + ends.trailing_zeros() as usize + 1;
-                ends &= ends - 1;
-                let rest = &mut head[line..];
-                if rest.first() == Some(&b'\r') {
-                    return;
-                }
-                if let Some(name) = left.take(rest) {
-                    rest[..name.len()].copy_from_slice(name);
-                }
+        match &self.0 {
+            Names::Title => each_field(head, title),
+            Names::Listed(names) => {
+                let mut left = Left { names, taken: 0 };
+                each_field(head, |rest| {
+                    if let Some(name) = left.take(rest) {
+                        rest[..name.len()].copy_from_slice(name);
+                    }
+                });
             }
         }
+    }
+}
+
+/// Gives what begins with a field, for each of a head.
+#[inline(always)]
+fn each_field(head: &mut [u8], mut spell: impl FnMut(&mut [u8])) {
+    for block in (0..head.len()).step_by(64) {
+        let mut ends = first_bits(&head[block..], |bytes| bytes.simd_eq(b'\n'));
+        while ends != 0 {
+            let line = block + ends.trailing_zeros() as usize + 1;
+            ends &= ends - 1;
+            let rest = &mut head[line..];
+            if rest.first() == Some(&b'\r') {
+                return;
+            }
+            spell(rest);
+        }
+    }
+}
+
+/// Raises the letters of the name at the start that begin it and each part of it.
+#[inline(always)]
+fn title(rest: &mut [u8]) {
+    let mut begins = FIRST;
+    for at in (0..rest.len()).step_by(BLOCK) {
+        let block = block(&rest[at..]);
+        let ends = block.simd_eq(b':').to_bitmask();
+        let dashes = block.simd_eq(b'-').to_bitmask();
+        // What comes before the first end; all, where there is none.
+        let name = (ends & ends.wrapping_neg()).wrapping_sub(1);
+        let mut raised = (dashes << 1 | begins) & name;
+        while raised != 0 {
+            if let Some(byte) = rest.get_mut(at + raised.trailing_zeros() as usize) {
+                byte.make_ascii_uppercase();
+            }
+            raised &= raised - 1;
+        }
+        if ends != 0 {
+            return;
+        }
+        begins = dashes >> (BLOCK - 1);
     }
 }
 
@@ -228,11 +353,6 @@ fn word(start: &[u8; 4], end: &[u8; 4]) -> u64 {
     u64::from(start) << 32 | u64::from(end)
 }
 
-/// Whether a name is in lower case.
-fn is_lower(name: &[u8]) -> bool {
-    !name.iter().any(u8::is_ascii_uppercase)
-}
-
 /// The first of some names, and the others.
 fn split(names: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = names.split_first_chunk()?;
@@ -246,10 +366,24 @@ mod tests {
     use super::*;
 
     fn spelled(names: &[&str]) -> Option<Spelling> {
-        let mut read = Names::default();
+        let lines: Vec<String> = names.iter().map(|name| format!("{name}: 1\r\n")).collect();
+        let mut read = Noted::default();
         read.begin();
-        names.iter().for_each(|name| read.add(name.as_bytes()));
+        for (line, name) in lines.iter().zip(names) {
+            read.look(line.as_bytes(), name.len(), line.len());
+        }
+        read.keep(lines.concat().as_bytes(), Read::Whole);
         read.spelling()
+    }
+
+    /// A name in title case.
+    fn titled(name: &str) -> String {
+        let parts = name.split('-').map(|part| {
+            let mut part = part.to_ascii_lowercase();
+            part.get_mut(..1).map(str::make_ascii_uppercase);
+            part
+        });
+        parts.collect::<Vec<_>>().join("-")
     }
 
     fn laid_over(names: &[&str], head: &str) -> String {
@@ -317,15 +451,18 @@ mod tests {
         for size in 1..answer.len() {
             assert_eq!(answered(answer, size, head), expected, "{size}");
         }
-        let switched =
-            "HTTP/1.1 101 Switching Protocols\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB: 1\r\n\r\n";
+        let switched = "HTTP/1.1 101 Switching Protocols\r\nb: 0\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB: 1\r\n\r\n";
         assert_eq!(answered(switched, 100, head), expected);
     }
 
     #[test]
     fn the_room_of_a_large_head_is_not_kept() {
-        let mut read = Names::default();
-        read.add(&[b'A'; 10 * ROOM]);
+        let mut read = Noted::default();
+        let name = [b'A'; 10 * ROOM];
+        let line = [&name[..], b": 1\r\n"].concat();
+        read.look(&line, name.len(), line.len());
+        read.keep(&line, Read::Whole);
+        assert!(read.names.capacity() >= 10 * ROOM);
         read.begin();
         assert!(read.names.capacity() < 2 * ROOM);
         assert_eq!(read.spelling(), None);
@@ -352,11 +489,40 @@ mod tests {
         }
 
         #[test]
+        fn where_all_names_came_in_title_case_each_line_goes_on_so(
+            names in prop::collection::vec("[a-zA-Z0-9_-]{0,20}", 1..9),
+            lines in prop::collection::vec("[a-z0-9_-]{0,20}", 0..9),
+            value in "[a-z:-]{0,9}",
+        ) {
+            let head = |lines: &[String]| {
+                let lines: String = lines.iter().map(|name| format!("{name}: {value}\r\n")).collect();
+                format!("GET /a-b HTTP/1.1\r\n{lines}\r\na-body: a")
+            };
+            let all = |names: &[String]| names.iter().map(|name| titled(name)).collect::<Vec<_>>();
+            let came = all(&names);
+            let came: Vec<&str> = came.iter().map(String::as_str).collect();
+            let expected = match spelled(&came) {
+                None => head(&lines),
+                Some(_) => head(&all(&lines)),
+            };
+            prop_assert_eq!(laid_over(&came, &head(&lines)), expected);
+            let is_title = names.iter().all(|name| titled(name) == *name);
+            let is_lower = names.iter().all(|name| name.to_ascii_lowercase() == *name);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let kept = match (is_lower, is_title) {
+                (true, _) => None,
+                (false, is_title) => Some(is_title),
+            };
+            prop_assert_eq!(spelled(&names).map(|own| own == Spelling(Names::Title)), kept);
+        }
+
+        #[test]
         fn each_name_is_spelled_as_the_one_of_the_same_rank(
             names in prop::collection::vec("[aAbB]{1,2}|[aAbB]{2}-[aA]{6}b?", 0..99),
             lines in prop::collection::vec("[abc]{1,2}|[abc]{2}-a{6}b?", 0..99),
         ) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            prop_assume!(names.iter().any(|name| titled(name) != *name));
             let head = |lines: &[String]| {
                 let lines: String = lines.iter().map(|name| format!("{name}: {name}\r\n")).collect();
                 format!("GET / HTTP/1.1\r\n{lines}\r\n")

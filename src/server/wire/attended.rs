@@ -31,7 +31,7 @@ impl<S> Attended<S> {
 impl<S: AsyncRead + Unpin> Attended<S> {
     /// Fails where the client has gone for whom hyper has a call in hand.
     fn look(&mut self, cx: &Context<'_>) -> io::Result<()> {
-        if !self.0.get().inner().is_unread() {
+        if !self.0.has_stirred() || !self.0.get().inner().is_unread() {
             return Ok(());
         }
         let looked = self
