@@ -1,21 +1,21 @@
 //! Sixty-four bytes looked at together, by the vectors that every processor of the target has, and elsewhere one by one.
 
-use wide::u8x16;
+use wide::u8x32;
 
 /// Which of sixty-four bytes fit, the first in the lowest bit.
 #[inline(always)]
-pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x16) -> u8x16) -> u64 {
-    let (quarters, _) = bytes.as_chunks::<16>();
+pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x32) -> u8x32) -> u64 {
+    let (halves, _) = bytes.as_chunks::<32>();
     let mut found = 0;
-    for (index, quarter) in quarters.iter().enumerate() {
-        found |= u64::from(fits(u8x16::new(*quarter)).to_bitmask()) << (index * 16);
+    for (index, half) in halves.iter().enumerate() {
+        found |= u64::from(fits(u8x32::new(*half)).to_bitmask()) << (index * 32);
     }
     found
 }
 
 /// The same of the first sixty-four bytes of a text, or of as many as it has.
 #[inline(always)]
-pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x16) -> u8x16) -> u64 {
+pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     match text.first_chunk() {
         Some(block) => bits(block, fits),
         None => {
@@ -30,7 +30,7 @@ pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x16) -> u8x16) -> u64 {
 #[inline(always)]
 pub(super) fn places(
     text: &[u8],
-    mut fits: impl FnMut(u8x16) -> u8x16,
+    mut fits: impl FnMut(u8x32) -> u8x32,
 ) -> impl Iterator<Item = usize> {
     let mut blocks = (0..text.len()).step_by(64);
     let (mut block, mut found) = (0, 0);

@@ -1,7 +1,7 @@
 //! Strings and brackets many bytes at a time: short texts in one word, others in vectors, escapes and brackets in blocks of
 //! sixty-four bytes.
 
-use wide::u8x16;
+use wide::u8x32;
 
 use crate::domain::vectors::bits;
 
@@ -35,18 +35,26 @@ fn long_plain_length(text: &[u8], at: usize, seen: &mut u64) -> usize {
 /// Where the next quote, backslash or control character is, from `at` on; the same is noted in `seen`.
 #[inline(always)]
 pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
-    let mut laid = u8x16::ZERO;
-    while let Some(chunk) = text[at..].first_chunk::<16>() {
-        let bytes = u8x16::new(*chunk);
+    let mut laid = u8x32::ZERO;
+    while let Some(chunk) = text[at..].first_chunk::<32>() {
+        let bytes = u8x32::new(*chunk);
         laid |= bytes;
         let specials = specials(bytes).to_bitmask();
         if specials != 0 {
             *seen |= highs(laid);
             return at + specials.trailing_zeros() as usize;
         }
-        at += 16;
+        at += 32;
     }
     *seen |= highs(laid);
+    while let Some(chunk) = text[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        *seen |= word;
+        match special(word) {
+            0 => at += 8,
+            lanes => return at + lanes.trailing_zeros() as usize / 8,
+        }
+    }
     while let Some(byte) = text.get(at)
         && *byte >= 0x20
         && *byte != b'"'
@@ -88,7 +96,7 @@ impl Inside {
     /// [`are_escapes`]. Behind the first such quote they mean nothing. That a byte is not ASCII is noted in `seen`.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64], seen: &mut u64) -> u64 {
-        let mut laid = u8x16::ZERO;
+        let mut laid = u8x32::ZERO;
         let quotes_and_controls = bits(bytes, |bytes| {
             laid |= bytes;
             bytes.simd_eq(b'"') | are_controls(bytes)
@@ -104,7 +112,7 @@ impl Inside {
 
 /// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).
 #[inline(always)]
-fn are_escapes(bytes: u8x16) -> u8x16 {
+fn are_escapes(bytes: u8x32) -> u8x32 {
     // Two bytes that differ in one bit are one comparison without it.
     let quote_or_b = (bytes & !0x40).simd_eq(b'"');
     let b_or_r = (bytes & !0x10).simd_eq(b'b');
@@ -115,19 +123,19 @@ fn are_escapes(bytes: u8x16) -> u8x16 {
 }
 
 #[inline(always)]
-fn are_controls(bytes: u8x16) -> u8x16 {
-    bytes.min(u8x16::splat(0x1F)).simd_eq(bytes)
+fn are_controls(bytes: u8x32) -> u8x32 {
+    bytes.min(u8x32::splat(0x1F)).simd_eq(bytes)
 }
 
 /// Which are a quote, a backslash or a control character.
 #[inline(always)]
-pub(super) fn specials(bytes: u8x16) -> u8x16 {
+pub(super) fn specials(bytes: u8x32) -> u8x32 {
     bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | are_controls(bytes)
 }
 
 /// One of the `HIGHS` where a byte is not ASCII.
 #[inline(always)]
-fn highs(bytes: u8x16) -> u64 {
+fn highs(bytes: u8x32) -> u64 {
     u64::from(bytes.to_bitmask() != 0) << 7
 }
 
