@@ -8,5 +8,8 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    dualgauge::cli::main()
+    match dualgauge::cli::knows_all() {
+        Ok(()) => dualgauge::cli::main(),
+        Err(code) => code,
+    }
 }

@@ -14,6 +14,7 @@ mod flags;
 mod health;
 mod import;
 mod mismatches;
+mod processor;
 mod reload;
 mod routes;
 mod run;
@@ -32,6 +33,8 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::configuration::Configuration;
 use crate::config::load::{Sources, environment};
+
+pub use processor::knows_all;
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
@@ -345,8 +348,9 @@ enum CommandError {
     Database(#[from] rusqlite::Error),
 }
 
-/// Runs the program and tells its exit code.
+/// Runs the program and tells its exit code. It is executed behind [`knows_all`], and so never a part of who calls it.
 #[must_use]
+#[inline(never)]
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
