@@ -61,6 +61,34 @@ pub(crate) fn length_before(
     words.len() * 8 + place.unwrap_or(last.len())
 }
 
+/// How many bytes of a text come before the first one that is told of, where mostly none is: the last bytes are looked at
+/// together with some that come before them.
+#[inline]
+pub(crate) fn plain_length(
+    text: &[u8],
+    found: impl Fn(u64) -> u64,
+    is_found: impl Fn(u8) -> bool,
+) -> usize {
+    let is_plain = if let Some(last) = text.last_chunk::<8>() {
+        let words = text.as_chunks::<8>().0.iter().chain([last]);
+        words.fold(0, |any, word| any | found(u64::from_le_bytes(*word))) == 0
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        found(overlapping(*first, *last)) == 0
+    } else {
+        !text.iter().any(|byte| is_found(*byte))
+    };
+    match is_plain {
+        true => text.len(),
+        false => length_before(text, found, is_found),
+    }
+}
+
+/// Four bytes, and four that may overlap them.
+#[inline]
+pub(crate) const fn overlapping(first: [u8; 4], last: [u8; 4]) -> u64 {
+    u32::from_le_bytes(first) as u64 | (u32::from_le_bytes(last) as u64) << 32
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

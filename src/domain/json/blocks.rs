@@ -4,6 +4,7 @@
 use wide::u8x32;
 
 use crate::domain::vectors::bits;
+use crate::domain::words::overlapping;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
@@ -149,8 +150,7 @@ pub(in crate::domain) fn all_plain(text: &[u8]) -> bool {
         return specials.fold(0, |one, other| one | other) == 0;
     }
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
-        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-        return special(u64::from(first) | (u64::from(last) << 32)) == 0;
+        return special(overlapping(*first, *last)) == 0;
     }
     text.iter()
         .all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')

@@ -43,7 +43,7 @@ fn plain_length(text: &[u8]) -> usize {
         let hidden = words::within::<b' ', b'~'>(word) ^ words::HIGH;
         hidden | words::equal::<b'"'>(word) | words::equal::<b'\\'>(word)
     };
-    words::length_before(text, special, is_special)
+    words::plain_length(text, special, is_special)
 }
 
 /// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).
