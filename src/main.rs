@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
+#[cfg(target_os = "linux")]
+// Linked, it is what `malloc` of the C library would be, and so the allocator of Rust.
+use mimalloc as _;
 
+#[cfg(not(target_os = "linux"))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match dualgauge::cli::knows_all() {
