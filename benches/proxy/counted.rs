@@ -3,6 +3,7 @@
 //! The threads that serve calls and that write the log are counted. What others do once a second is no part of a call, and
 //! under valgrind a second has few calls.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::process::Command;
 
 use crate::production::Extent;
 use crate::running;
-use crate::work::Work;
+use crate::work::{HOT, Work};
 
 /// Connections that call at once.
 const CONNECTIONS: u32 = 8;
@@ -32,11 +33,48 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
+    let profiles = profiles("--demangle=yes", program, (work, extent), calls)?;
+    let of_calls = profiles.iter().filter(|profile| {
+        let mut functions = OF_CALLS.iter();
+        functions.any(|function| profile.contains(function))
+    });
+    match of_calls.map(|profile| total(profile)).sum() {
+        0 => Err(io::Error::other(
+            "no profile is of a thread that serves calls",
+        )),
+        sum => Ok(sum),
+    }
+}
+
+/// The functions that are executed from a start to an end, a few calls of each kind in between, by the names that a linker
+/// has for them.
+pub(crate) fn executed(program: &Path) -> io::Result<BTreeSet<String>> {
+    let mut functions = BTreeSet::new();
+    for work in HOT {
+        for profile in profiles("--demangle=no", program, (&work, &Extent::PRODUCTION), 100)? {
+            let named = profile.lines().filter_map(|line| {
+                let function = line.strip_prefix("fn=").or(line.strip_prefix("cfn="))?;
+                // It has a number, and at its first place a name: `(12) malloc`.
+                Some(function.split_once(' ')?.1.to_owned())
+            });
+            functions.extend(named);
+        }
+    }
+    Ok(functions)
+}
+
+/// What callgrind tells of each thread, with the names of functions as is said.
+fn profiles(
+    names: &str,
+    program: &Path,
+    (work, extent): (&Work, &Extent),
+    calls: u32,
+) -> io::Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
-    let mut command = Command::new("valgrind");
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles)?;
-    command.args(["--tool=callgrind", "--separate-threads=yes"]);
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--separate-threads=yes", names]);
     // Else a thread that reads a large configuration keeps those that serve from running.
     command.arg("--fair-sched=try");
     let mut out = OsString::from("--callgrind-out-file=");
@@ -44,20 +82,12 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     command.arg(out);
     command.arg(program);
     running::serve(command, (work, extent), (calls, CONNECTIONS))?;
-    let mut sum = 0;
-    for profile in std::fs::read_dir(&profiles)? {
+    let written = std::fs::read_dir(&profiles)?;
+    let read = written.map(|profile| {
         let profile = std::fs::read(profile?.path())?;
-        let profile = String::from_utf8_lossy(&profile);
-        if OF_CALLS.iter().any(|function| profile.contains(function)) {
-            sum += total(&profile);
-        }
-    }
-    match sum {
-        0 => Err(io::Error::other(
-            "no profile is of a thread that serves calls",
-        )),
-        sum => Ok(sum),
-    }
+        Ok(String::from_utf8_lossy(&profile).into_owned())
+    });
+    read.collect()
 }
 
 /// The instructions that a profile has in all.

@@ -4,7 +4,8 @@
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
 //! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold;
 //! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
-//! that compares proxies; `-- train` serves calls for a program that counts what it executes.
+//! that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed` prints the
+//! functions that a program executes.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
@@ -61,6 +62,8 @@ enum Task {
     Links,
     /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
     Train,
+    /// Prints the functions that the program executes, its libraries' among them. Needs valgrind.
+    Executed,
     /// A server on standard input and output.
     #[command(hide = true)]
     Child,
@@ -97,6 +100,10 @@ fn main() -> ExitCode {
         Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
         Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
         Some(Task::Train) => train::train(&program).map(|()| true).map_err(Into::into),
+        Some(Task::Executed) => counted::executed(&program)
+            .map(|functions| functions.iter().for_each(|function| println!("{function}")))
+            .map(|()| true)
+            .map_err(Into::into),
         Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
         _ if !has_valgrind() => {
             println!("SKIPPED: valgrind is not installed, no instruction was counted");
