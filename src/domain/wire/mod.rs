@@ -17,6 +17,7 @@ mod head;
 mod http2;
 mod law;
 mod line;
+mod reading;
 mod spelling;
 mod violation;
 
@@ -28,7 +29,8 @@ pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
 pub use http2::settle;
 pub use law::check_any_cut;
-pub use spelling::{Reading, Spelling};
+pub use reading::Reading;
+pub use spelling::Spelling;
 pub use violation::Violation;
 
 /// The value of the `te` field that the inspector adds to a request that has none.
