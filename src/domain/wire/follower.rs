@@ -2,6 +2,7 @@
 
 use super::body::{Body, Progress};
 use super::class::{self, TOKEN};
+use super::field::Field;
 use super::head::{Head, Te, Upgrade};
 use super::line::{Lines, Longest};
 use super::spelling::{Noted, Read, Spelling};
@@ -264,6 +265,12 @@ impl Follower {
             bytes: self.limits.head.saturating_sub(self.size + 1),
             otherwise: Violation::HeadTooLarge,
         };
+        if self.lines.is_at_start()
+            && let Some(field) = Field::at_once(input)
+            && field.size <= longest.bytes
+        {
+            return self.field_at_once(input, field);
+        }
         let line = self.line(input, longest, Place::InHead)?;
         if line.is_empty() {
             self.head
@@ -278,6 +285,20 @@ impl Follower {
             .map_err(|violation| self.refuse(Place::InHead, violation))?;
         let size = line.len() + 2;
         self.names.look(input, name, size);
+        self.size += size;
+        Ok(size)
+    }
+
+    fn field_at_once(&mut self, input: &[u8], field: Field) -> Result<usize, Found> {
+        let Field {
+            name,
+            size,
+            letters,
+        } = field;
+        self.head
+            .field(&input[..name], &input[name + 1..size - 2])
+            .map_err(|violation| self.refuse(Place::InHead, violation))?;
+        self.names.look_at(letters, name, size);
         self.size += size;
         Ok(size)
     }

@@ -98,11 +98,28 @@ impl Head {
 
     /// Reads a header line, without its end, and tells how long its name is.
     pub(super) fn field_line(&mut self, line: &[u8]) -> Result<usize, Violation> {
+        self.count_field()?;
+        let (name, value) = split_field(line)?;
+        self.read_field(name, value)?;
+        Ok(name.len())
+    }
+
+    /// Reads a field whose line is valid.
+    pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Violation> {
+        self.count_field()?;
+        self.read_field(name, value)
+    }
+
+    fn count_field(&mut self) -> Result<(), Violation> {
         if self.fields == MAX_FIELDS {
             return Err(Violation::TooManyFields);
         }
         self.fields += 1;
-        let (name, value) = split_field(line)?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn read_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Violation> {
         match name.len() {
             2 if name.eq_ignore_ascii_case(b"te") => self.te = Te::Sent,
             4 if name.eq_ignore_ascii_case(b"host") => {
@@ -117,7 +134,7 @@ impl Head {
             }
             _ => {}
         }
-        Ok(name.len())
+        Ok(())
     }
 
     /// The empty line was read: is anything missing?

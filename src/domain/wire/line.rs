@@ -22,6 +22,11 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Whether nothing of the next line has been searched yet.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.searched == 0
+    }
+
     /// The next line without its CR LF; `None` if it is not complete.
     ///
     /// A line that is too long is refused for that, whatever else is wrong with it: whether it is complete

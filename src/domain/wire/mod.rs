@@ -12,6 +12,7 @@ mod body;
 mod chatter;
 mod chunk;
 mod class;
+mod field;
 mod follower;
 mod head;
 mod http2;

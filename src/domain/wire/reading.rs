@@ -4,6 +4,7 @@ use std::mem;
 
 use memchr::memchr;
 
+use super::field::Field;
 use super::spelling::{Noted, Read, Spelling};
 
 /// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
@@ -37,9 +38,19 @@ impl Reading {
     /// Reads on.
     pub fn feed(&mut self, bytes: &[u8]) {
         let (mut passed, mut fields) = (0, 0);
-        while self.part != Part::Over
-            && let Some(length) = memchr(b'\n', &bytes[passed..])
-        {
+        while self.part != Part::Over {
+            if self.part == Part::Fields
+                && self.held.is_empty()
+                && let Some(field) = Field::at_once(&bytes[passed..])
+            {
+                self.names.look_at(field.letters, field.name, field.size);
+                passed += field.size;
+                fields = passed;
+                continue;
+            }
+            let Some(length) = memchr(b'\n', &bytes[passed..]) else {
+                break;
+            };
             let end = passed + length + 1;
             if self.held.is_empty() {
                 self.line(&bytes[passed..], length);

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use memchr::memchr;
 use wide::u8x32;
 
+use super::field::{BLOCK, Letters, within};
 use crate::domain::vectors::first_bits;
 use crate::domain::words::{lowered, overlapping};
 
@@ -68,35 +69,44 @@ impl Noted {
 
     /// Looks at the next line, with which `rest` begins. It has this size with its end, and its name this length.
     pub(super) fn look(&mut self, rest: &[u8], length: usize, size: usize) {
-        self.looked += size;
         match rest.first_chunk() {
             // Nearly every name is as short, and has something behind it.
-            Some(block) if length < BLOCK => drop(self.part(block, length, FIRST)),
-            _ => self.parts(&rest[..length]),
+            Some(block) if length < BLOCK => self.look_at(Letters::of(block), length, size),
+            _ => self.look_long(&rest[..length], size),
         }
+    }
+
+    /// The same of a line whose letters are known, and whose name is shorter than a block.
+    #[inline]
+    pub(super) fn look_at(&mut self, letters: Letters, length: usize, size: usize) {
+        self.looked += size;
+        self.part(letters, length, FIRST);
     }
 
     /// The same of a longer name, or of one at the end of what has come.
     #[inline(never)]
-    fn parts(&mut self, name: &[u8]) {
+    fn look_long(&mut self, name: &[u8], size: usize) {
+        self.looked += size;
         let mut begins = FIRST;
         for part in name.chunks(BLOCK - 1) {
             let mut block = [0; BLOCK];
             block[..part.len()].copy_from_slice(part);
-            begins = self.part(&block, part.len(), begins);
+            begins = self.part(Letters::of(&block), part.len(), begins);
         }
     }
 
     /// Looks at a part of a name of this length, and tells whether the next one begins a word. That this one does is said.
     #[inline(always)]
-    fn part(&mut self, block: &[u8; BLOCK], length: usize, begins: u32) -> u32 {
-        let bytes = u8x32::new(*block);
+    fn part(&mut self, letters: Letters, length: usize, begins: u32) -> u32 {
+        let Letters {
+            upper,
+            lower,
+            dashes,
+        } = letters;
         let inside = !(u32::MAX << length);
-        let begin = bytes.simd_eq(b'-').to_bitmask() << 1 | begins;
-        let upper = within::<b'A', b'Z'>(bytes) & inside;
-        let lower = within::<b'a', b'z'>(bytes) & inside;
-        self.cases.not_lower |= upper;
-        self.cases.not_title |= (upper & !begin) | (lower & begin);
+        let begin = dashes << 1 | begins;
+        self.cases.not_lower |= upper & inside;
+        self.cases.not_title |= ((upper & !begin) | (lower & begin)) & inside;
         begin >> length & FIRST
     }
 
@@ -133,21 +143,8 @@ impl Noted {
     }
 }
 
-/// How many bytes of a name are looked at together.
-const BLOCK: usize = 32;
-
-/// The bit of the first of them.
+/// The bit of the first byte of a block.
 const FIRST: u32 = 1;
-
-/// Which bytes are from this one to that one.
-#[inline(always)]
-fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
-    let above = bytes - u8x32::splat(FROM);
-    above
-        .min(u8x32::splat(TO - FROM))
-        .simd_eq(above)
-        .to_bitmask()
-}
 
 impl Spelling {
     /// Spells the names of a head, which begins with its first line, as they came.

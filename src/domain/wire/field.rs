@@ -1,0 +1,150 @@
+//! A header line as nearly all are, found and judged in one step.
+//!
+//! Law: where it is found, the step by step that everything else takes finds the same.
+
+use wide::u8x32;
+
+use crate::domain::vectors::bits;
+
+/// How many bytes of a name are looked at together.
+pub(super) const BLOCK: usize = 32;
+
+/// A line that is valid: a short name of letters, digits, `-` and `_`, and a value without control characters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    /// How long its name is.
+    pub(super) name: usize,
+    /// How long it is, with its end.
+    pub(super) size: usize,
+    /// The letters of its name, and of what is behind that.
+    pub(super) letters: Letters,
+}
+
+/// Which bytes of a block are what, the first in the lowest bit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Letters {
+    pub(super) upper: u32,
+    pub(super) lower: u32,
+    pub(super) dashes: u32,
+}
+
+impl Letters {
+    #[inline(always)]
+    pub(super) fn of(block: &[u8; BLOCK]) -> Letters {
+        let bytes = u8x32::new(*block);
+        Letters {
+            upper: within::<b'A', b'Z'>(bytes),
+            lower: within::<b'a', b'z'>(bytes),
+            dashes: bytes.simd_eq(b'-').to_bitmask(),
+        }
+    }
+}
+
+/// Which bytes are from this one to that one.
+#[inline(always)]
+pub(super) fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
+    let above = bytes - u8x32::splat(FROM);
+    let most = u8x32::splat(TO - FROM);
+    above.min(most).simd_eq(above).to_bitmask()
+}
+
+impl Field {
+    /// The line at the start of an input, where it is such a one and ends within the first 64 bytes.
+    #[inline]
+    pub(super) fn at_once(input: &[u8]) -> Option<Field> {
+        let mut room = [0; 64];
+        let block = match input.first_chunk() {
+            Some(block) => block,
+            None => {
+                room[..input.len()].copy_from_slice(input);
+                &room
+            }
+        };
+        let end = bits(block, |bytes| bytes.simd_eq(b'\n')).trailing_zeros() as usize;
+        let last = end.checked_sub(1)?;
+        if end == block.len() || block[last] != b'\r' {
+            return None;
+        }
+        let controls = bits(block, are_controls);
+        if controls & !(u64::MAX << end) != 1 << last {
+            return None;
+        }
+        let start = block.first_chunk::<BLOCK>()?;
+        let bytes = u8x32::new(*start);
+        let name = bytes.simd_eq(b':').to_bitmask().trailing_zeros();
+        if name == 0 || name as usize >= last.min(BLOCK) {
+            return None;
+        }
+        let letters = Letters::of(start);
+        let others = within::<b'0', b'9'>(bytes) | bytes.simd_eq(b'_').to_bitmask();
+        let common = letters.upper | letters.lower | letters.dashes | others;
+        if !common & !(u32::MAX << name) != 0 {
+            return None;
+        }
+        Some(Field {
+            name: name as usize,
+            size: end + 1,
+            letters,
+        })
+    }
+}
+
+/// Which are characters that no value has (RFC 9110 §5.5), and the zeros behind the end of an input.
+#[inline(always)]
+fn are_controls(bytes: u8x32) -> u8x32 {
+    let below_space = bytes.min(u8x32::splat(0x1F)).simd_eq(bytes);
+    (below_space & !bytes.simd_eq(b'\t')) | bytes.simd_eq(0x7F)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::wire::head::split_field;
+    use crate::domain::wire::line::{Lines, Longest};
+    use crate::domain::wire::violation::Violation;
+
+    /// What a look at each part says of the line at the start: the length of its name, and its size.
+    fn step_by_step(input: &[u8]) -> Option<(usize, usize)> {
+        let longest = Longest {
+            bytes: 1000,
+            otherwise: Violation::HeadTooLarge,
+        };
+        let line = Lines::default().next(input, longest).ok()??;
+        let (name, _) = split_field(line).ok()?;
+        Some((name.len(), line.len() + 2))
+    }
+
+    proptest! {
+        #[test]
+        fn a_field_is_what_a_look_at_each_part_says(
+            name in "[A-Za-z0-9_-]{0,40}",
+            between in prop::sample::select(&[":", ": ", "", "!:", " :"][..]),
+            value in prop::collection::vec(prop_oneof![
+                30 => 0x20..0x7F_u8,
+                1 => any::<u8>(),
+            ], 0..60),
+            end in prop::sample::select(&["\r\n", "\n", "\r", "", "\r\n\r\n"][..]),
+            behind in "[a-z:\r\n]{0,60}",
+        ) {
+            let input = [name.as_bytes(), between.as_bytes(), &value, end.as_bytes(), behind.as_bytes()].concat();
+            let found = Field::at_once(&input);
+            let expected = step_by_step(&input);
+            if let Some(found) = found {
+                prop_assert_eq!(Some((found.name, found.size)), expected);
+                let letters = |fits: fn(&u8) -> bool| {
+                    let bits = input.iter().take(BLOCK).enumerate();
+                    bits.map(|(place, byte)| u32::from(fits(byte)) << place).sum::<u32>()
+                };
+                prop_assert_eq!(found.letters.upper, letters(u8::is_ascii_uppercase));
+                prop_assert_eq!(found.letters.lower, letters(u8::is_ascii_lowercase));
+                prop_assert_eq!(found.letters.dashes, letters(|byte| *byte == b'-'));
+            } else if let Some((length, size)) = expected {
+                let is_common = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+                let is_such = size <= 64 && length < BLOCK && input[..length].iter().all(is_common);
+                prop_assert!(!is_such, "{:?}", String::from_utf8_lossy(&input));
+            }
+        }
+    }
+}
