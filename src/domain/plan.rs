@@ -27,6 +27,7 @@ use super::side::Side;
 use super::stream::Streams;
 use super::tls::ServerTls;
 use super::trace::TracePlan;
+use super::words;
 
 pub use upstream::{
     Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing,
@@ -220,13 +221,29 @@ impl RpcFace {
 
 /// Whether a path may have other spellings than this one.
 fn may_be_spelled_otherwise(path: &[u8]) -> bool {
+    let Some(last) = path.last_chunk::<8>() else {
+        return path.ends_with(b"/")
+            || path.contains(&b'%')
+            || path.contains(&b'.')
+            || path.windows(2).any(|pair| pair == b"//");
+    };
+    // Which bytes tell of it; `before` is the slash at the end of the word before.
+    let found = |word: &[u8; 8], before: u64| {
+        let word = u64::from_le_bytes(*word);
+        let slashes = words::equal::<b'/'>(word);
+        let empty = slashes & (slashes << 8 | before);
+        let other = words::equal::<b'%'>(word) | words::equal::<b'.'>(word);
+        (empty | other, slashes >> 56)
+    };
     let mut before = 0;
-    let mut bytes = path.iter();
-    bytes.any(|byte| {
-        let is_empty = *byte == b'/' && before == b'/';
-        before = *byte;
-        is_empty || matches!(byte, b'%' | b'.')
-    }) || before == b'/'
+    // The last word overlaps the one before, instead of a look at each byte that is left.
+    let mut any = found(last, 0).0;
+    for word in path.as_chunks::<8>().0 {
+        let (here, slash) = found(word, before);
+        any |= here;
+        before = slash;
+    }
+    any != 0 || path.ends_with(b"/")
 }
 
 /// What happens to REST calls that belong to no route.
@@ -326,6 +343,15 @@ mod tests {
             proptest::prop_assert_eq!(parts.iter().sum::<usize>(), whole.max(workers));
             let (most, least) = (parts.iter().max(), parts.iter().min());
             proptest::prop_assert!(most.unwrap() - least.unwrap() <= 1);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_path_may_be_spelled_otherwise_where_a_look_at_each_byte_says_so(path in "(/?[a-z]{0,9}|[a-z/.%]){0,5}") {
+            let bytes = path.as_bytes();
+            let expected = path.ends_with('/') || path.contains(['%', '.']) || path.contains("//");
+            proptest::prop_assert_eq!(may_be_spelled_otherwise(bytes), expected, "{}", path);
         }
     }
 
