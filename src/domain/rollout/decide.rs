@@ -235,15 +235,13 @@ impl Rollout {
 
     /// The rule in words, for the log: `flag ios-first (bucket 17342 of 25 %)`.
     #[must_use]
-    pub fn describe(&self, why: Why) -> Cow<'static, str> {
-        let flag = |index: usize| self.flags.get(index).map_or("?", |flag| &flag.name);
+    pub fn describe(&self, why: Why) -> Cow<'_, str> {
+        let flag = |index| self.flags.words(index);
         match why {
-            Why::Flag(index) => ["flag ", flag(index)].concat().into(),
-            Why::Share(index, bucket) => {
-                format!("flag {} bucket {}", flag(index), bucket.get()).into()
-            }
-            Why::Keyless(index) => format!("flag {} without key", flag(index)).into(),
-            Why::Session(index) => format!("flag {} as the session began", flag(index)).into(),
+            Why::Flag(index) => flag(index).into(),
+            Why::Share(index, bucket) => format!("{} bucket {}", flag(index), bucket.get()).into(),
+            Why::Keyless(index) => [flag(index), " without key"].concat().into(),
+            Why::Session(index) => [flag(index), " as the session began"].concat().into(),
             Why::Default => "default".into(),
             Why::Killed => "kill switch".into(),
             Why::Brownout => "brownout".into(),

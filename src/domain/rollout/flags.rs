@@ -14,6 +14,8 @@ use super::{Flag, Glob};
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     all: Vec<Flag>,
+    /// What each of them is called where a rule is told of.
+    words: Vec<String>,
     /// The places of those that name one client.
     of_client: Named,
     /// The places of those that name one route, and several clients.
@@ -38,7 +40,18 @@ impl From<Vec<Flag>> for Flags {
             };
             places.push(place);
         }
+        flags.words = all
+            .iter()
+            .map(|flag| format!("flag {}", flag.name))
+            .collect();
         Flags { all, ..flags }
+    }
+}
+
+impl Flags {
+    /// What the flag at a place is called where a rule is told of: `flag ios-first`.
+    pub(super) fn words(&self, place: usize) -> &str {
+        self.words.get(place).map_or("flag ?", String::as_str)
     }
 }
 
