@@ -107,7 +107,6 @@ mod tests {
             (own(0, 3, 0), is_x86_feature_detected!("bmi1")),
             (own(0, 5, 0), is_x86_feature_detected!("avx2")),
             (own(0, 8, 0), is_x86_feature_detected!("bmi2")),
-            (own(0, 16, 0), is_x86_feature_detected!("avx512f")),
             (own(0, 29, 0), is_x86_feature_detected!("sha")),
             (own(0, 0, 5), is_x86_feature_detected!("lzcnt")),
             (own(0, 0, 6), is_x86_feature_detected!("sse4a")),

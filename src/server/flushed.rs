@@ -31,6 +31,13 @@ impl<B: Body> Flushed<B> {
     }
 }
 
+impl<B: Body> Drop for Flushed<B> {
+    fn drop(&mut self) {
+        // hyper lets it go when it has all of it.
+        self.inspection.is_answered();
+    }
+}
+
 impl<B: Body<Error: Unpin> + Unpin> Body for Flushed<B> {
     type Data = B::Data;
     type Error = B::Error;
@@ -120,6 +127,34 @@ mod tests {
             assert_eq!(came.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{width}");
             assert_eq!(came.matches('x').count(), LONG, "{width}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closes_behind_its_answer_ends_the_connection_in_good_order() {
+        let (mut far, near) = duplex(1 << 20);
+        let inspection = Inspection::default();
+        let inspected = Inspected::new(near, Limits::default(), inspection.clone());
+        let service = service_fn(|request| {
+            let _ = inspection.begin();
+            let body = Flushed::new(answer(&request), inspection.clone());
+            ready(Ok::<_, Infallible>(Response::new(body)))
+        });
+        let served = http1::Builder::new()
+            .half_close(true)
+            .serve_connection(Attended::new(inspected), service);
+        let talk = async {
+            let request = b"GET /long HTTP/1.1\r\nHost: a.example\r\n\r\n";
+            far.write_all(request).await.unwrap();
+            let mut came = Vec::new();
+            while !came.ends_with(&[b'x'; LONG]) {
+                far.read_buf(&mut came).await.unwrap();
+            }
+            far.shutdown().await.unwrap();
+            // Its end is told as well, which over TLS is more than that of the socket.
+            far.read_to_end(&mut came).await.unwrap();
+        };
+        let (served, ()) = tokio::join!(served, talk);
+        served.unwrap();
     }
 
     #[tokio::test]

@@ -73,8 +73,9 @@ impl<S> Watched<S> {
         &self.socket
     }
 
-    /// Whether something may have come since the socket had nothing.
-    pub fn has_stirred(&self) -> bool {
+    /// Whether something may have come since the socket had nothing. Where it has not, whoever asks is woken when it does.
+    pub fn has_stirred(&mut self, cx: &Context<'_>) -> bool {
+        self.wakes(cx.waker());
         self.watch.has_stirred.load(Ordering::Acquire)
     }
 
@@ -87,8 +88,7 @@ impl<S> Watched<S> {
     where
         S: Unpin,
     {
-        self.wakes(cx.waker());
-        if !self.has_stirred() {
+        if !self.has_stirred(cx) {
             return Poll::Pending;
         }
         // Before the socket is asked: what stirs from then on is not forgotten.

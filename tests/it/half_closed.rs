@@ -120,3 +120,22 @@ fn a_client_that_is_gone_before_its_request_is_read_has_called_all_the_same() {
     };
     becomes(told, &CALLS);
 }
+
+#[test]
+fn a_refused_request_is_answered_although_nobody_reads_its_body() {
+    let upstream = Upstream::start();
+    let proxy = RestPassed.start(&upstream, "");
+    let body = "x".repeat(48 * 1024);
+    for _ in 0..20 {
+        let mut client = proxy.connect();
+        let framings = "Content-Length: 49152\r\nTransfer-Encoding: chunked";
+        client.send(format!(
+            "POST /do HTTP/1.1\r\nHost: a\r\n{framings}\r\n\r\n{body}"
+        ));
+        let answer = client.read_answer();
+        assert_eq!(answer.status(), 400, "{answer:?}");
+        // Its end, and no reset.
+        client.expect_closed();
+    }
+    upstream.expect_no_connection();
+}

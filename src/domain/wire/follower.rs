@@ -169,7 +169,13 @@ impl Follower {
     /// Whether the last message has come whole, and nothing of a further one.
     #[must_use]
     pub fn is_between(&self) -> bool {
-        self.state == State::RequestLine && self.empty_lines == 0
+        matches!(self.state, State::RequestLine | State::Upgrade) && self.empty_lines == 0
+    }
+
+    /// Whether the last message has come whole and asked for an upgrade, and [`Follower::resume`] was not called since.
+    #[must_use]
+    pub fn is_at_upgrade(&self) -> bool {
+        self.state == State::Upgrade
     }
 
     /// How the names of the last head were written, unless in lower case.

@@ -14,8 +14,11 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Flow, Inspected, Mode, ROOM};
+use super::{Flow, Inspected, Mode};
 use crate::upstream::Watched;
+
+/// How much is read at once of what is only held or thrown away.
+const AHEAD: usize = 8 * 1024;
 
 /// An inspected socket for a connection of hyper's that may be half closed.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ impl<S> Attended<S> {
 impl<S: AsyncRead + Unpin> Attended<S> {
     /// Fails where the client has gone for whom hyper has a call in hand.
     fn look(&mut self, cx: &Context<'_>) -> io::Result<()> {
-        if !self.0.has_stirred() || !self.0.get().inner().is_unread() {
+        if !self.0.has_stirred(cx) || !self.0.get().inner().is_unread() {
             return Ok(());
         }
         let looked = self
@@ -57,13 +60,16 @@ impl<S: AsyncRead + Unpin> Attended<S> {
 }
 
 impl<S> Inspected<S> {
-    /// Whether hyper has all that has come, serves the last of it, and therefore does not read.
+    /// Whether hyper has all that has come, and does not read before the call is over that it has in hand.
     fn is_unread(&self) -> bool {
         let has_all = self.ready.is_empty() && self.inspection.begun() == self.follower.message();
+        let is_in_hand = self.inspection.is_in_hand();
         has_all
             && match self.mode {
-                Mode::Following => self.held.is_empty() && self.follower.is_between(),
-                Mode::Waiting | Mode::Refused => true,
+                Mode::Following => is_in_hand && self.held.is_empty() && self.follower.is_between(),
+                Mode::Waiting => is_in_hand,
+                // Also behind the answer, or what is unread would reset the connection before the client has it.
+                Mode::Refused => true,
                 Mode::Transparent | Mode::Broken(_) => false,
             }
     }
@@ -72,20 +78,31 @@ impl<S> Inspected<S> {
 impl<S: AsyncRead + Unpin> Inspected<S> {
     /// Waits until the client sends more, or fails where it has gone.
     fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut room = [MaybeUninit::uninit(); ROOM];
+        while self.is_unread() {
+            let polled = self.poll_ahead(cx);
+            self.note_head(&polled);
+            self.inspection.owed(self.follower.owes());
+            if let Flow::Done = ready!(polled)? {
+                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what hyper does not.
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Flow>> {
+        let mut room = [MaybeUninit::uninit(); AHEAD];
         let mut room = ReadBuf::uninit(&mut room);
-        let polled = match self.mode {
+        if self.mode == Mode::Following && self.follower.is_at_upgrade() {
+            // Nothing came behind the request, which would have said so.
+            self.mode = Mode::Waiting;
+        }
+        match self.mode {
             Mode::Following => self.poll_follow_apart(cx),
             Mode::Waiting => self.poll_wait(cx, &mut room),
             Mode::Refused => self.poll_drain(cx, &mut room),
             Mode::Transparent | Mode::Broken(_) => Poll::Pending,
-        };
-        self.note_head(&polled);
-        self.inspection.owed(self.follower.owes());
-        Poll::Ready(match ready!(polled)? {
-            Flow::Again => Ok(()),
-            Flow::Done => Err(io::ErrorKind::UnexpectedEof.into()),
-        })
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Inspection {
 struct Shared {
     refused: Option<(u64, Violation)>,
     begun: u64,
+    /// Whether hyper has the whole answer to each of them.
+    is_answered: bool,
     /// How long the last head took that did not come at once; taken by the request that has it.
     head: Duration,
     /// How names are written: those of requests that have not begun, with their numbers.
@@ -65,6 +67,7 @@ impl Inspection {
     pub fn begin(&self) -> Begun {
         let mut shared = self.shared.get();
         shared.begun += 1;
+        shared.is_answered = false;
         let number = shared.begun;
         let of_it = |(own, _): &mut (u64, Spelling)| *own == number;
         Begun {
@@ -78,6 +81,17 @@ impl Inspection {
     /// The number of the request that the service was called with last.
     pub(super) fn begun(&self) -> u64 {
         self.shared.get().begun
+    }
+
+    /// Whether the last of them has yet to be answered, or some of its answer has yet to come.
+    pub(super) fn is_in_hand(&self) -> bool {
+        let shared = self.shared.get();
+        shared.begun > 0 && !shared.is_answered
+    }
+
+    /// Says that hyper has the whole answer to the last request, or lets it be.
+    pub fn is_answered(&self) {
+        self.shared.get().is_answered = true;
     }
 
     /// Says how long a head took, before hyper has the end of it.

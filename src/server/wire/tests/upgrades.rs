@@ -1,5 +1,9 @@
 //! A request for an upgrade holds what follows until it is answered.
 
+use futures_util::StreamExt;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+
 use super::*;
 
 const ASK: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
@@ -101,18 +105,54 @@ async fn a_declined_upgrade_wakes_a_reader_that_hyper_left_waiting() {
 
 #[tokio::test]
 async fn a_client_that_goes_before_the_answer_ends_the_connection() {
+    for behind in ["early", ""] {
+        let (mut client, server) = duplex(1 << 20);
+        let inspection = Inspection::default();
+        let inspected = Inspected::new(server, Limits::default(), inspection.clone());
+        let service = service_fn(move |_: Request<Incoming>| {
+            let _ = inspection.begin();
+            std::future::pending::<Result<Reply, Infallible>>()
+        });
+        client.write_all(ASK.as_bytes()).await.unwrap();
+        client.write_all(behind.as_bytes()).await.unwrap();
+        let served = http1::Builder::new()
+            .half_close(true)
+            .serve_connection(Attended::new(inspected), service);
+        let goes = async {
+            tokio::task::yield_now().await;
+            drop(client);
+        };
+        let (served, ()) = within(async { tokio::join!(served, goes) }).await;
+        assert!(served.is_err(), "{behind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_within_an_answer_that_declines_ends_the_connection() {
     let (mut client, server) = duplex(1 << 20);
     let inspection = Inspection::default();
     let inspected = Inspected::new(server, Limits::default(), inspection.clone());
     let service = service_fn(move |_: Request<Incoming>| {
-        let _ = inspection.begin();
-        std::future::pending::<Result<Reply, Infallible>>()
+        let number = inspection.begin().number;
+        inspection.answered(number, StatusCode::OK);
+        // It begins, and never ends.
+        let pieces = futures_util::stream::once(async {
+            Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"piece")))
+        });
+        let body = StreamBody::new(pieces.chain(futures_util::stream::pending()));
+        std::future::ready(Ok::<_, Infallible>(Response::new(body)))
     });
     client.write_all(ASK.as_bytes()).await.unwrap();
-    client.write_all(b"early").await.unwrap();
-    drop(client);
     let served = http1::Builder::new()
         .half_close(true)
         .serve_connection(Attended::new(inspected), service);
-    assert!(within(served).await.is_err());
+    let goes = async {
+        let mut head = [0; 15];
+        client.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        tokio::task::yield_now().await;
+        drop(client);
+    };
+    let (served, ()) = within(async { tokio::join!(served, goes) }).await;
+    assert!(served.is_err());
 }
