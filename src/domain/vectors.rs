@@ -26,6 +26,12 @@ pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     }
 }
 
+/// Which bytes are below the space.
+#[inline(always)]
+pub(super) fn below_space(bytes: u8x32) -> u8x32 {
+    bytes.min(u8x32::splat(0x1F)).simd_eq(bytes)
+}
+
 /// The places in a text of the bytes that fit, in order.
 #[inline(always)]
 pub(super) fn places(

@@ -3,7 +3,7 @@
 
 use wide::u8x32;
 
-use crate::domain::vectors::bits;
+use crate::domain::vectors::{below_space, bits};
 use crate::domain::words::overlapping;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -100,7 +100,7 @@ impl Inside {
         let mut laid = u8x32::ZERO;
         let quotes_and_controls = bits(bytes, |bytes| {
             laid |= bytes;
-            bytes.simd_eq(b'"') | are_controls(bytes)
+            bytes.simd_eq(b'"') | below_space(bytes)
         });
         *seen |= highs(laid);
         let notable = quotes_and_controls & !self.escaped;
@@ -123,15 +123,10 @@ fn are_escapes(bytes: u8x32) -> u8x32 {
     slashes | quote_or_b | b_or_r | f_or_n | t
 }
 
-#[inline(always)]
-fn are_controls(bytes: u8x32) -> u8x32 {
-    bytes.min(u8x32::splat(0x1F)).simd_eq(bytes)
-}
-
 /// Which are a quote, a backslash or a control character.
 #[inline(always)]
 pub(super) fn specials(bytes: u8x32) -> u8x32 {
-    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | are_controls(bytes)
+    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | below_space(bytes)
 }
 
 /// One of the `HIGHS` where a byte is not ASCII.

@@ -233,7 +233,7 @@ impl Rollout {
         }
     }
 
-    /// The rule in words, for the log: `flag ios-first (bucket 17342 of 25 %)`.
+    /// The rule in words, for the log: `flag ios-first bucket 17342`.
     #[must_use]
     pub fn describe(&self, why: Why) -> Cow<'_, str> {
         let flag = |index| self.flags.words(index);

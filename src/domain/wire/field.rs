@@ -4,7 +4,7 @@
 
 use wide::u8x32;
 
-use crate::domain::vectors::bits;
+use crate::domain::vectors::{below_space, bits};
 
 /// How many bytes of a name are looked at together.
 pub(super) const BLOCK: usize = 32;
@@ -92,8 +92,7 @@ impl Field {
 /// Which are characters that no value has (RFC 9110 §5.5), and the zeros behind the end of an input.
 #[inline(always)]
 fn are_controls(bytes: u8x32) -> u8x32 {
-    let below_space = bytes.min(u8x32::splat(0x1F)).simd_eq(bytes);
-    (below_space & !bytes.simd_eq(b'\t')) | bytes.simd_eq(0x7F)
+    (below_space(bytes) & !bytes.simd_eq(b'\t')) | bytes.simd_eq(0x7F)
 }
 
 #[cfg(test)]
