@@ -294,7 +294,7 @@ async fn answer(
     let asked = Asked(&streams);
     let (mut head, body) = request.into_parts();
     let arrival = arrivals.refused(settle(&mut head, wire));
-    let request = Inflow::of_request(Request::from_parts(head, body), None);
+    let request = Inflow::of_request(Request::from_parts(head, body), None, None);
     let response = handle(worker, request, arrival).await;
     asked.answered();
     Ok(response.map(|body| Taken::new(body, pace)))

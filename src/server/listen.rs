@@ -376,7 +376,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         }
         let arrival = arrivals.refused(begun.refused).spelled(begun.spelling);
         let (inspection, last) = (inspection.clone(), last.clone());
-        let mut request = Inflow::of_request(request, Some(&bell));
+        let mut request = Inflow::of_request(request, Some(&bell), begun.whole);
         let unread = Unread::of(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();

@@ -1,7 +1,8 @@
 //! The wire inspector on a socket: what the HTTP server reads is what the inspector passed on.
 //!
 //! It stands between a client's socket and hyper, and knows neither routes nor answers. Bytes are read
-//! straight into hyper's buffer; only an incomplete line is ever copied.
+//! straight into hyper's buffer; only an incomplete line is ever copied, the little that is read while a call is served, and
+//! a short body that came at once with its head, which goes past hyper ([`WholeBody`](crate::upstream::WholeBody)).
 //!
 //! Laws: hyper never sees a byte that was not judged, but for the lines named here; a refused message is
 //! still one request to the service, in its turn, so that it is answered, logged and counted like any
@@ -25,6 +26,7 @@ mod attended;
 mod inspection;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub use attended::Attended;
 use inspection::Answer;
@@ -120,11 +122,18 @@ impl<S> Inspected<S> {
     fn sift_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
         let mut passed = start;
         let mut may_insert = true;
+        // Of what has gone on before, nothing can be changed.
+        let mut begins = self.follower.is_between().then_some(start);
         loop {
             let step = self.follower.feed(&buf.filled()[passed..]);
             passed += step.passed;
             if let Found::HeadEnd { te } = step.found {
                 self.tell_spelling();
+                if let Some(start) = begins.take()
+                    && let Flow::Done = self.set_apart(buf, (start, passed), te)
+                {
+                    return Flow::Done;
+                }
                 if te == Te::Sent {
                     continue;
                 }

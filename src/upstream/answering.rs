@@ -50,7 +50,7 @@ impl Patience {
     }
 }
 
-/// A socket that fails when its patience is at an end, and has a tape of what is written and read.
+/// A socket that fails when its patience is at an end, and has a tape of what is written and read: not all that is read goes on.
 #[derive(Debug)]
 pub(super) struct Answering<S> {
     socket: S,
@@ -76,9 +76,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
-        let read = &buf.filled()[before..];
-        self.tape.hears(read);
-        Poll::Ready(self.patience.spend(read.len()))
+        let came = buf.filled().len() - before;
+        let passed = self.tape.hears(&mut buf.filled_mut()[before..]);
+        buf.set_filled(before + passed);
+        Poll::Ready(self.patience.spend(came))
     }
 }
 

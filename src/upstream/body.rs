@@ -132,9 +132,15 @@ enum UploadState {
 }
 
 impl Upload {
-    /// The body, of which a copy may be kept, and where its progress can be read, if there is any.
+    /// The body, of which a copy may be kept, and where its progress can be read, unless it is there already.
     #[must_use]
-    pub fn begin(incoming: Inflow, tap: Option<Tap>) -> (Body, Option<Rc<Progress>>) {
+    pub fn begin(mut incoming: Inflow, tap: Option<Tap>) -> (Body, Option<Rc<Progress>>) {
+        if let Some(whole) = incoming.take_whole() {
+            if let Some(tap) = tap {
+                tap.keeps(&whole);
+            }
+            return (Body::from(Pieces::from(whole)), None);
+        }
         if http_body::Body::is_end_stream(&incoming) {
             if let Some(tap) = tap {
                 tap.ends();

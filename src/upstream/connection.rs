@@ -124,7 +124,7 @@ impl Connection {
         heads: Heads<'_>,
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
-        self.tape.begin(heads);
+        self.tape.begin(&outgoing.head.method, heads);
         let answered = self.sender.try_send_request(outgoing.into()).await;
         self.patience.end();
         match answered {
@@ -135,7 +135,8 @@ impl Connection {
                     self.haste.begin();
                 }
                 // From here to the client, only its place is handed on.
-                Ok(Box::new(Inflow::of_answer(answer, Some(&self.bell))))
+                let whole = self.tape.take_whole();
+                Ok(Box::new(Inflow::of_answer(answer, Some(&self.bell), whole)))
             }
             Err(mut failed) => {
                 let taken = || Left::Taken(self.tape.recorded());

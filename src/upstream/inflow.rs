@@ -5,6 +5,7 @@
 //! said that nothing more comes (RFC 9113 §8.1). There, a body is whole where `END_STREAM` came, or as many bytes as were
 //! announced.
 
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +16,31 @@ use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::Bell;
+use super::{Bell, WholeBody};
 
 /// The body.
 #[derive(Debug)]
 pub struct Inflow {
+    source: Source,
+    /// Who asks whether it was read to its end.
+    read: Option<ReadWhole>,
+}
+
+/// Where it comes from.
+#[derive(Debug)]
+enum Source {
+    Connection(Coming),
+    /// It is here; empty where it was read.
+    Here(Bytes),
+}
+
+/// A body that the HTTP library reads.
+#[derive(Debug)]
+struct Coming {
     incoming: Incoming,
     framing: Framing,
     /// That of the connection, where it carries nothing else meanwhile.
     bell: Option<Bell>,
-    /// Who asks whether it was read to its end.
-    read: Option<ReadWhole>,
 }
 
 /// Whether a body was read to its end.
@@ -63,33 +78,100 @@ pub enum Torn {
 }
 
 impl Inflow {
-    fn of(incoming: Incoming, version: Version, bell: Option<&Bell>) -> Inflow {
+    fn of(
+        incoming: Incoming,
+        version: Version,
+        (bell, whole): (Option<&Bell>, Option<Bytes>),
+    ) -> Inflow {
+        let source = match whole {
+            Some(whole) => Source::Here(whole),
+            None => Source::Connection(Coming::of(incoming, version, bell)),
+        };
+        Inflow { source, read: None }
+    }
+
+    /// A request as it came, by a connection that this bell wakes. Its body may have come with its head.
+    #[must_use]
+    pub fn of_request(
+        mut request: Request<Incoming>,
+        bell: Option<&Bell>,
+        whole: Option<WholeBody>,
+    ) -> Request<Inflow> {
+        let version = request.version();
+        let whole = whole.map(|whole| whole.belongs_to(request.headers_mut()));
+        request.map(|incoming| Inflow::of(incoming, version, (bell, whole)))
+    }
+
+    /// An answer as it came, by a connection that this bell wakes. Its body may have come with its head.
+    #[must_use]
+    pub fn of_answer(
+        mut answer: Response<Incoming>,
+        bell: Option<&Bell>,
+        whole: Option<WholeBody>,
+    ) -> Response<Inflow> {
+        let version = answer.version();
+        let whole = whole.map(|whole| whole.belongs_to(answer.headers_mut()));
+        answer.map(|incoming| Inflow::of(incoming, version, (bell, whole)))
+    }
+
+    /// What tells when the body was read to its end.
+    pub fn tells_end(&mut self) -> ReadWhole {
+        self.read.get_or_insert_default().clone()
+    }
+
+    /// All of it, where it is here and not empty.
+    pub(super) fn take_whole(&mut self) -> Option<Bytes> {
+        let Source::Here(body) = &mut self.source else {
+            return None;
+        };
+        let body = mem::take(body);
+        self.has_ended();
+        Some(body).filter(|body| !body.is_empty())
+    }
+
+    /// No more comes than what was read.
+    fn has_ended(&self) {
+        if let Some(read) = &self.read {
+            read.is_now();
+        }
+    }
+
+    /// The next piece, or the end, as hyper has it.
+    fn poll_source(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut self.source {
+            Source::Connection(coming) => coming.poll_piece(cx),
+            Source::Here(body) => {
+                let body = mem::take(body);
+                Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
+            }
+        }
+    }
+
+    /// Whether a body that comes to an end now is not there whole.
+    fn is_unended(&self) -> bool {
+        match &self.source {
+            Source::Connection(coming) => coming.is_unended(),
+            Source::Here(_) => false,
+        }
+    }
+}
+
+impl Coming {
+    fn of(incoming: Incoming, version: Version, bell: Option<&Bell>) -> Coming {
         let framing = match version {
             Version::HTTP_2 => Framing::Http2,
             _ => Framing::Http1,
         };
         // Nobody rings for a body that is not there.
         let bell = bell.filter(|_| !incoming.is_end_stream()).cloned();
-        Inflow {
+        Coming {
             incoming,
             framing,
             bell,
-            read: None,
         }
-    }
-
-    /// A request as it came, by a connection that this bell wakes.
-    #[must_use]
-    pub fn of_request(request: Request<Incoming>, bell: Option<&Bell>) -> Request<Inflow> {
-        let version = request.version();
-        request.map(|incoming| Inflow::of(incoming, version, bell))
-    }
-
-    /// An answer as it came, by a connection that this bell wakes.
-    #[must_use]
-    pub fn of_answer(answer: Response<Incoming>, bell: Option<&Bell>) -> Response<Inflow> {
-        let version = answer.version();
-        answer.map(|incoming| Inflow::of(incoming, version, bell))
     }
 
     /// Takes the next piece. The connection is not woken where it was the last one.
@@ -105,19 +187,6 @@ impl Inflow {
         polled
     }
 
-    /// What tells when the body was read to its end.
-    pub fn tells_end(&mut self) -> ReadWhole {
-        self.read.get_or_insert_default().clone()
-    }
-
-    /// No more comes than what was read.
-    fn has_ended(&self) {
-        if let Some(read) = &self.read {
-            read.is_now();
-        }
-    }
-
-    /// Whether a body that comes to an end now is not there whole.
     fn is_unended(&self) -> bool {
         let is_whole =
             self.incoming.is_end_stream() || self.incoming.size_hint().exact() == Some(0);
@@ -134,7 +203,7 @@ impl Body for Inflow {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
         let inflow = self.get_mut();
-        match inflow.poll_piece(cx) {
+        match inflow.poll_source(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(frame)) => {
                 if frame.as_ref().is_ok_and(Frame::is_trailers) {
@@ -151,10 +220,16 @@ impl Body for Inflow {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        match &self.source {
+            Source::Connection(coming) => coming.incoming.is_end_stream(),
+            Source::Here(body) => body.is_empty(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.source {
+            Source::Connection(coming) => coming.incoming.size_hint(),
+            Source::Here(body) => SizeHint::with_exact(body.len() as u64),
+        }
     }
 }

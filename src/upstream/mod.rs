@@ -42,6 +42,7 @@ mod trunk;
 mod trunks;
 mod watched;
 mod websocket;
+mod whole;
 #[cfg(test)]
 mod woken;
 
@@ -71,6 +72,7 @@ pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
 pub use watched::Watched;
 pub use websocket::WebSocket;
+pub use whole::WholeBody;
 
 use std::rc::Rc;
 

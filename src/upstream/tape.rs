@@ -11,10 +11,12 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
-use super::Overlay;
+use http::Method;
+
 use super::again::Heads;
 use super::local::Local;
-use crate::domain::wire::{Reading, Spelling};
+use super::{Overlay, WholeBody};
+use crate::domain::wire::{Reading, Spelling, Whole};
 
 /// What a connection keeps of the room of its last call.
 const ROOM: usize = 2 * 1024;
@@ -30,6 +32,19 @@ struct Reel {
     spelling: Option<Spelling>,
     overlay: Overlay,
     answer: Reading,
+    comes: Comes,
+    /// The body of the answer, where it came at once.
+    whole: Option<WholeBody>,
+}
+
+/// What is read next.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    /// An answer, from its first byte on.
+    Answer,
+    /// The rest of one, one without a body, or nothing.
+    #[default]
+    Other,
 }
 
 #[derive(Debug)]
@@ -49,9 +64,14 @@ impl Default for Running {
 }
 
 impl Tape {
-    /// A call is sent with such heads.
-    pub(super) fn begin(&self, heads: Heads<'_>) {
+    /// A call is sent by this method and with such heads.
+    pub(super) fn begin(&self, method: &Method, heads: Heads<'_>) {
         let mut reel = self.0.get();
+        reel.whole = None;
+        reel.comes = match *method {
+            Method::HEAD | Method::CONNECT => Comes::Other,
+            _ => Comes::Answer,
+        };
         match heads {
             Heads::Made => reel.spelling = None,
             Heads::Passed(spelling) => {
@@ -61,9 +81,26 @@ impl Tape {
         }
     }
 
-    /// This was read.
-    pub(super) fn hears(&self, bytes: &[u8]) {
-        self.0.get().answer.feed(bytes);
+    /// This was read: tells how much of it goes on. The body of an answer that came whole does not, see [`Tape::take_whole`].
+    pub(super) fn hears(&self, bytes: &mut [u8]) -> usize {
+        let reel = &mut *self.0.get();
+        reel.answer.feed(bytes);
+        if bytes.is_empty() || mem::take(&mut reel.comes) == Comes::Other {
+            return bytes.len();
+        }
+        let Some(whole) = Whole::answer(bytes) else {
+            return bytes.len();
+        };
+        reel.whole = WholeBody::take(bytes, &whole);
+        match reel.whole {
+            Some(_) => whole.head,
+            None => bytes.len(),
+        }
+    }
+
+    /// The body of the answer that is there, where it came whole.
+    pub(super) fn take_whole(&self) -> Option<WholeBody> {
+        self.0.get().whole.take()
     }
 
     /// From now on, what is written is kept.
@@ -173,8 +210,8 @@ mod tests {
     fn names_of_an_answer_are_noted_where_heads_are_passed() {
         let tape = Tape::default();
         let answered = |heads, answer: &[u8]| {
-            tape.begin(heads);
-            tape.hears(answer);
+            tape.begin(&Method::GET, heads);
+            tape.hears(&mut answer.to_vec());
             tape.stop()
         };
         let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
@@ -188,7 +225,7 @@ mod tests {
     async fn a_call_is_spelled_and_kept_however_it_is_written() {
         for room in [1, 7, 20, 1000] {
             let tape = Tape::default();
-            tape.begin(Heads::Passed(Some(&spelling())));
+            tape.begin(&Method::GET, Heads::Passed(Some(&spelling())));
             tape.record();
             let found = through(room, (HEAD, ""), |socket, parts| {
                 tape.poll_write(socket, parts)

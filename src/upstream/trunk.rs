@@ -250,7 +250,7 @@ impl Ride {
         let request = Request::from_parts(self.conform(head), body);
         let mut sender = self.trunk.sender.clone();
         let mut failed = match sender.try_send_request(request).await {
-            Ok(response) => return Ok(Inflow::of_answer(response, None)),
+            Ok(response) => return Ok(Inflow::of_answer(response, None, None)),
             Err(failed) => failed,
         };
         let unsent = failed.take_message();

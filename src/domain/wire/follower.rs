@@ -3,7 +3,7 @@
 use super::body::{Body, Progress};
 use super::class::{self, TOKEN};
 use super::field::Field;
-use super::head::{Head, Te, Upgrade};
+use super::head::{Framing, Head, Te, Upgrade};
 use super::line::{Lines, Longest};
 use super::spelling::{Noted, Read, Spelling};
 use super::violation::Violation;
@@ -142,6 +142,15 @@ impl Follower {
             | State::HeadEnd
             | State::Upgrade
             | State::Refused(..) => 0,
+        }
+    }
+
+    /// How long the body is that begins behind the head that has just ended, where that was said.
+    #[must_use]
+    pub fn announces(&self) -> Option<u64> {
+        match (self.state, self.head.framing) {
+            (State::HeadEnd, Framing::Sized(length)) => Some(length),
+            _ => None,
         }
     }
 

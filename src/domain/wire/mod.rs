@@ -21,6 +21,7 @@ mod line;
 mod reading;
 mod spelling;
 mod violation;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use law::check_any_cut;
 pub use reading::Reading;
 pub use spelling::Spelling;
 pub use violation::Violation;
+pub use whole::Whole;
 
 /// The value of the `te` field that the inspector adds to a request that has none.
 ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 use crate::domain::wire::{Spelling, Violation};
-use crate::upstream::{Haste, Local};
+use crate::upstream::{Haste, Local, WholeBody};
 
 /// What the inspector of one connection and the service behind it tell each other.
 ///
@@ -31,6 +31,8 @@ struct Shared {
     requests: VecDeque<(u64, Spelling)>,
     /// And those of the answer whose head is written next.
     answer: Option<Spelling>,
+    /// The body of a request that has not begun, where it came at once, with its number.
+    whole: Option<(u64, WholeBody)>,
     /// The number of the request of whose body some has yet to come.
     owes: u64,
     /// The number of the request that was answered last, and how.
@@ -75,6 +77,7 @@ impl Inspection {
             took: mem::take(&mut shared.head),
             refused: shared.refusal(number),
             spelling: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
+            whole: (shared.whole.take_if(|(own, _)| *own == number)).map(|(_, body)| body),
         }
     }
 
@@ -102,6 +105,16 @@ impl Inspection {
     /// Says how the names of a request are written, before hyper has the end of its head.
     pub(super) fn request_spelled(&self, request: u64, spelling: Spelling) {
         self.shared.get().requests.push_back((request, spelling));
+    }
+
+    /// Whether there is room for the body of a request.
+    pub(super) fn has_room_for_whole(&self) -> bool {
+        self.shared.get().whole.is_none()
+    }
+
+    /// Says what the body of a request is, before hyper has the end of its head.
+    pub(super) fn request_came_whole(&self, request: u64, body: WholeBody) {
+        self.shared.get().whole = Some((request, body));
     }
 
     /// Says how the names of an answer are written, before hyper has the answer.
@@ -202,6 +215,8 @@ pub struct Begun {
     pub refused: Option<Violation>,
     /// How its names are written, unless in lower case.
     pub spelling: Option<Spelling>,
+    /// Its body, where that came at once.
+    pub whole: Option<WholeBody>,
 }
 
 /// The answer to a request for an upgrade.

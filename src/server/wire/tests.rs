@@ -16,9 +16,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 use crate::domain::wire::{ADDED_TE, Reading};
+use crate::upstream::Inflow;
 
 mod agreement;
 mod upgrades;
+mod whole;
 
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 
@@ -69,7 +71,8 @@ async fn names_are_laid_over_a_head_alone() {
 
 /// Says what it was called with; a refused request is answered with its violation.
 async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
-    let number = inspection.begin().number;
+    let Begun { number, whole, .. } = inspection.begin();
+    let request = Inflow::of_request(request, None, whole);
     let reply = match inspection.refusal(number) {
         Some(violation) => refused(number, violation),
         None => tell(&inspection, number, request).await,
@@ -83,7 +86,7 @@ fn refused(number: u64, violation: Violation) -> Reply {
     reply(status, format!("{number} {violation:?}"))
 }
 
-async fn tell(inspection: &Inspection, number: u64, request: Request<Incoming>) -> Reply {
+async fn tell(inspection: &Inspection, number: u64, request: Request<Inflow>) -> Reply {
     let (head, body) = request.into_parts();
     let te = head
         .headers
