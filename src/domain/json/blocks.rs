@@ -67,23 +67,20 @@ pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     at
 }
 
-/// What sixty-four bytes within a string are, of which nothing escapes the first. That is the lowest bit.
+/// What sixty-four bytes within a string are. The first is the lowest bit.
 pub(super) struct Inside {
     /// The bytes behind a backslash that escapes.
     pub(super) escaped: u64,
-    /// How many bytes this is of: where the last is a backslash that escapes, it belongs to what follows.
-    pub(super) length: usize,
 }
 
 impl Inside {
+    /// Of the bytes behind those that `escapes` are of. All blocks are as long, so that the processor need not know what is
+    /// in one to begin with the next.
     #[inline(always)]
-    pub(super) fn of(bytes: &[u8; 64]) -> Inside {
+    pub(super) fn of(bytes: &[u8; 64], escapes: &mut Escapes) -> Inside {
         let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
-        let mut escapes = Escapes::default();
-        let escaped = escapes.of(backslashes);
         Inside {
-            escaped,
-            length: 64 - escapes.carried as usize,
+            escaped: escapes.of(backslashes),
         }
     }
 
@@ -197,9 +194,9 @@ pub(super) struct Block {
 
 /// What is carried from one block of 64 bytes to the next of the backslashes in it.
 #[derive(Debug, Default)]
-struct Escapes {
+pub(super) struct Escapes {
     /// One where the first byte of the next block is escaped.
-    carried: u64,
+    pub(super) carried: u64,
 }
 
 impl Block {

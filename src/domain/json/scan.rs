@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{HIGHS, Inside, plain_end, plain_length};
+use super::blocks::{Escapes, HIGHS, Inside, plain_end, plain_length};
 use super::{Fault, FaultKind};
 
 /// One member of an object, as places in the scanned text, unopened.
@@ -297,8 +297,9 @@ impl<'a> Scanner<'a> {
     /// together, so that the processor need not guess where each is.
     #[inline(never)]
     fn escaped_string(&mut self, mut at: usize) -> Step {
+        let mut escapes = Escapes::default();
         while let Some(block) = self.text[at..].first_chunk::<64>() {
-            let inside = Inside::of(block);
+            let inside = Inside::of(block, &mut escapes);
             let mut notable = inside.notable(block, &mut self.seen);
             while notable != 0 {
                 let place = notable.trailing_zeros();
@@ -310,8 +311,10 @@ impl<'a> Scanner<'a> {
                     return self.end_of_string(found);
                 }
             }
-            at += inside.length;
+            at += 64;
         }
+        // The backslash of an escape that is in both.
+        at -= escapes.carried as usize;
         loop {
             at = plain_end(self.text, at, &mut self.seen);
             if self.peek(at) != Some(b'\\') {

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 
 use memchr::memchr2;
 
-use super::blocks::{Block, Bracket, Inside, bracket, plain_length};
+use super::blocks::{Block, Bracket, Escapes, Inside, bracket, plain_length};
 
 /// A member of a valid object, as places in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,17 +253,20 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: Spelling) -> (usize, Spell
 /// near.
 #[inline(always)]
 fn skip_escapes(text: &[u8], mut at: usize) -> ControlFlow<usize, usize> {
+    let mut escapes = Escapes::default();
     while let Some(block) = text[at..].first_chunk() {
-        let inside = Inside::of(block);
+        let inside = Inside::of(block, &mut escapes);
         let ends = inside.ends(block);
         if ends != 0 {
             return ControlFlow::Break(at + ends.trailing_zeros() as usize + 1);
         }
-        at += inside.length;
-        if inside.escaped == 0 {
+        at += 64;
+        if inside.escaped == 0 && escapes.carried == 0 {
             return ControlFlow::Continue(at);
         }
     }
+    // The backslash of an escape that is in both.
+    at -= escapes.carried as usize;
     let is_escape = text.get(at) == Some(&b'\\');
     ControlFlow::Continue(at + if is_escape { 2 } else { 0 })
 }
