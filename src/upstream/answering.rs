@@ -3,11 +3,13 @@
 //! Interim answers (1xx) are skipped within one read of the connection, so that a server which sends nothing else would
 //! hold its whole worker, timeouts included, for as long as it likes.
 
+use std::fmt;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::local::Local;
 use super::tape::Tape;
@@ -50,20 +52,70 @@ impl Patience {
     }
 }
 
+/// Where all connections of a worker read the first of their answers, one after another: what is read in one place each time
+/// finds that place in the processor's caches.
+pub(super) type Room = Local<BytesMut>;
+
+/// How large it is.
+const ROOM: usize = 32 * 1024;
+
 /// A socket that fails when its patience is at an end, and has a tape of what is written and read: not all that is read goes on.
-#[derive(Debug)]
 pub(super) struct Answering<S> {
     socket: S,
     patience: Patience,
     tape: Tape,
+    room: Room,
+    /// What was read of an answer and did not go on for want of room.
+    rest: BytesMut,
+}
+
+impl<S: fmt::Debug> fmt::Debug for Answering<S> {
+    /// What was read is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answering")
+            .field("socket", &self.socket)
+            .field("patience", &self.patience)
+            .field("rest", &self.rest.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S> Answering<S> {
-    pub(super) fn new(socket: S, (patience, tape): (Patience, Tape)) -> Answering<S> {
+    pub(super) fn new(socket: S, (patience, tape): (Patience, Tape), room: Room) -> Answering<S> {
         Answering {
             socket,
             patience,
             tape,
+            room,
+            rest: BytesMut::new(),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Answering<S> {
+    /// Reads the first of an answer.
+    fn poll_answer(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let room = &mut *self.room.get();
+        room.clear();
+        room.reserve(ROOM);
+        let count = ready!(pin!(self.socket.read_buf(room)).poll(cx))?;
+        if count > 0 {
+            self.tape.hears_answer(room);
+        }
+        let fits = room.len().min(buf.remaining());
+        buf.put_slice(&room[..fits]);
+        if fits < room.len() {
+            self.rest = room.split_off(fits);
+        }
+        Poll::Ready(self.patience.spend(count))
+    }
+
+    fn gives_rest(&mut self, buf: &mut ReadBuf<'_>) {
+        let fits = self.rest.len().min(buf.remaining());
+        buf.put_slice(&self.rest[..fits]);
+        self.rest.advance(fits);
+        if self.rest.is_empty() {
+            self.rest = BytesMut::new();
         }
     }
 }
@@ -74,12 +126,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.rest.is_empty() {
+            self.gives_rest(buf);
+            return Poll::Ready(Ok(()));
+        }
+        if self.tape.awaits_answer() {
+            return self.poll_answer(cx, buf);
+        }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
-        let came = buf.filled().len() - before;
-        let passed = self.tape.hears(&mut buf.filled_mut()[before..]);
-        buf.set_filled(before + passed);
-        Poll::Ready(self.patience.spend(came))
+        let read = &buf.filled()[before..];
+        self.tape.hears(read);
+        Poll::Ready(self.patience.spend(read.len()))
     }
 }
 
@@ -112,5 +170,52 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Answering<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::upstream::again::Heads;
+
+    /// What goes on of an answer through buffers of some size, and what came whole.
+    async fn read(answer: &str, size: usize) -> (String, Option<usize>) {
+        let (mut far, near) = duplex(1 << 20);
+        let tape = Tape::default();
+        let mut answering = Answering::new(near, (Patience::new(), tape.clone()), Room::default());
+        tape.begin(&Method::GET, Heads::Made);
+        far.write_all(answer.as_bytes()).await.unwrap();
+        drop(far);
+        let (mut found, mut buffer) = (Vec::new(), vec![0; size]);
+        loop {
+            match answering.read(&mut buffer).await.unwrap() {
+                0 => break,
+                count => found.extend_from_slice(&buffer[..count]),
+            }
+        }
+        let whole = tape.take_whole();
+        let whole = whole.map(|whole| whole.belongs_to(&mut http::HeaderMap::new()).len());
+        (String::from_utf8(found).unwrap(), whole)
+    }
+
+    #[tokio::test]
+    async fn an_answer_goes_on_through_buffers_of_any_size() {
+        for length in [0, 100, 20_000, 100_000] {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            let blank = head.replace(&length.to_string(), &"0".repeat(length.to_string().len()));
+            for size in [1, 7, 100, 8192, 1 << 17] {
+                let whole = read(&format!("{head}{}", "x".repeat(length)), size).await;
+                let expected = match length {
+                    100 | 20_000 => (blank.clone(), Some(length)),
+                    _ => (format!("{head}{}", "x".repeat(length)), None),
+                };
+                assert_eq!(whole, expected, "{length} {size}");
+                let longer = format!("{head}{}HTTP/1.1 ", "x".repeat(length));
+                assert_eq!(read(&longer, size).await, (longer, None), "{length} {size}");
+            }
+        }
     }
 }

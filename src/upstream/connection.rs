@@ -3,21 +3,27 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Context;
 
-use http::{Response, StatusCode};
+use futures_util::FutureExt;
+use http::{Request, Response, StatusCode};
+use http_body::Body as _;
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 use super::again::Heads;
 use super::answering::{Answering, Patience};
+use super::driven::Driver;
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Bell, Body, Haste, Inflow, Outgoing, Socket, Tasks, Watched};
+use super::{Body, Haste, Inflow, Outgoing, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -27,13 +33,16 @@ pub(super) struct Connection {
     sender: SendRequest<Body>,
     patience: Patience,
     tape: Tape,
-    bell: Bell,
+    driver: Driver,
     haste: Haste,
     /// How the names of the last answer were written, where that was noted.
     spelling: Option<Spelling>,
     opened: Instant,
     _alive: Alive,
 }
+
+/// How long a body may be that a system takes at once, or nearly so, in bytes.
+const AT_ONCE: u64 = 64 * 1024;
 
 /// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
 /// the body that it was sending.
@@ -74,29 +83,28 @@ impl Connection {
         let (patience, tape) = (Patience::new(), Tape::default());
         let socket = socket.deferring(tasks.outbox());
         let haste = socket.haste();
-        let answering = Answering::new(socket, (patience.clone(), tape.clone()));
+        let answering = Answering::new(socket, (patience.clone(), tape.clone()), tasks.room());
         let watched = Watched::new(TokioIo::new(answering));
         let handshake = builder.handshake(watched).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
-        let bell = Bell::default();
-        let (ringer, mut connection) = (bell.ringer(), connection.with_upgrades());
-        let served = poll_fn(move |cx| ringer.poll(Pin::new(&mut connection), cx));
+        let driver = Driver::of(connection.with_upgrades().map(drop));
+        let driven = driver.clone();
         tasks.start(async move {
             let _open = open;
             // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
             // the other branch, the connection is closed where it stands.
             tokio::select! {
                 biased;
-                _ = served => {}
-                _ = &mut ended => {}
+                () = poll_fn(|cx| driven.poll_in_task(cx)) => {}
+                _ = &mut ended => driven.ends(),
             }
         });
         Ok(Box::new(Connection {
             sender,
             patience,
             tape,
-            bell,
+            driver,
             haste,
             spelling: None,
             opened: clock::now(),
@@ -125,7 +133,7 @@ impl Connection {
     ) -> Result<Box<Response<Inflow>>, Box<Unanswered>> {
         self.patience.begin();
         self.tape.begin(&outgoing.head.method, heads);
-        let answered = self.sender.try_send_request(outgoing.into()).await;
+        let answered = self.asked(outgoing).await;
         self.patience.end();
         match answered {
             Ok(answer) => {
@@ -133,10 +141,9 @@ impl Connection {
                 if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                     // Whoever copies bytes flushes once, and takes them for sent.
                     self.haste.begin();
+                    self.rests();
                 }
-                // From here to the client, only its place is handed on.
-                let whole = self.tape.take_whole();
-                Ok(Box::new(Inflow::of_answer(answer, Some(&self.bell), whole)))
+                Ok(answer)
             }
             Err(mut failed) => {
                 let taken = || Left::Taken(self.tape.recorded());
@@ -145,6 +152,37 @@ impl Connection {
                 Err(Box::new(Unanswered { error, left }))
             }
         }
+    }
+
+    /// Sends a request, and polls the connection until its answer is there, unless there is much to send, or the client still
+    /// sends: that goes on while nobody asks for more of the answer.
+    async fn asked(
+        &mut self,
+        outgoing: Outgoing,
+    ) -> Result<Box<Response<Inflow>>, Box<TrySendError<Request<Body>>>> {
+        let (driver, tape) = (&self.driver, &self.tape);
+        // From here to the client, only its place is handed on.
+        let read = |answer, driver| Box::new(Inflow::of_answer(answer, driver, tape.take_whole()));
+        if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
+            let answered = self.sender.try_send_request(outgoing.into()).await;
+            return answered.map(|answer| read(answer, None)).map_err(Box::new);
+        }
+        driver.hushes();
+        let mut sent = pin!(unconstrained(self.sender.try_send_request(outgoing.into())));
+        let mut poll = |own: &mut Context<'_>| {
+            let answered = sent.as_mut().poll(own);
+            answered.map(|answered| {
+                answered
+                    .map(|answer| read(answer, Some(driver)))
+                    .map_err(Box::new)
+            })
+        };
+        poll_fn(|cx| driver.poll_asked(cx, &mut poll)).await
+    }
+
+    /// Has no call now, or none that polls it.
+    pub(super) fn rests(&self) {
+        self.driver.leaves_to_task();
     }
 
     /// How the names of the answer were written, where that was noted.

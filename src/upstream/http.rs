@@ -125,6 +125,7 @@ impl Lease {
             && !self.upstream.is_aged(&connection)
             && let Some(idle) = self.upstream.places.idle(self.place)
         {
+            connection.rests();
             idle.borrow_mut().push(Idle {
                 connection,
                 since: clock::now(),

@@ -16,6 +16,7 @@ use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::driven::Driver;
 use super::{Bell, WholeBody};
 
 /// The body.
@@ -34,13 +35,23 @@ enum Source {
     Here(Bytes),
 }
 
+/// By whom more of it is read.
+#[derive(Debug)]
+enum By {
+    /// Somebody else.
+    Other,
+    /// A task that this bell wakes, and that does nothing else meanwhile.
+    Bell(Bell),
+    /// Whoever asks for it.
+    Asker(Driver),
+}
+
 /// A body that the HTTP library reads.
 #[derive(Debug)]
 struct Coming {
     incoming: Incoming,
     framing: Framing,
-    /// That of the connection, where it carries nothing else meanwhile.
-    bell: Option<Bell>,
+    by: By,
 }
 
 /// Whether a body was read to its end.
@@ -81,11 +92,12 @@ impl Inflow {
     fn of(
         incoming: Incoming,
         version: Version,
-        (bell, whole): (Option<&Bell>, Option<Bytes>),
+        whole: Option<Bytes>,
+        by: impl FnOnce() -> By,
     ) -> Inflow {
         let source = match whole {
             Some(whole) => Source::Here(whole),
-            None => Source::Connection(Coming::of(incoming, version, bell)),
+            None => Source::Connection(Coming::of(incoming, version, by)),
         };
         Inflow { source, read: None }
     }
@@ -99,19 +111,20 @@ impl Inflow {
     ) -> Request<Inflow> {
         let version = request.version();
         let whole = whole.map(|whole| whole.belongs_to(request.headers_mut()));
-        request.map(|incoming| Inflow::of(incoming, version, (bell, whole)))
+        let by = || bell.map_or(By::Other, |bell| By::Bell(bell.clone()));
+        request.map(|incoming| Inflow::of(incoming, version, whole, by))
     }
 
-    /// An answer as it came, by a connection that this bell wakes. Its body may have come with its head.
-    #[must_use]
-    pub fn of_answer(
+    /// An answer as it came, by a connection that is polled so. Its body may have come with its head.
+    pub(super) fn of_answer(
         mut answer: Response<Incoming>,
-        bell: Option<&Bell>,
+        driver: Option<&Driver>,
         whole: Option<WholeBody>,
     ) -> Response<Inflow> {
         let version = answer.version();
         let whole = whole.map(|whole| whole.belongs_to(answer.headers_mut()));
-        answer.map(|incoming| Inflow::of(incoming, version, (bell, whole)))
+        let by = || driver.map_or(By::Other, |driver| By::Asker(driver.clone()));
+        answer.map(|incoming| Inflow::of(incoming, version, whole, by))
     }
 
     /// What tells when the body was read to its end.
@@ -160,17 +173,20 @@ impl Inflow {
 }
 
 impl Coming {
-    fn of(incoming: Incoming, version: Version, bell: Option<&Bell>) -> Coming {
+    fn of(incoming: Incoming, version: Version, by: impl FnOnce() -> By) -> Coming {
         let framing = match version {
             Version::HTTP_2 => Framing::Http2,
             _ => Framing::Http1,
         };
-        // Nobody rings for a body that is not there.
-        let bell = bell.filter(|_| !incoming.is_end_stream()).cloned();
+        // Nobody asks for more of a body that is not there.
+        let by = match incoming.is_end_stream() {
+            true => By::Other,
+            false => by(),
+        };
         Coming {
             incoming,
             framing,
-            bell,
+            by,
         }
     }
 
@@ -179,10 +195,28 @@ impl Coming {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let held = self.bell.as_ref().map(Bell::hold);
-        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
-        if let (Some(held), true) = (held, self.incoming.is_end_stream()) {
-            held.needless();
+        let mut incoming = Pin::new(&mut self.incoming);
+        let polled = match &self.by {
+            By::Other => incoming.as_mut().poll_frame(cx),
+            By::Bell(bell) => {
+                let held = bell.hold();
+                let polled = incoming.as_mut().poll_frame(cx);
+                if incoming.is_end_stream() {
+                    held.needless();
+                }
+                polled
+            }
+            By::Asker(driver) => {
+                let polled = driver.poll_asked(cx, |own| incoming.as_mut().poll_frame(own));
+                if incoming.is_end_stream() {
+                    driver.needless();
+                }
+                polled
+            }
+        };
+        if incoming.is_end_stream() || matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            // From now on, the connection may be another call's.
+            self.by = By::Other;
         }
         polled
     }

@@ -12,6 +12,7 @@ mod body;
 mod connect;
 mod connection;
 mod deferring;
+mod driven;
 mod error;
 mod framed;
 mod frames;

@@ -1,5 +1,6 @@
 //! What a connection writes, where that is not what it is given: names of a head are written as the client wrote them, and
-//! a call without a body is kept as it goes out, so that it can be sent once more, byte for byte.
+//! a call without a body is kept as it goes out, so that it can be sent once more, byte for byte. And what it reads: how the
+//! names of an answer are written, and the body of one that came whole.
 //!
 //! Nearly every call is answered at its first attempt. Keeping what was written costs one copy of a head; keeping the
 //! request itself would cost each of its fields.
@@ -11,6 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
+use bytes::BytesMut;
 use http::Method;
 
 use super::again::Heads;
@@ -81,20 +83,23 @@ impl Tape {
         }
     }
 
-    /// This was read: tells how much of it goes on. The body of an answer that came whole does not, see [`Tape::take_whole`].
-    pub(super) fn hears(&self, bytes: &mut [u8]) -> usize {
+    /// This was read.
+    pub(super) fn hears(&self, bytes: &[u8]) {
+        self.0.get().answer.feed(bytes);
+    }
+
+    /// Whether an answer comes next that may have a body.
+    pub(super) fn awaits_answer(&self) -> bool {
+        self.0.get().comes == Comes::Answer
+    }
+
+    /// This was read of that answer. If it came whole, its head is left, and its body is had by [`Tape::take_whole`].
+    pub(super) fn hears_answer(&self, bytes: &mut BytesMut) {
         let reel = &mut *self.0.get();
+        reel.comes = Comes::Other;
         reel.answer.feed(bytes);
-        if bytes.is_empty() || mem::take(&mut reel.comes) == Comes::Other {
-            return bytes.len();
-        }
-        let Some(whole) = Whole::answer(bytes) else {
-            return bytes.len();
-        };
-        reel.whole = WholeBody::take(bytes, &whole);
-        match reel.whole {
-            Some(_) => whole.head,
-            None => bytes.len(),
+        if let Some(whole) = Whole::answer(bytes) {
+            reel.whole = WholeBody::take(bytes, &whole);
         }
     }
 
@@ -211,7 +216,7 @@ mod tests {
         let tape = Tape::default();
         let answered = |heads, answer: &[u8]| {
             tape.begin(&Method::GET, heads);
-            tape.hears(&mut answer.to_vec());
+            tape.hears(answer);
             tape.stop()
         };
         let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use super::Outbox;
+use super::answering::Room;
 
 /// The tasks of one worker.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,7 @@ struct Shared {
     running: Cell<usize>,
     ended: Notify,
     outbox: OnceCell<Outbox>,
+    room: Room,
 }
 
 /// Counts a task as ended however it ends: by its own end, a panic or an abort.
@@ -65,6 +67,11 @@ impl Tasks {
             outbox
         });
         outbox.clone()
+    }
+
+    /// Where connections read.
+    pub(super) fn room(&self) -> Room {
+        self.shared.room.clone()
     }
 
     /// How many tasks run.

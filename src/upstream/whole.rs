@@ -4,34 +4,58 @@
 //! Law: the library reads a message that says it has no body; whoever is given that message has the body, and the length
 //! that was said.
 
-use bytes::Bytes;
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 
 use crate::domain::wire::Whole;
 
-/// The longest body that does so.
-const MOST: usize = 4 * 1024;
+/// The longest body that is copied. A longer one keeps the room in which it came.
+const COPIED: usize = 16 * 1024;
 
 /// The body.
-#[derive(Debug)]
 pub struct WholeBody {
     body: Bytes,
     length: HeaderValue,
 }
 
+impl fmt::Debug for WholeBody {
+    /// What it says is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = &self.length;
+        f.debug_struct("WholeBody")
+            .field("length", length)
+            .finish_non_exhaustive()
+    }
+}
+
 impl WholeBody {
-    /// Takes the body of a message, and blanks its length. What is left to read is the head.
-    pub fn take(message: &mut [u8], whole: &Whole) -> Option<WholeBody> {
+    /// Copies a short body, and blanks its length. Of the message, the head is to be read.
+    pub fn copy(message: &mut [u8], whole: &Whole) -> Option<WholeBody> {
         let body = &message[whole.head..];
-        if body.len() > MOST {
+        if body.len() > COPIED {
             return None;
         }
-        let taken = WholeBody {
+        let copied = WholeBody {
             body: Bytes::copy_from_slice(body),
-            length: HeaderValue::from_bytes(&message[whole.length.clone()]).ok()?,
+            length: length(message, whole)?,
         };
         whole.blank(message);
-        Some(taken)
+        Some(copied)
+    }
+
+    /// Takes the body out of a message, of which the head is left with its length blanked.
+    pub(super) fn take(message: &mut BytesMut, whole: &Whole) -> Option<WholeBody> {
+        if message.len() - whole.head <= COPIED {
+            let copied = WholeBody::copy(message, whole)?;
+            message.truncate(whole.head);
+            return Some(copied);
+        }
+        let length = length(message, whole)?;
+        whole.blank(message);
+        let body = message.split_off(whole.head).freeze();
+        Some(WholeBody { body, length })
     }
 
     /// The body, with whose length its head has been read as if there was none.
@@ -41,4 +65,8 @@ impl WholeBody {
         }
         self.body
     }
+}
+
+fn length(message: &[u8], whole: &Whole) -> Option<HeaderValue> {
+    HeaderValue::from_bytes(&message[whole.length.clone()]).ok()
 }

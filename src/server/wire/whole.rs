@@ -25,7 +25,7 @@ impl<S> Inspected<S> {
         }
         let message = &mut buf.filled_mut()[start..];
         let whole = Whole::request(message).filter(|whole| start + whole.head == end + END.len());
-        let Some(body) = whole.and_then(|whole| WholeBody::take(message, &whole)) else {
+        let Some(body) = whole.and_then(|whole| WholeBody::copy(message, &whole)) else {
             return Flow::Again;
         };
         // It has the head, and knows of the body no more than how long it is.

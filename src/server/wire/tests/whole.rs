@@ -12,9 +12,8 @@ async fn read(input: &str) -> (String, Begun) {
     let mut inspected = Inspected::new(server, Limits::default(), inspection.clone());
     client.write_all(input.as_bytes()).await.unwrap();
     client.shutdown().await.unwrap();
-    let mut read = Vec::new();
     // With room as hyper has it.
-    read.reserve(1 << 16);
+    let mut read = Vec::with_capacity(1 << 16);
     while within(inspected.read_buf(&mut read)).await.unwrap() > 0 {}
     (String::from_utf8(read).unwrap(), inspection.begin())
 }
@@ -47,7 +46,11 @@ async fn a_body_with_something_behind_it_stays_where_it_is() {
         format!("{spread}\r\n{BODY}{FIRST}"),
         format!("{FIRST}{spread}\r\n{BODY}"),
         format!("{spread}\r\n{BODY}\r\n"),
-        format!("{}\r\n{}", spread.replace("0013", "5000"), "x".repeat(5000)),
+        format!(
+            "{}\r\n{}",
+            spread.replace("0013", "20000"),
+            "x".repeat(20000)
+        ),
     ] {
         let (read, begun) = read(&input).await;
         let expected = input.replace(FIRST, "GET /1 HTTP/1.1\r\nHost: a\r\nte: TRAILERS\r\n\r\n");
