@@ -13,7 +13,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of};
+use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, take_kept, violation_of};
 
 /// What bounds a body: by itself, and with all others.
 pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
@@ -40,6 +40,14 @@ impl Content {
         match self {
             Content::Coming(body, _) => hyper::body::Body::is_end_stream(body),
             Content::Read(body) => body.is_empty(),
+        }
+    }
+
+    /// Whether some of it may have to be waited for.
+    pub(super) fn is_awaited(&self) -> bool {
+        match self {
+            Content::Coming(body, _) => body.is_awaited(),
+            Content::Read(_) => false,
         }
     }
 }
@@ -151,17 +159,22 @@ async fn whole(headers: &HeaderMap, body: Inflow, bounds: Bounds<'_>) -> Result<
 }
 
 /// Reads a body, whatever it is.
-pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
-    // Dropped at its limit, the body closes the connection behind the answer.
-    let read = pin!(read_kept(body, limits.body, memory));
-    match timeout(limits.body_timeout, read).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(ReadFault::TooLarge(limit))) => Err(refusal::large_body(limit)),
-        Ok(Err(ReadFault::NoRoom(full))) => Err(no_room(full)),
-        Ok(Err(ReadFault::Cut(error))) => Err(broken(violation_of(&error)).because(error)),
-        Err(_) => {
-            let message = format!("the body was not complete within {:?}", limits.body_timeout);
-            Err(Failure::new(Reason::RequestTimeout, message))
+pub(super) async fn raw(mut body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
+    let read = match take_kept(&mut body, limits.body, memory) {
+        Some(taken) => taken,
+        None => {
+            // Dropped at its limit, the body closes the connection behind the answer.
+            let read = pin!(read_kept(body, limits.body, memory));
+            let read = timeout(limits.body_timeout, read).await;
+            read.map_err(|_| {
+                let message = format!("the body was not complete within {:?}", limits.body_timeout);
+                Failure::new(Reason::RequestTimeout, message)
+            })?
         }
-    }
+    };
+    read.map_err(|fault| match fault {
+        ReadFault::TooLarge(limit) => refusal::large_body(limit),
+        ReadFault::NoRoom(full) => no_room(full),
+        ReadFault::Cut(error) => broken(violation_of(&error)).because(error),
+    })
 }

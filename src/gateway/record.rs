@@ -356,9 +356,11 @@ impl Record {
         }
     }
 
-    /// The body was waited for since then.
-    pub(super) fn body_came(&mut self, since: Instant) {
-        self.took.body += clock::now() - since;
+    /// The body was waited for since then, if it was.
+    pub(super) fn body_came(&mut self, since: Option<Instant>) {
+        if let Some(since) = since {
+            self.took.body += clock::now() - since;
+        }
     }
 
     /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what

@@ -109,7 +109,7 @@ async fn call(
 /// Reads the body that tells which route a call is of.
 async fn read(record: &mut Record, body: Inflow) -> Result<Bytes, Failure> {
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
-    let since = clock::now();
+    let since = body.is_awaited().then(clock::now);
     let body = intake::raw(body, (&installed.plan.limits, worker.memory())).await?;
     record.body_came(since);
     Ok(body)

@@ -54,7 +54,7 @@ pub(super) async fn rest_call(
     if route.carries() == Carries::Nothing && !body.is_empty() {
         return Err(refusal::bind(translate::no_body(route)));
     }
-    let since = clock::now();
+    let since = body.is_awaited().then(clock::now);
     let bounds = (limits, record.worker().memory());
     let body = intake::json(&head.headers, body, bounds, record.purse()).await?;
     record.body_came(since);

@@ -132,6 +132,12 @@ impl Inflow {
         self.read.get_or_insert_default().clone()
     }
 
+    /// Whether some of it may have to be waited for.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        matches!(self.source, Source::Connection(_)) && !self.is_end_stream()
+    }
+
     /// All of it, where it is here and not empty.
     pub(super) fn take_whole(&mut self) -> Option<Bytes> {
         let Source::Here(body) = &mut self.source else {

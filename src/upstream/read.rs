@@ -53,10 +53,32 @@ pub async fn read_whole(body: Inflow, limit: usize) -> Result<Bytes, ReadFault> 
 ///
 /// # Errors
 /// As [`read_whole`], and [`ReadFault::NoRoom`].
-pub async fn read_kept(body: Inflow, limit: usize, memory: &Memory) -> Result<Bytes, ReadFault> {
+pub async fn read_kept(
+    mut body: Inflow,
+    limit: usize,
+    memory: &Memory,
+) -> Result<Bytes, ReadFault> {
+    if let Some(taken) = take_kept(&mut body, limit, memory) {
+        return taken;
+    }
     let mut held = memory.part();
     let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
     Ok(held.by(whole))
+}
+
+/// The same of a body that is here, for which nobody waits.
+pub fn take_kept(
+    body: &mut Inflow,
+    limit: usize,
+    memory: &Memory,
+) -> Option<Result<Bytes, ReadFault>> {
+    let whole = body.take_whole()?;
+    if whole.len() > limit {
+        return Some(Err(ReadFault::TooLarge(limit)));
+    }
+    let mut held = memory.part();
+    let grown = held.grow(whole.len());
+    Some(grown.map(|()| held.by(whole)).map_err(ReadFault::NoRoom))
 }
 
 /// Reads a body whole and charges it to a copy's budget as it comes.

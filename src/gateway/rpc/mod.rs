@@ -124,7 +124,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         return pass(reading, (head, body), arrival).await;
     }
     let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
-    let since = clock::now();
+    let since = body.is_awaited().then(clock::now);
     let read = in_all(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
     });
