@@ -67,6 +67,17 @@ pub(super) struct Answering<S> {
     room: Room,
     /// What was read of an answer and did not go on for want of room.
     rest: BytesMut,
+    comes: Comes,
+}
+
+/// How much of an answer comes at first, as far as the one before tells.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    /// It has room where all are read.
+    #[default]
+    Short,
+    /// It has not, and is read to where it goes on: it would be copied more often than it is worth.
+    Long,
 }
 
 impl<S: fmt::Debug> fmt::Debug for Answering<S> {
@@ -88,6 +99,7 @@ impl<S> Answering<S> {
             tape,
             room,
             rest: BytesMut::new(),
+            comes: Comes::default(),
         }
     }
 }
@@ -101,6 +113,9 @@ impl<S: AsyncRead + Unpin> Answering<S> {
         let count = ready!(pin!(self.socket.read_buf(room)).poll(cx))?;
         if count > 0 {
             self.tape.hears_answer(room);
+        }
+        if count >= ROOM {
+            self.comes = Comes::Long;
         }
         let fits = room.len().min(buf.remaining());
         buf.put_slice(&room[..fits]);
@@ -130,12 +145,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
             self.gives_rest(buf);
             return Poll::Ready(Ok(()));
         }
-        if self.tape.awaits_answer() {
+        let is_first = self.tape.awaits_answer();
+        if is_first && self.comes == Comes::Short {
             return self.poll_answer(cx, buf);
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
         let read = &buf.filled()[before..];
+        if is_first && read.len() < ROOM && buf.remaining() > 0 {
+            self.comes = Comes::Short;
+        }
         self.tape.hears(read);
         Poll::Ready(self.patience.spend(read.len()))
     }
@@ -215,6 +234,36 @@ mod tests {
                 assert_eq!(whole, expected, "{length} {size}");
                 let longer = format!("{head}{}HTTP/1.1 ", "x".repeat(length));
                 assert_eq!(read(&longer, size).await, (longer, None), "{length} {size}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_behind_a_long_one_is_read_to_where_it_goes_on() {
+        let (mut far, near) = duplex(1 << 20);
+        let tape = Tape::default();
+        let mut answering = Answering::new(near, (Patience::new(), tape.clone()), Room::default());
+        let mut buffer = vec![0; 1 << 17];
+        // How much of the first of an answer goes on at once, and whether its body goes past.
+        let found = [
+            (90_000, (ROOM, false)),
+            (90_000, (90_000, false)),
+            (200, (200, false)),
+            (200, (41, true)),
+        ];
+        for (length, expected) in found {
+            tape.begin(&Method::GET, Heads::Made);
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: ";
+            let digits = format!("{:04}", length - 41);
+            let mut answer = format!("{head}{digits}\r\n\r\n").into_bytes();
+            answer.resize(length, b'x');
+            far.write_all(&answer).await.unwrap();
+            let first = answering.read(&mut buffer).await.unwrap();
+            let is_whole = tape.take_whole().is_some();
+            assert_eq!((first, is_whole), expected, "{length}");
+            let mut rest = if is_whole { 0 } else { length - first };
+            while rest > 0 {
+                rest -= answering.read(&mut buffer).await.unwrap();
             }
         }
     }

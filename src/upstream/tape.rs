@@ -85,7 +85,9 @@ impl Tape {
 
     /// This was read.
     pub(super) fn hears(&self, bytes: &[u8]) {
-        self.0.get().answer.feed(bytes);
+        let mut reel = self.0.get();
+        reel.comes = Comes::Other;
+        reel.answer.feed(bytes);
     }
 
     /// Whether an answer comes next that may have a body.

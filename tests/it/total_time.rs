@@ -118,10 +118,8 @@ fn begun(track: &Track, kind: &str) -> Open {
 fn an_answer_that_is_not_over_in_time_is_cut() {
     let track = track();
     let mut open = begun(&track, "text/plain");
-    while open.server.try_send("1\r\nx\r\n").is_ok() && track.proxy.log().is_empty() {
-        std::thread::yield_now();
-    }
-    assert_ne!(open.client.read_rest().0.last_chunk(), Some(b"0\r\n\r\n"));
+    // The client takes each piece at once: it is its server that does not come to an end.
+    while open.server.try_send("1\r\nx\r\n").is_ok() && open.client.read_some() {}
     let line = track.proxy.log_line(&["path=/x ", "outcome=cut"]);
     assert!(line.contains("all that a call may take"), "{line}");
     let mut silent = begun(&track, "text/plain");
