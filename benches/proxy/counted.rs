@@ -3,7 +3,6 @@
 //! The threads that serve calls and that write the log are counted. What others do once a second is no part of a call, and
 //! under valgrind a second has few calls.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -11,7 +10,7 @@ use std::process::Command;
 
 use crate::production::Extent;
 use crate::running;
-use crate::work::{HOT, Work};
+use crate::work::Work;
 
 /// Connections that call at once.
 const CONNECTIONS: u32 = 8;
@@ -33,7 +32,7 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
-    let profiles = profiles("--demangle=yes", program, (work, extent), calls)?;
+    let profiles = profiles(&[], program, (work, extent), calls)?;
     let of_calls = profiles.iter().filter(|profile| {
         let mut functions = OF_CALLS.iter();
         functions.any(|function| profile.contains(function))
@@ -46,26 +45,9 @@ fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Re
     }
 }
 
-/// The functions that are executed from a start to an end, a few calls of each kind in between, by the names that a linker
-/// has for them.
-pub(crate) fn executed(program: &Path) -> io::Result<BTreeSet<String>> {
-    let mut functions = BTreeSet::new();
-    for work in HOT {
-        for profile in profiles("--demangle=no", program, (&work, &Extent::PRODUCTION), 100)? {
-            let named = profile.lines().filter_map(|line| {
-                let function = line.strip_prefix("fn=").or(line.strip_prefix("cfn="))?;
-                // It has a number, and at its first place a name: `(12) malloc`.
-                Some(function.split_once(' ')?.1.to_owned())
-            });
-            functions.extend(named);
-        }
-    }
-    Ok(functions)
-}
-
-/// What callgrind tells of each thread, with the names of functions as is said.
-fn profiles(
-    names: &str,
+/// What callgrind tells of each thread, with options of its own.
+pub(crate) fn profiles(
+    options: &[&str],
     program: &Path,
     (work, extent): (&Work, &Extent),
     calls: u32,
@@ -74,7 +56,8 @@ fn profiles(
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles)?;
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--separate-threads=yes", names]);
+    command.args(["--tool=callgrind", "--separate-threads=yes"]);
+    command.args(options);
     // Else a thread that reads a large configuration keeps those that serve from running.
     command.arg("--fair-sched=try");
     let mut out = OsString::from("--callgrind-out-file=");

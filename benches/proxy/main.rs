@@ -11,6 +11,7 @@
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
 
 mod counted;
+mod executed;
 mod idle;
 mod links;
 mod peers;
@@ -62,7 +63,7 @@ enum Task {
     Links,
     /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
     Train,
-    /// Prints the functions that the program executes, its libraries' among them. Needs valgrind.
+    /// Prints the functions that the program executes, and parts of functions that lie apart. Needs valgrind and nm.
     Executed,
     /// A server on standard input and output.
     #[command(hide = true)]
@@ -100,7 +101,7 @@ fn main() -> ExitCode {
         Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
         Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
         Some(Task::Train) => train::train(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Executed) => counted::executed(&program)
+        Some(Task::Executed) => executed::executed(&program)
             .map(|functions| functions.iter().for_each(|function| println!("{function}")))
             .map(|()| true)
             .map_err(Into::into),
