@@ -7,6 +7,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use super::wire::Inspection;
@@ -38,19 +39,26 @@ impl<B: Body> Drop for Flushed<B> {
     }
 }
 
-impl<B: Body<Error: Unpin> + Unpin> Body for Flushed<B> {
-    type Data = B::Data;
+impl<B: Body<Data = Bytes, Error: Unpin> + Unpin> Body for Flushed<B> {
+    type Data = Bytes;
     type Error = B::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = self.get_mut();
         if this.fault.is_none() {
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Err(fault)) => this.fault = Some(fault),
-                frame => return Poll::Ready(frame),
+                frame => {
+                    if let Some(Ok(frame)) = &frame
+                        && let Some(piece) = frame.data_ref()
+                    {
+                        this.inspection.gives(piece);
+                    }
+                    return Poll::Ready(frame);
+                }
             }
             this.inspection.must_flush();
         }
@@ -72,7 +80,6 @@ mod tests {
     use std::convert::Infallible;
     use std::future::ready;
 
-    use bytes::Bytes;
     use http::{Request, Response};
     use http_body_util::combinators::BoxBody;
     use http_body_util::{BodyExt as _, Full, StreamBody};
@@ -166,7 +173,7 @@ mod tests {
         let near = listener.accept().await.unwrap().0;
         // Nobody empties it.
         let socket = Socket::Plain(near).deferring(Outbox::default());
-        let inspection = Inspection::hastening(socket.haste());
+        let inspection = Inspection::hastening(socket.reins());
         let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
         let service = service_fn(|request| {
             let body = Flushed::new(answer(&request), inspection.clone());

@@ -358,7 +358,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
     let socket = socket.deferring(worker.tasks().outbox());
-    let inspection = Inspection::hastening(socket.haste());
+    let inspection = Inspection::hastening(socket.reins());
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,

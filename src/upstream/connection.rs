@@ -23,7 +23,7 @@ use super::driven::Driver;
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Body, Haste, Inflow, Outgoing, Socket, Tasks, Watched};
+use super::{Body, Inflow, Outgoing, Reins, Socket, Tasks, Watched};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -34,7 +34,7 @@ pub(super) struct Connection {
     patience: Patience,
     tape: Tape,
     driver: Driver,
-    haste: Haste,
+    reins: Reins,
     /// How the names of the last answer were written, where that was noted.
     spelling: Option<Spelling>,
     opened: Instant,
@@ -82,7 +82,7 @@ impl Connection {
         let builder = Builder::new();
         let (patience, tape) = (Patience::new(), Tape::default());
         let socket = socket.deferring(tasks.outbox());
-        let haste = socket.haste();
+        let reins = socket.reins();
         let answering = Answering::new(socket, (patience.clone(), tape.clone()), tasks.room());
         let watched = Watched::new(TokioIo::new(answering));
         let handshake = builder.handshake(watched).await;
@@ -105,7 +105,7 @@ impl Connection {
             patience,
             tape,
             driver,
-            haste,
+            reins,
             spelling: None,
             opened: clock::now(),
             _alive: alive,
@@ -140,7 +140,7 @@ impl Connection {
                 self.spelling = self.tape.stop();
                 if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                     // Whoever copies bytes flushes once, and takes them for sent.
-                    self.haste.begin();
+                    self.reins.hasten();
                     self.rests();
                 }
                 Ok(answer)

@@ -1,8 +1,9 @@
-//! A socket whose small messages go out with those of others, at the end of the turn.
+//! A socket whose messages go out with those of others, at the end of the turn: small ones, and one large piece of which it
+//! is told that nobody will change it ([`Reins::gives`]).
 //!
 //! Laws: bytes go out in the order in which they were written, each of them once, and all of them before the socket is shut
 //! down. What the system did not take, and what failed, is for whoever wrote last, which is woken: it flushes whenever it is,
-//! as an HTTP library does. For anybody else there is [`Haste`]. A socket that is let go sends what the system takes.
+//! as an HTTP library does. For anybody else there are [`Reins`]. A socket that is let go sends what the system takes.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,14 +13,19 @@ use std::pin::Pin;
 use std::rc::Weak;
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::late::Late;
 use super::local::Local;
 use super::outbox::Outbox;
 
-/// Messages of so few bytes are deferred, as one piece: to copy them costs less than the system's look at each part of them.
+/// So few bytes are deferred, whoever has them: they are copied.
 const FEW: usize = 1024;
+
+/// The longest piece that is deferred. What it costs to wake a peer is little beside a longer one.
+const LONGEST: usize = 64 * 1024;
 
 /// The socket.
 #[derive(Debug)]
@@ -32,14 +38,16 @@ pub struct Deferring {
 #[derive(Debug, Clone)]
 pub(super) struct End(Local<Writer>);
 
-/// Lets what a socket has to send wait no longer, and keeps no socket open.
+/// Tells a socket what may wait and what may not, and keeps none open.
 #[derive(Debug, Clone, Default)]
-pub struct Haste(Weak<RefCell<Writer>>);
+pub struct Reins(Weak<RefCell<Writer>>);
 
 struct Writer {
     stream: TcpStream,
     /// Taken from whoever writes, and not sent.
-    late: Vec<u8>,
+    late: Late,
+    /// A large piece of what is written next may be this.
+    piece: Option<Bytes>,
     sending: Sending,
     waiting: Waiting,
     /// Who writes.
@@ -74,7 +82,8 @@ impl Deferring {
     pub(super) fn new(stream: TcpStream, outbox: Outbox) -> Deferring {
         let writer = Writer {
             stream,
-            late: Vec::new(),
+            late: Late::default(),
+            piece: None,
             sending: Sending::Owner,
             waiting: Waiting::Turn,
             owner: Waker::noop().clone(),
@@ -85,17 +94,26 @@ impl Deferring {
         }
     }
 
-    /// Who can hasten it.
-    pub(super) fn haste(&self) -> Haste {
-        Haste(self.end.0.downgrade())
+    /// For whoever tells it what may wait.
+    pub(super) fn reins(&self) -> Reins {
+        Reins(self.end.0.downgrade())
     }
 }
 
-impl Haste {
+impl Reins {
     /// From now on, what is flushed is sent.
-    pub fn begin(&self) {
+    pub fn hasten(&self) {
         if let Some(writer) = self.0.upgrade() {
             writer.borrow_mut().waiting = Waiting::Never;
+        }
+    }
+
+    /// What is written next has this in it, in this memory: where it is long, it need not be copied to wait.
+    pub fn gives(&self, piece: &Bytes) {
+        if (FEW..=LONGEST).contains(&piece.len())
+            && let Some(writer) = self.0.upgrade()
+        {
+            writer.borrow_mut().piece = Some(piece.clone());
         }
     }
 }
@@ -105,7 +123,7 @@ impl End {
     pub(super) fn send(&self) -> Option<Vec<u8>> {
         let mut writer = self.0.get();
         match writer.send() {
-            Sent::Whole => Some(mem::take(&mut writer.late)),
+            Sent::Whole => Some(writer.late.take_room()),
             Sent::Part => {
                 writer.owner.wake_by_ref();
                 None
@@ -118,7 +136,7 @@ impl End {
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer")
-            .field("late", &self.late.len())
+            .field("late", &self.late)
             .field("sending", &self.sending)
             .finish_non_exhaustive()
     }
@@ -130,15 +148,20 @@ impl Writer {
         if self.late.is_empty() {
             return Sent::Whole;
         }
-        match self.stream.try_write(&self.late) {
-            Ok(count) if count == self.late.len() => {
-                self.late.clear();
-                return Sent::Whole;
+        let tried = self.late.give(|parts| match parts {
+            [one] => self.stream.try_write(one),
+            parts => self.stream.try_write_vectored(parts),
+        });
+        match tried {
+            Ok(count) => {
+                self.late.advance(count);
+                if self.late.is_empty() {
+                    return Sent::Whole;
+                }
             }
-            Ok(count) => drop(self.late.drain(..count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
-                self.late = Vec::new();
+                self.late = Late::default();
                 self.sending = Sending::Failed(error);
             }
         }
@@ -154,10 +177,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether a message of so many bytes waits for the end of the turn.
-    fn may_wait(&self, count: usize) -> bool {
+    /// Whether these parts wait for the end of the turn.
+    fn may_wait(&self, parts: &[IoSlice<'_>], piece: Option<&Bytes>) -> bool {
         let is_free = self.late.is_empty() || matches!(self.sending, Sending::Outbox);
-        is_free && self.waiting == Waiting::Turn && self.late.len() + count <= FEW
+        is_free && self.waiting == Waiting::Turn && self.late.small_with(parts, piece) <= FEW
     }
 
     /// Whether what is late is sent at the end of the turn, whoever flushes.
@@ -165,18 +188,16 @@ impl Writer {
         self.waiting == Waiting::Turn && matches!(self.sending, Sending::Outbox)
     }
 
-    fn take(&mut self, parts: &[IoSlice<'_>]) {
-        for part in parts {
-            self.late.extend_from_slice(part);
-        }
-    }
-
     /// Sends all that is late.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.late.is_empty() {
-            match ready!(Pin::new(&mut self.stream).poll_write(cx, &self.late))? {
+            let stream = Pin::new(&mut self.stream);
+            let polled = self
+                .late
+                .give(|parts| stream.poll_write_vectored(cx, parts));
+            match ready!(polled)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => drop(self.late.drain(..count)),
+                count => self.late.advance(count),
             }
         }
         Poll::Ready(Ok(()))
@@ -210,14 +231,13 @@ impl AsyncWrite for Deferring {
         let mut writer = self.end.0.get();
         writer.take_fault()?;
         let count = bufs.iter().map(|part| part.len()).sum();
-        if !writer.may_wait(count) {
+        let piece = writer.piece.take();
+        if !writer.may_wait(bufs, piece.as_ref()) {
             ready!(writer.poll_late(cx))?;
             return Pin::new(&mut writer.stream).poll_write_vectored(cx, bufs);
         }
-        if writer.late.capacity() == 0 {
-            writer.late = self.outbox.room();
-        }
-        writer.take(bufs);
+        writer.late.make_room(|| self.outbox.room());
+        writer.late.take(bufs, piece);
         writer.owner.clone_from(cx.waker());
         if let Sending::Owner = writer.sending {
             writer.sending = Sending::Outbox;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::{Deferring, Haste, Outbox};
+use super::{Deferring, Outbox, Reins};
 use crate::config::compile::tls::HTTP_2;
 
 /// A socket, at either end of a connection.
@@ -43,10 +43,10 @@ impl Socket {
 
     /// Lets what it has to send wait no longer.
     #[must_use]
-    pub fn haste(&self) -> Haste {
+    pub fn reins(&self) -> Reins {
         match self {
-            Socket::Plain(_) | Socket::Secured(_) => Haste::default(),
-            Socket::Deferring(stream) => stream.haste(),
+            Socket::Plain(_) | Socket::Secured(_) => Reins::default(),
+            Socket::Deferring(stream) => stream.reins(),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::mem;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
 
 use crate::domain::wire::{Spelling, Violation};
-use crate::upstream::{Haste, Local, WholeBody};
+use crate::upstream::{Local, Reins, WholeBody};
 
 /// What the inspector of one connection and the service behind it tell each other.
 ///
@@ -38,8 +39,8 @@ struct Shared {
     /// The number of the request that was answered last, and how.
     answered: Option<(u64, Answer)>,
     flushing: Flushing,
-    /// What is flushed is sent where somebody waits for that.
-    haste: Haste,
+    /// What is flushed is sent where somebody waits for that; until then it may wait.
+    reins: Reins,
 }
 
 /// Whether somebody waits until all is written that hyper has, and who.
@@ -54,9 +55,9 @@ enum Flushing {
 impl Inspection {
     /// Of a connection whose socket lets small messages wait.
     #[must_use]
-    pub fn hastening(haste: Haste) -> Inspection {
+    pub fn hastening(reins: Reins) -> Inspection {
         let shared = Shared {
-            haste,
+            reins,
             ..Shared::default()
         };
         Inspection {
@@ -154,14 +155,14 @@ impl Inspection {
         };
         shared.answered = Some((request, answer));
         if answer == Answer::Switched {
-            shared.haste.begin();
+            shared.reins.hasten();
         }
     }
 
     /// Asks to be told when all is written that hyper has now.
     pub fn must_flush(&self) {
         let mut shared = self.shared.get();
-        shared.haste.begin();
+        shared.reins.hasten();
         shared.flushing = Flushing::Watched(None);
     }
 
@@ -182,6 +183,11 @@ impl Inspection {
         if let Flushing::Watched(Some(watcher)) = flushing {
             watcher.wake();
         }
+    }
+
+    /// Says that this is of what hyper writes next, if it writes at once.
+    pub(in crate::server) fn gives(&self, piece: &Bytes) {
+        self.shared.get().reins.gives(piece);
     }
 
     /// Says which request is refused. The first refusal is the only one: nothing is read after it.

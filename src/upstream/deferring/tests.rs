@@ -136,7 +136,7 @@ async fn what_is_flushed_in_haste_waits_for_no_turn() {
     let outbox = Outbox::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_all(b"slow").await.unwrap();
-    near.haste().begin();
+    near.reins().hasten();
     near.flush().await.unwrap();
     reads(&mut far, b"slow").await;
     near.write_all(b"fast").await.unwrap();
@@ -149,7 +149,7 @@ async fn what_is_flushed_in_haste_waits_for_no_turn() {
 async fn whoever_copies_in_haste_needs_no_further_flush() {
     let outbox = Outbox::default();
     let (mut near, mut far) = pair(&outbox).await;
-    near.haste().begin();
+    near.reins().hasten();
     let before = fill(&mut near).await;
     let (mut from, mut to) = tokio::io::duplex(64);
     to.write_all(b"done").await.unwrap();
@@ -169,6 +169,30 @@ async fn few_bytes_wait_and_more_do_not() {
         let (mut near, far) = pair(&outbox).await;
         near.write_all(&vec![b'a'; count]).await.unwrap();
         assert_eq!(has_nothing(&far), waits, "{count}");
+    }
+}
+
+#[tokio::test]
+async fn a_piece_that_it_is_told_of_waits_unless_it_is_long() {
+    let outbox = Outbox::default();
+    for (count, waits) in [(FEW + 1, true), (LONGEST, true), (LONGEST + 1, false)] {
+        let (mut near, mut far) = pair(&outbox).await;
+        let piece = Bytes::from(vec![b'a'; count]);
+        near.reins().gives(&piece);
+        let parts = [b"head", &*piece, b"end"].map(IoSlice::new);
+        let write = poll_fn(|cx| Pin::new(&mut near).poll_write_vectored(cx, &parts));
+        let written = write.await.unwrap();
+        assert_eq!(has_nothing(&far), waits, "{count}");
+        if waits {
+            assert_eq!(written, count + 7);
+            assert!(!piece.is_unique(), "{count}");
+            near.write_all(b", more").await.unwrap();
+            assert!(has_nothing(&far));
+            turn(&outbox);
+            let expected = [b"head", &*piece, b"end, more"].concat();
+            reads(&mut far, &expected).await;
+        }
+        assert!(piece.is_unique(), "{count}");
     }
 }
 
@@ -237,9 +261,11 @@ async fn what_failed_is_told_to_whoever_wrote_it() {
 #[derive(Debug, Clone)]
 enum Step {
     Write(usize),
+    /// A large piece between small ones, of which the socket is told.
+    Give(usize),
     Flush,
     Turn,
-    Haste,
+    Hasten,
     /// The other end reads something.
     Read(usize),
 }
@@ -248,10 +274,11 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         16 => (1..FEW).prop_map(Step::Write),
         8 => (FEW..300 * FEW).prop_map(Step::Write),
+        8 => (FEW..2 * LONGEST).prop_map(Step::Give),
         8 => Just(Step::Flush),
         8 => Just(Step::Turn),
         4 => (1..900 * FEW).prop_map(Step::Read),
-        1 => Just(Step::Haste),
+        1 => Just(Step::Hasten),
     ]
 }
 
@@ -261,19 +288,26 @@ async fn run(steps: Vec<Step>) {
     let (mut given, mut found) = (Vec::new(), Vec::new());
     for step in steps {
         match step {
-            Step::Write(count) => {
+            Step::Write(count) | Step::Give(count) => {
                 let start = given.len();
                 let piece = (start..start + count).map(|at| (at % 251) as u8);
-                let piece: Vec<u8> = piece.collect();
-                let parts = piece.split_at(count / 3);
-                let parts = [parts.0, parts.1].map(IoSlice::new);
+                let piece: Bytes = piece.collect();
+                let cuts = match step {
+                    Step::Give(_) => [7, count - 7],
+                    _ => [count / 3, count],
+                };
+                let large = piece.slice(cuts[0]..cuts[1]);
+                if let Step::Give(_) = step {
+                    near.reins().gives(&large);
+                }
+                let parts = [&piece[..cuts[0]], &large, &piece[cuts[1]..]].map(IoSlice::new);
                 let write = poll_fn(|cx| Pin::new(&mut near).poll_write_vectored(cx, &parts));
                 let written = write.now_or_never().unwrap_or(Ok(0)).unwrap();
                 given.extend_from_slice(&piece[..written]);
             }
             Step::Flush => drop(near.flush().now_or_never()),
             Step::Turn => turn(&outbox),
-            Step::Haste => near.haste().begin(),
+            Step::Hasten => near.reins().hasten(),
             Step::Read(most) => {
                 let mut room = vec![0; most];
                 if let Ok(count) = far.try_read(&mut room) {
