@@ -292,12 +292,14 @@ async fn run(steps: Vec<Step>) {
                 let start = given.len();
                 let piece = (start..start + count).map(|at| (at % 251) as u8);
                 let piece: Bytes = piece.collect();
-                let cuts = match step {
-                    Step::Give(_) => [7, count - 7],
-                    _ => [count / 3, count],
+                let told = matches!(step, Step::Give(_));
+                let cuts = if told {
+                    [7, count - 7]
+                } else {
+                    [count / 3, count]
                 };
                 let large = piece.slice(cuts[0]..cuts[1]);
-                if let Step::Give(_) = step {
+                if told {
                     near.reins().gives(&large);
                 }
                 let parts = [&piece[..cuts[0]], &large, &piece[cuts[1]..]].map(IoSlice::new);
