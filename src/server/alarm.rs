@@ -1,22 +1,41 @@
 //! What hyper measures the time between two requests with: one alarm for a connection, and not a timer for each request.
+//!
+//! Law: it does not ring while some of an answer has yet to go, of which hyper has been told that it is sent. How long a
+//! client may take nothing of that is for the pace of writes.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::rt::{Sleep, Timer};
 use tokio::time::Instant;
 
 use crate::telemetry::clock;
-use crate::upstream::{Alarm, Local};
+use crate::upstream::{Alarm, Local, Reins};
 
 /// The timer of one connection. Of its times, the last one rings.
-#[derive(Debug, Clone, Default)]
-pub(super) struct OneAlarm(Local<Alarm>);
+#[derive(Debug, Clone)]
+pub(super) struct OneAlarm(Local<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    alarm: Alarm,
+    reins: Reins,
+}
 
 struct Deadline {
     alarm: OneAlarm,
     at: Instant,
+    /// How long it is waited for at most, from when nothing is late.
+    length: Duration,
+}
+
+impl OneAlarm {
+    /// The timer of the connection whose socket has these reins.
+    pub(super) fn new(reins: Reins) -> OneAlarm {
+        let alarm = Alarm::default();
+        OneAlarm(Local::new(Shared { alarm, reins }))
+    }
 }
 
 impl Timer for OneAlarm {
@@ -28,6 +47,7 @@ impl Timer for OneAlarm {
         Box::pin(Deadline {
             alarm: self.clone(),
             at: at.into(),
+            length: at.saturating_duration_since(self.now()),
         })
     }
 
@@ -41,7 +61,14 @@ impl Sleep for Deadline {}
 impl Future for Deadline {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.alarm.0.get().poll(self.at, cx)
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let mut shared = this.alarm.0.get();
+        ready!(shared.alarm.poll(this.at, cx));
+        if shared.reins.late() == 0 {
+            return Poll::Ready(());
+        }
+        this.at = clock::now() + this.length;
+        shared.alarm.poll(this.at, cx)
     }
 }

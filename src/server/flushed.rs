@@ -79,6 +79,7 @@ impl<B: Body<Data = Bytes, Error: Unpin> + Unpin> Body for Flushed<B> {
 mod tests {
     use std::convert::Infallible;
     use std::future::ready;
+    use std::time::Duration;
 
     use http::{Request, Response};
     use http_body_util::combinators::BoxBody;
@@ -88,11 +89,13 @@ mod tests {
     use hyper::service::service_fn;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::LocalSet;
 
     use super::*;
     use crate::domain::wire::Limits;
+    use crate::server::alarm::OneAlarm;
     use crate::server::wire::{Attended, Inspected};
-    use crate::upstream::{Outbox, Socket};
+    use crate::upstream::{Outbox, Socket, Tasks};
 
     const LONG: usize = 64 * 1024;
 
@@ -105,6 +108,14 @@ mod tests {
         Full::new(Bytes::from(vec![b'x'; LONG]))
             .map_err(|never: Infallible| match never {})
             .boxed()
+    }
+
+    /// Two ends of a connection.
+    async fn connected() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap());
+        let far = far.await.unwrap();
+        (far, listener.accept().await.unwrap().0)
     }
 
     #[tokio::test]
@@ -166,11 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_for_the_end_of_a_turn_goes_out_before_its_connection_breaks_off() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut far = TcpStream::connect(listener.local_addr().unwrap())
-            .await
-            .unwrap();
-        let near = listener.accept().await.unwrap().0;
+        let (mut far, near) = connected().await;
         // Nobody empties it.
         let socket = Socket::Plain(near).deferring(Outbox::default());
         let inspection = Inspection::hastening(socket.reins());
@@ -189,5 +196,49 @@ mod tests {
         let mut came = String::new();
         far.read_to_string(&mut came).await.unwrap();
         assert!(came.starts_with("HTTP/1.1 200 OK\r\n"), "{came}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_yet_to_go_does_not_end_with_the_time_between_two_requests() {
+        const IDLE: Duration = Duration::from_secs(1);
+        let tasks = Tasks::default();
+        let (mut far, near) = connected().await;
+        far.write_all(b"GET /long HTTP/1.1\r\nHost: a.example\r\n\r\n")
+            .await
+            .unwrap();
+        near.readable().await.unwrap();
+        near.writable().await.unwrap();
+        let mut before = 0;
+        while let Ok(count) = near.try_write(&[b'-'; LONG]) {
+            before += count;
+        }
+        let talk = async {
+            let socket = Socket::Plain(near).deferring(tasks.outbox());
+            let reins = socket.reins();
+            let inspection = Inspection::hastening(reins.clone());
+            let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
+            let service = service_fn(|request| {
+                let body = Flushed::new(answer(&request), inspection.clone());
+                ready(Ok::<_, Infallible>(Response::new(body)))
+            });
+            let served = http1::Builder::new()
+                .half_close(true)
+                .timer(OneAlarm::new(reins.clone()))
+                .header_read_timeout(IDLE)
+                .serve_connection(Attended::new(inspected), service);
+            let reads = async {
+                tokio::time::sleep(3 * IDLE).await;
+                assert!(reins.late() > LONG);
+                let mut came = Vec::new();
+                far.read_to_end(&mut came).await.unwrap();
+                came
+            };
+            let (served, came) = tokio::join!(served, reads);
+            assert!(served.unwrap_err().is_timeout());
+            let came = &came[before..];
+            assert!(came.starts_with(b"HTTP/1.1 200 OK\r\n"));
+            assert!(came.ends_with(&[b'x'; LONG]));
+        };
+        LocalSet::new().run_until(talk).await;
     }
 }

@@ -26,7 +26,7 @@ use super::taken::{Ending, Pace, Taken};
 use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
-use crate::upstream::{Inflow, Socket};
+use crate::upstream::{Inflow, Reins, Socket};
 
 /// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
 const STREAMS: u32 = 100;
@@ -199,7 +199,7 @@ pub(super) async fn serve(
         answer((worker, streams, pace), request, (arrivals.clone(), wire))
     });
     let socket = Overheard::new(socket, streams.clone());
-    let io = TokioIo::new(Paced::new(socket, limits.write_timeout));
+    let io = TokioIo::new(Paced::new(socket, limits.write_timeout, Reins::default()));
     let builder = builder(&streams, limits.head);
     let connection = pin!(builder.serve_connection(io, service));
     let ends = until_end(

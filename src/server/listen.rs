@@ -358,12 +358,13 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
     let socket = socket.deferring(worker.tasks().outbox());
-    let inspection = Inspection::hastening(socket.reins());
+    let reins = socket.reins();
+    let inspection = Inspection::hastening(reins.clone());
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
     };
-    let paced = Paced::new(socket, limits.write_timeout);
+    let paced = Paced::new(socket, limits.write_timeout, reins.clone());
     let inspected = Inspected::new(paced, wire, inspection.clone());
     let io = Attended::new(inspected.head_within(limits.header_timeout));
     let bell = Bell::default();
@@ -392,7 +393,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     });
     let mut builder = Builder::new();
     builder
-        .timer(OneAlarm::default())
+        .timer(OneAlarm::new(reins))
         // From the last answer to the end of the next head; the inspector bounds the head itself.
         .header_read_timeout(limits.idle_timeout)
         // While a call is served the socket is attended to without hyper.

@@ -1,5 +1,7 @@
 //! A socket whose peer must take something now and then: a client that stops reading is cut, and what it
 //! held is free again.
+//!
+//! Law: a peer that has taken anything has the whole time again, also where what it took was written long before.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,23 +12,34 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep_until};
 
 use crate::telemetry::clock;
+use crate::upstream::Reins;
 
 /// A socket that fails when nothing could be written to it for too long.
 #[derive(Debug)]
 pub struct Paced<S> {
     socket: S,
     limit: Duration,
+    /// They tell what the socket has yet to send.
+    reins: Reins,
     /// Made when the peer is first waited for; most never are.
-    alarm: Option<Pin<Box<Sleep>>>,
+    wait: Option<Wait>,
+}
+
+#[derive(Debug)]
+struct Wait {
+    alarm: Pin<Box<Sleep>>,
+    /// How much was late when it began.
+    late: usize,
 }
 
 impl<S> Paced<S> {
-    /// A socket whose writes may wait for `limit`.
-    pub fn new(socket: S, limit: Duration) -> Paced<S> {
+    /// A socket with these reins whose writes may wait for `limit`.
+    pub fn new(socket: S, limit: Duration, reins: Reins) -> Paced<S> {
         Paced {
             socket,
             limit,
-            alarm: None,
+            reins,
+            wait: None,
         }
     }
 
@@ -37,14 +50,16 @@ impl<S> Paced<S> {
         polled: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.alarm = None;
+            self.wait = None;
             return polled;
         }
-        let limit = self.limit;
-        let alarm = self
-            .alarm
-            .get_or_insert_with(|| Box::pin(sleep_until(clock::now() + limit)));
-        alarm.as_mut().poll(cx).map(|()| {
+        let (limit, late) = (self.limit, self.reins.late());
+        let _ = self.wait.take_if(|wait| late < wait.late);
+        let wait = self.wait.get_or_insert_with(|| Wait {
+            alarm: Box::pin(sleep_until(clock::now() + limit)),
+            late,
+        });
+        wait.alarm.as_mut().poll(cx).map(|()| {
             let message = format!("the client took nothing for {limit:?}");
             Err(io::Error::new(io::ErrorKind::TimedOut, message))
         })
@@ -97,16 +112,24 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt;
+    use socket2::SockRef;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::yield_now;
 
     use super::*;
+    use crate::upstream::{Outbox, Socket};
 
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_cut() {
         let (near, _far) = duplex(16);
-        let mut paced = Paced::new(near, LIMIT);
+        let mut paced = Paced::new(near, LIMIT, Reins::default());
         let began = clock::now();
         let error = paced.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -116,7 +139,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_peer_that_takes_something_is_not() {
         let (near, mut far) = duplex(16);
-        let mut paced = Paced::new(near, LIMIT);
+        let mut paced = Paced::new(near, LIMIT, Reins::default());
         let slow = async {
             let mut taken = [0; 8];
             for _ in 0..8 {
@@ -126,5 +149,45 @@ mod tests {
         };
         let (written, ()) = tokio::join!(paced.write_all(&[0; 64]), slow);
         written.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_peer_that_takes_something_of_what_waited_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // With little room at both ends, little of it goes at a time.
+        let listens = SockRef::from(&listener);
+        listens.set_recv_buffer_size(4 * 1024).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap());
+        let near = near.await.unwrap();
+        let far = listener.accept().await.unwrap().0;
+        SockRef::from(&near).set_send_buffer_size(8 * 1024).unwrap();
+        near.writable().await.unwrap();
+        while near.try_write(&[b'-'; 1024]).is_ok() {}
+        // Nobody empties it.
+        let socket = Socket::Plain(near).deferring(Outbox::default());
+        let reins = socket.reins();
+        let mut paced = Paced::new(socket, LIMIT, reins.clone());
+        let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+        reins.gives(&piece);
+        let parts = [b"head", &*piece].map(IoSlice::new);
+        let write = poll_fn(|cx| Pin::new(&mut paced).poll_write_vectored(cx, &parts));
+        assert_eq!(write.await.unwrap(), 4 + piece.len());
+        assert_eq!(reins.late(), 4 + piece.len());
+        reins.hasten();
+        let (mut times, mut late) = (0, reins.late());
+        while late > 0 {
+            times += 1;
+            // Until some of it has gone; the clock stands still meanwhile.
+            while reins.late() == late {
+                let _ = far.try_read(&mut [0; 1024]);
+                if let Some(flushed) = paced.flush().now_or_never() {
+                    flushed.unwrap();
+                }
+                yield_now().await;
+            }
+            late = reins.late();
+            tokio::time::advance(LIMIT / 2).await;
+        }
+        assert!(times > 3, "{times}");
     }
 }

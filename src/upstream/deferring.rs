@@ -5,12 +5,10 @@
 //! down. What the system did not take, and what failed, is for whoever wrote last, which is woken: it flushes whenever it is,
 //! as an HTTP library does. For anybody else there are [`Reins`]. A socket that is let go sends what the system takes.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::mem;
 use std::pin::Pin;
-use std::rc::Weak;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
@@ -18,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::late::Late;
-use super::local::Local;
+use super::local::{Local, Weakly};
 use super::outbox::Outbox;
 
 /// So few bytes are deferred, whoever has them: they are copied.
@@ -38,9 +36,9 @@ pub struct Deferring {
 #[derive(Debug, Clone)]
 pub(super) struct End(Local<Writer>);
 
-/// Tells a socket what may wait and what may not, and keeps none open.
+/// Tells a socket what may wait and what may not, asks it what does, and keeps none open.
 #[derive(Debug, Clone, Default)]
-pub struct Reins(Weak<RefCell<Writer>>);
+pub struct Reins(Weakly<Writer>);
 
 struct Writer {
     stream: TcpStream,
@@ -103,18 +101,20 @@ impl Deferring {
 impl Reins {
     /// From now on, what is flushed is sent.
     pub fn hasten(&self) {
-        if let Some(writer) = self.0.upgrade() {
-            writer.borrow_mut().waiting = Waiting::Never;
-        }
+        let _ = self.0.map(|writer| writer.waiting = Waiting::Never);
     }
 
     /// What is written next has this in it, in this memory: where it is long, it need not be copied to wait.
     pub fn gives(&self, piece: &Bytes) {
-        if (FEW..=LONGEST).contains(&piece.len())
-            && let Some(writer) = self.0.upgrade()
-        {
-            writer.borrow_mut().piece = Some(piece.clone());
+        if (FEW..=LONGEST).contains(&piece.len()) {
+            let _ = self.0.map(|writer| writer.piece = Some(piece.clone()));
         }
+    }
+
+    /// How many bytes it has taken and not sent, whatever it has said of them. While it takes nothing, they only become fewer.
+    #[must_use]
+    pub fn late(&self) -> usize {
+        self.0.map(|writer| writer.late.len()).unwrap_or_default()
     }
 }
 

@@ -30,8 +30,33 @@ impl<T> Local<T> {
     }
 
     /// The same, which does not keep it.
-    pub(super) fn downgrade(&self) -> Weak<RefCell<T>> {
-        Rc::downgrade(self.0.get())
+    pub(super) fn downgrade(&self) -> Weakly<T> {
+        Weakly(Fragile::new(Rc::downgrade(self.0.get())))
+    }
+}
+
+/// The same, of somebody who does not keep it.
+#[derive(Debug)]
+pub(super) struct Weakly<T>(Fragile<Weak<RefCell<T>>>);
+
+impl<T> Weakly<T> {
+    /// What is done with it, unless nobody keeps it any more; panics as [`Local::get`] does.
+    pub(super) fn map<U>(&self, of: impl FnOnce(&mut T) -> U) -> Option<U> {
+        let kept = self.0.get().upgrade()?;
+        Some(of(&mut kept.borrow_mut()))
+    }
+}
+
+impl<T> Clone for Weakly<T> {
+    fn clone(&self) -> Weakly<T> {
+        Weakly(Fragile::new(self.0.get().clone()))
+    }
+}
+
+/// Of what nobody keeps.
+impl<T> Default for Weakly<T> {
+    fn default() -> Weakly<T> {
+        Weakly(Fragile::new(Weak::new()))
     }
 }
 
