@@ -85,6 +85,17 @@ fn client(address: SocketAddr, work: &Work, calls: u32) -> io::Result<Vec<Durati
     calls.collect()
 }
 
+/// Clients that leave one after the other: each has an answer that it has not read, and a call that is open.
+pub(crate) fn leave(address: SocketAddr, work: &Work, clients: u32) -> io::Result<()> {
+    let request = work.request();
+    (0..clients).try_for_each(|_| {
+        let mut stream = TcpStream::connect(address)?;
+        stream.write_all(&request)?;
+        stream.peek(&mut [0])?;
+        stream.write_all(&request)
+    })
+}
+
 /// A connection that has called once, and waits.
 pub(crate) fn idle(address: SocketAddr, work: &Work) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;

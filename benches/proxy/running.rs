@@ -12,7 +12,7 @@ use crate::peers;
 use crate::production::{self, Extent};
 use crate::work::Work;
 
-/// Serves calls by a program, from its start to its end. Where that fails, the last lines of its log are told.
+/// Serves calls by a program, from its start to its end, and some whose clients leave. Where that fails, the last lines of its log are told.
 pub(crate) fn serve(
     command: Command,
     (work, extent): (&Work, &Extent),
@@ -20,9 +20,10 @@ pub(crate) fn serve(
 ) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut proxy = Running::serving(command, folder.path(), (work, extent))?;
-    let served = proxy
-        .address()
-        .and_then(|address| peers::load(address, work, calls, connections));
+    let served = proxy.address().and_then(|address| {
+        peers::load(address, work, calls, connections)?;
+        peers::leave(address, work, connections)
+    });
     let ended = proxy.end();
     served.and(ended).map_err(|error| {
         let said = fs::read(folder.path().join("log")).unwrap_or_default();

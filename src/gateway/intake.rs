@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use tokio::time::timeout;
@@ -13,7 +14,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, take_kept, violation_of};
+use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of};
 
 /// What bounds a body: by itself, and with all others.
 pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
@@ -159,12 +160,13 @@ async fn whole(headers: &HeaderMap, body: Inflow, bounds: Bounds<'_>) -> Result<
 }
 
 /// Reads a body, whatever it is.
-pub(super) async fn raw(mut body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
-    let read = match take_kept(&mut body, limits.body, memory) {
-        Some(taken) => taken,
+pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
+    let mut read = pin!(read_kept(body, limits.body, memory));
+    let read = match read.as_mut().now_or_never() {
+        // It was here: no clock and no timer is set for it.
+        Some(read) => read,
         None => {
             // Dropped at its limit, the body closes the connection behind the answer.
-            let read = pin!(read_kept(body, limits.body, memory));
             let read = timeout(limits.body_timeout, read).await;
             read.map_err(|_| {
                 let message = format!("the body was not complete within {:?}", limits.body_timeout);

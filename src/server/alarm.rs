@@ -1,10 +1,10 @@
 //! What hyper measures the time between two requests with: one alarm for a connection, and not a timer for each request.
 //!
-//! Law: it does not ring while some of an answer has yet to go, of which hyper has been told that it is sent. How long a
+//! Law: the time begins anew while some of an answer has yet to go, of which hyper has been told that it is sent. How long a
 //! client may take nothing of that is for the pace of writes.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::rt::{Sleep, Timer};
@@ -21,20 +21,23 @@ pub(super) struct OneAlarm(Local<Shared>);
 struct Shared {
     alarm: Alarm,
     reins: Reins,
+    /// What hyper waits for, from when nothing is late.
+    limit: Duration,
 }
 
 struct Deadline {
     alarm: OneAlarm,
     at: Instant,
-    /// How long it is waited for at most, from when nothing is late.
-    length: Duration,
 }
 
 impl OneAlarm {
-    /// The timer of the connection whose socket has these reins.
-    pub(super) fn new(reins: Reins) -> OneAlarm {
-        let alarm = Alarm::default();
-        OneAlarm(Local::new(Shared { alarm, reins }))
+    /// The timer of the connection whose socket has these reins, and of which hyper waits for so long.
+    pub(super) fn new(reins: Reins, limit: Duration) -> OneAlarm {
+        OneAlarm(Local::new(Shared {
+            alarm: Alarm::default(),
+            reins,
+            limit,
+        }))
     }
 }
 
@@ -47,7 +50,6 @@ impl Timer for OneAlarm {
         Box::pin(Deadline {
             alarm: self.clone(),
             at: at.into(),
-            length: at.saturating_duration_since(self.now()),
         })
     }
 
@@ -64,11 +66,9 @@ impl Future for Deadline {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         let mut shared = this.alarm.0.get();
-        ready!(shared.alarm.poll(this.at, cx));
-        if shared.reins.late() == 0 {
-            return Poll::Ready(());
+        if shared.reins.late() > 0 {
+            this.at = clock::now() + shared.limit;
         }
-        this.at = clock::now() + this.length;
         shared.alarm.poll(this.at, cx)
     }
 }

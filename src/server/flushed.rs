@@ -95,6 +95,7 @@ mod tests {
     use crate::domain::wire::Limits;
     use crate::server::alarm::OneAlarm;
     use crate::server::wire::{Attended, Inspected};
+    use crate::telemetry::clock;
     use crate::upstream::{Outbox, Socket, Tasks};
 
     const LONG: usize = 64 * 1024;
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_yet_to_go_does_not_end_with_the_time_between_two_requests() {
+    async fn the_time_between_two_requests_begins_behind_what_has_yet_to_go() {
         const IDLE: Duration = Duration::from_secs(1);
         let tasks = Tasks::default();
         let (mut far, near) = connected().await;
@@ -212,6 +213,7 @@ mod tests {
         while let Ok(count) = near.try_write(&[b'-'; LONG]) {
             before += count;
         }
+        let began = clock::now();
         let talk = async {
             let socket = Socket::Plain(near).deferring(tasks.outbox());
             let reins = socket.reins();
@@ -223,11 +225,11 @@ mod tests {
             });
             let served = http1::Builder::new()
                 .half_close(true)
-                .timer(OneAlarm::new(reins.clone()))
+                .timer(OneAlarm::new(reins.clone(), IDLE))
                 .header_read_timeout(IDLE)
                 .serve_connection(Attended::new(inspected), service);
             let reads = async {
-                tokio::time::sleep(3 * IDLE).await;
+                tokio::time::sleep(5 * IDLE / 2).await;
                 assert!(reins.late() > LONG);
                 let mut came = Vec::new();
                 far.read_to_end(&mut came).await.unwrap();
@@ -235,6 +237,7 @@ mod tests {
             };
             let (served, came) = tokio::join!(served, reads);
             assert!(served.unwrap_err().is_timeout());
+            assert_eq!((clock::now() - began).as_millis(), 3500);
             let came = &came[before..];
             assert!(came.starts_with(b"HTTP/1.1 200 OK\r\n"));
             assert!(came.ends_with(&[b'x'; LONG]));

@@ -393,7 +393,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     });
     let mut builder = Builder::new();
     builder
-        .timer(OneAlarm::new(reins))
+        .timer(OneAlarm::new(reins, limits.idle_timeout))
         // From the last answer to the end of the next head; the inspector bounds the head itself.
         .header_read_timeout(limits.idle_timeout)
         // While a call is served the socket is attended to without hyper.

@@ -4,7 +4,8 @@
 //! straight into hyper's buffer; only an incomplete line is ever copied, the little that is read while a call is served, and
 //! a short body that came at once with its head, which goes past hyper ([`WholeBody`](crate::upstream::WholeBody)).
 //!
-//! Laws: hyper never sees a byte that was not judged, but for the lines named here; a refused message is
+//! Laws: hyper never sees a byte that was not judged, but for the lines named here, and zeros in place of the length of a body
+//! that goes past it; a refused message is
 //! still one request to the service, in its turn, so that it is answered, logged and counted like any
 //! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
 //! case of names: hyper has them in lower case, and they go out as they came from a server.

@@ -67,12 +67,12 @@ pub(super) struct Answering<S> {
     room: Room,
     /// What was read of an answer and did not go on for want of room.
     rest: BytesMut,
-    comes: Comes,
+    length: Length,
 }
 
 /// How much of an answer comes at first, as far as the one before tells.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Comes {
+enum Length {
     /// It has room where all are read.
     #[default]
     Short,
@@ -99,7 +99,7 @@ impl<S> Answering<S> {
             tape,
             room,
             rest: BytesMut::new(),
-            comes: Comes::default(),
+            length: Length::default(),
         }
     }
 }
@@ -115,7 +115,7 @@ impl<S: AsyncRead + Unpin> Answering<S> {
             self.tape.hears_answer(room);
         }
         if count >= ROOM {
-            self.comes = Comes::Long;
+            self.length = Length::Long;
         }
         let fits = room.len().min(buf.remaining());
         buf.put_slice(&room[..fits]);
@@ -146,14 +146,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
             return Poll::Ready(Ok(()));
         }
         let is_first = self.tape.awaits_answer();
-        if is_first && self.comes == Comes::Short {
+        if is_first && self.length == Length::Short {
             return self.poll_answer(cx, buf);
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
         let read = &buf.filled()[before..];
         if is_first && read.len() < ROOM && buf.remaining() > 0 {
-            self.comes = Comes::Short;
+            self.length = Length::Short;
         }
         self.tape.hears(read);
         Poll::Ready(self.patience.spend(read.len()))
@@ -216,7 +216,7 @@ mod tests {
             }
         }
         let whole = tape.take_whole();
-        let whole = whole.map(|whole| whole.belongs_to(&mut http::HeaderMap::new()).len());
+        let whole = whole.map(|whole| whole.restore(&mut http::HeaderMap::new()).len());
         (String::from_utf8(found).unwrap(), whole)
     }
 

@@ -111,10 +111,15 @@ impl Reins {
         }
     }
 
-    /// How many bytes it has taken and not sent, whatever it has said of them. While it takes nothing, they only become fewer.
+    /// How many bytes it has taken and the system has not, whatever it has said of them, beside those that go out at the end of
+    /// this turn. While it takes nothing, they only become fewer.
     #[must_use]
     pub fn late(&self) -> usize {
-        self.0.map(|writer| writer.late.len()).unwrap_or_default()
+        let late = |writer: &mut Writer| match writer.waits() {
+            true => 0,
+            false => writer.late.len(),
+        };
+        self.0.map(late).unwrap_or_default()
     }
 }
 
@@ -239,13 +244,16 @@ impl AsyncWrite for Deferring {
         writer.late.make_room(|| self.outbox.room());
         writer.late.take(bufs, piece);
         writer.owner.clone_from(cx.waker());
-        if let Sending::Owner = writer.sending {
-            writer.sending = Sending::Outbox;
-            let bundle = self.outbox.add(&self.end);
-            drop(writer);
-            if let Some(bundle) = bundle {
-                self.outbox.send(bundle);
+        let bundle = match writer.sending {
+            Sending::Outbox => self.outbox.grow(count),
+            Sending::Owner | Sending::Failed(_) => {
+                writer.sending = Sending::Outbox;
+                self.outbox.add(&self.end, count)
             }
+        };
+        drop(writer);
+        if let Some(bundle) = bundle {
+            self.outbox.send(bundle);
         }
         Poll::Ready(Ok(count))
     }

@@ -5,6 +5,7 @@
 //! said that nothing more comes (RFC 9113 §8.1). There, a body is whole where `END_STREAM` came, or as many bytes as were
 //! announced.
 
+use std::fmt;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,11 +29,20 @@ pub struct Inflow {
 }
 
 /// Where it comes from.
-#[derive(Debug)]
 enum Source {
     Connection(Coming),
     /// It is here; empty where it was read.
     Here(Bytes),
+}
+
+impl fmt::Debug for Source {
+    /// What a body says is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Connection(coming) => coming.fmt(f),
+            Source::Here(body) => f.debug_tuple("Here").field(&body.len()).finish(),
+        }
+    }
 }
 
 /// By whom more of it is read.
@@ -110,7 +120,7 @@ impl Inflow {
         whole: Option<WholeBody>,
     ) -> Request<Inflow> {
         let version = request.version();
-        let whole = whole.map(|whole| whole.belongs_to(request.headers_mut()));
+        let whole = whole.map(|whole| whole.restore(request.headers_mut()));
         let by = || bell.map_or(By::Other, |bell| By::Bell(bell.clone()));
         request.map(|incoming| Inflow::of(incoming, version, whole, by))
     }
@@ -122,7 +132,7 @@ impl Inflow {
         whole: Option<WholeBody>,
     ) -> Response<Inflow> {
         let version = answer.version();
-        let whole = whole.map(|whole| whole.belongs_to(answer.headers_mut()));
+        let whole = whole.map(|whole| whole.restore(answer.headers_mut()));
         let by = || driver.map_or(By::Other, |driver| By::Asker(driver.clone()));
         answer.map(|incoming| Inflow::of(incoming, version, whole, by))
     }

@@ -67,7 +67,7 @@ pub use outgoing::Outgoing;
 pub use overlay::Overlay;
 pub use permits::Permit;
 pub use places::Attempt;
-pub use read::{ReadFault, read_charged, read_kept, read_whole, take_kept, violation_of};
+pub use read::{ReadFault, read_charged, read_kept, read_whole, violation_of};
 pub use socket::Socket;
 pub use stdio::{Child, Stdio};
 pub use tap::{Budget, Missing, Tap};

@@ -3,7 +3,8 @@
 //!
 //! To send to a peer that sleeps is to wake it, which costs the system as much again. Of messages that go out together, the
 //! first one finds it asleep, and the others do not. Laws: what is deferred is sent when each task that was ready has had its
-//! turn, or before, in the order of writing; no end waits for more than [`FULL`] others; once closed, nothing waits.
+//! turn, or before, in the order of writing; no end waits for more than [`FULL`] others, nor with more than [`MANY`]
+//! bytes; once closed, nothing waits.
 
 use std::future::poll_fn;
 use std::mem;
@@ -14,6 +15,9 @@ use super::local::Local;
 
 /// So many ends are sent at once: whoever serves very many connections at a time lets none wait for all of them.
 pub(super) const FULL: usize = 64;
+
+/// And so many bytes: they are held meanwhile, and of more of them, each is a small part of what it costs to wake a peer.
+pub(super) const MANY: usize = 128 * 1024;
 
 /// The outbox of one worker.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +30,8 @@ struct Tray {
     rooms: Vec<Vec<u8>>,
     /// Where this many have come together, they are sent.
     full: usize,
+    /// What they have to send.
+    bytes: usize,
     carrier: Waker,
 }
 
@@ -35,6 +41,7 @@ impl Default for Tray {
             ends: Vec::new(),
             rooms: Vec::new(),
             full: FULL,
+            bytes: 0,
             carrier: Waker::noop().clone(),
         }
     }
@@ -47,16 +54,18 @@ pub(super) struct Bundle(Vec<End>);
 
 impl Outbox {
     /// Adds an end that is not in it. Where that makes enough of them, all are to be sent now.
-    pub(super) fn add(&self, end: &End) -> Option<Bundle> {
+    pub(super) fn add(&self, end: &End, bytes: usize) -> Option<Bundle> {
         let mut tray = self.0.get();
         tray.ends.push(end.clone());
-        if tray.ends.len() >= tray.full {
-            return Some(tray.take());
-        }
         if tray.ends.len() == 1 {
             tray.carrier.wake_by_ref();
         }
-        None
+        tray.weigh(bytes)
+    }
+
+    /// An end that is in it has more to send. Where that makes enough, all are to be sent now.
+    pub(super) fn grow(&self, bytes: usize) -> Option<Bundle> {
+        self.0.get().weigh(bytes)
     }
 
     /// Sends what has come together.
@@ -106,7 +115,13 @@ impl Outbox {
 }
 
 impl Tray {
+    fn weigh(&mut self, bytes: usize) -> Option<Bundle> {
+        self.bytes += bytes;
+        (self.ends.len() >= self.full || self.bytes >= MANY).then(|| self.take())
+    }
+
     fn take(&mut self) -> Bundle {
+        self.bytes = 0;
         Bundle(mem::take(&mut self.ends))
     }
 

@@ -66,12 +66,8 @@ pub async fn read_kept(
     Ok(held.by(whole))
 }
 
-/// The same of a body that is here, for which nobody waits.
-pub fn take_kept(
-    body: &mut Inflow,
-    limit: usize,
-    memory: &Memory,
-) -> Option<Result<Bytes, ReadFault>> {
+/// The same of a body that is here.
+fn take_kept(body: &mut Inflow, limit: usize, memory: &Memory) -> Option<Result<Bytes, ReadFault>> {
     let whole = body.take_whole()?;
     if whole.len() > limit {
         return Some(Err(ReadFault::TooLarge(limit)));

@@ -16,7 +16,7 @@ use crate::config::compile::tls::HTTP_2;
 pub enum Socket {
     /// As it is.
     Plain(TcpStream),
-    /// So that its small messages go out with those of others.
+    /// So that its messages go out with those of others.
     Deferring(Deferring),
     /// Behind TLS.
     Secured(Box<TlsStream<TcpStream>>),
@@ -32,7 +32,7 @@ impl Socket {
         }
     }
 
-    /// The same one, deferring its small messages, unless it is secured.
+    /// The same one, deferring its messages, unless it is secured.
     #[must_use]
     pub fn deferring(self, outbox: Outbox) -> Socket {
         match self {
@@ -41,7 +41,7 @@ impl Socket {
         }
     }
 
-    /// Lets what it has to send wait no longer.
+    /// For whoever tells it what may wait.
     #[must_use]
     pub fn reins(&self) -> Reins {
         match self {

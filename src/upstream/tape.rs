@@ -34,14 +34,14 @@ struct Reel {
     spelling: Option<Spelling>,
     overlay: Overlay,
     answer: Reading,
-    comes: Comes,
+    next: Next,
     /// The body of the answer, where it came at once.
     whole: Option<WholeBody>,
 }
 
 /// What is read next.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Comes {
+enum Next {
     /// An answer, from its first byte on.
     Answer,
     /// The rest of one, one without a body, or nothing.
@@ -70,9 +70,9 @@ impl Tape {
     pub(super) fn begin(&self, method: &Method, heads: Heads<'_>) {
         let mut reel = self.0.get();
         reel.whole = None;
-        reel.comes = match *method {
-            Method::HEAD | Method::CONNECT => Comes::Other,
-            _ => Comes::Answer,
+        reel.next = match *method {
+            Method::HEAD | Method::CONNECT => Next::Other,
+            _ => Next::Answer,
         };
         match heads {
             Heads::Made => reel.spelling = None,
@@ -86,19 +86,19 @@ impl Tape {
     /// This was read.
     pub(super) fn hears(&self, bytes: &[u8]) {
         let mut reel = self.0.get();
-        reel.comes = Comes::Other;
+        reel.next = Next::Other;
         reel.answer.feed(bytes);
     }
 
     /// Whether an answer comes next that may have a body.
     pub(super) fn awaits_answer(&self) -> bool {
-        self.0.get().comes == Comes::Answer
+        self.0.get().next == Next::Answer
     }
 
     /// This was read of that answer. If it came whole, its head is left, and its body is had by [`Tape::take_whole`].
     pub(super) fn hears_answer(&self, bytes: &mut BytesMut) {
         let reel = &mut *self.0.get();
-        reel.comes = Comes::Other;
+        reel.next = Next::Other;
         reel.answer.feed(bytes);
         if let Some(whole) = Whole::answer(bytes) {
             reel.whole = WholeBody::take(bytes, &whole);

@@ -58,7 +58,7 @@ impl Tasks {
         });
     }
 
-    /// Where small messages of connections wait for the end of the turn. A task empties it, from the first use on.
+    /// Where messages of connections wait for the end of the turn. A task empties it, from the first use on.
     #[must_use]
     pub fn outbox(&self) -> Outbox {
         let outbox = self.shared.outbox.get_or_init(|| {

@@ -58,8 +58,8 @@ impl WholeBody {
         Some(WholeBody { body, length })
     }
 
-    /// The body, with whose length its head has been read as if there was none.
-    pub fn belongs_to(self, headers: &mut HeaderMap) -> Bytes {
+    /// Gives the head its length back, which has been read as if there was no body, and gives the body.
+    pub fn restore(self, headers: &mut HeaderMap) -> Bytes {
         if let Some(length) = headers.get_mut(CONTENT_LENGTH) {
             *length = self.length;
         }

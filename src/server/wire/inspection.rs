@@ -53,7 +53,7 @@ enum Flushing {
 }
 
 impl Inspection {
-    /// Of a connection whose socket lets small messages wait.
+    /// Of a connection whose socket lets messages wait.
     #[must_use]
     pub fn hastening(reins: Reins) -> Inspection {
         let shared = Shared {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Builder;
 
 use super::*;
-use crate::upstream::outbox::FULL;
+use crate::upstream::outbox::{FULL, MANY};
 use crate::upstream::woken::Woken;
 
 /// Two ends of a connection, the first of which defers.
@@ -100,6 +100,24 @@ async fn many_ends_wait_for_no_turn() {
     last.0.write_all(b"a").await.unwrap();
     for (_, far) in &mut ends {
         reads(far, b"a").await;
+    }
+}
+
+#[tokio::test]
+async fn many_bytes_wait_for_no_turn() {
+    let outbox = Outbox::default();
+    let (mut first, mut far) = pair(&outbox).await;
+    let (mut second, mut other) = pair(&outbox).await;
+    let half = Bytes::from(vec![b'a'; MANY / 2]);
+    for _ in 0..2 {
+        first.reins().gives(&half);
+        first.write_all(&half).await.unwrap();
+        second.write_all(b"more: ").await.unwrap();
+        assert!(has_nothing(&far) && has_nothing(&other));
+        second.reins().gives(&half);
+        second.write_all(&half).await.unwrap();
+        reads(&mut far, &half).await;
+        reads(&mut other, &[b"more: ", &*half].concat()).await;
     }
 }
 

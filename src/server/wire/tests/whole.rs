@@ -31,7 +31,7 @@ async fn a_body_that_comes_at_once_is_set_apart() {
         assert_eq!(read, format!("{blank}{added}\r\n"));
         let mut headers = HeaderMap::new();
         headers.insert("content-length", "0000".parse().unwrap());
-        let body = begun.whole.unwrap().belongs_to(&mut headers);
+        let body = begun.whole.unwrap().restore(&mut headers);
         assert_eq!(
             (body.as_ref(), headers["content-length"].as_bytes()),
             (BODY.as_bytes(), &b"0013"[..])
