@@ -171,6 +171,28 @@ fn a_call_that_was_refused_goes_again_and_one_that_was_reset_does_not() {
 }
 
 #[test]
+fn a_refused_body_goes_again_where_it_is_here_and_not_where_it_is_on_its_way() {
+    let asked = AtomicUsize::new(0);
+    let server = Multiplex::serving(
+        move |head, body| match asked.fetch_add(1, Ordering::SeqCst) {
+            0 | 2 => Act::Reset(Reason::REFUSED_STREAM),
+            _ => echo(head, body),
+        },
+    );
+    let proxy = before(&server, "");
+    assert_eq!(body_of(&proxy.rest("POST", "/b", &[], "x"), 200), "x");
+    let mut wire = proxy.connect();
+    wire.send("POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    wire.send(chunked(&[b"one", b"two"]));
+    let cut = wire.read_answer();
+    assert_eq!(
+        (cut.status(), problem(&cut).0),
+        (502, "upstream_cut".to_owned())
+    );
+    assert_eq!(server.calls().len(), 3);
+}
+
+#[test]
 fn a_client_that_goes_away_resets_its_call_and_no_other() {
     let server = Multiplex::serving(|head, body| match head.uri.path() {
         "/hold" => Act::Hold,
