@@ -87,7 +87,7 @@ mod tests {
     use hyper::body::Incoming;
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, duplex};
     use tokio::net::{TcpListener, TcpStream};
     use tokio::task::LocalSet;
 
@@ -119,19 +119,36 @@ mod tests {
         (far, listener.accept().await.unwrap().0)
     }
 
+    fn builder() -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder.half_close(true);
+        builder
+    }
+
+    /// Serves a connection until it ends.
+    async fn served<S>(
+        socket: S,
+        inspection: Inspection,
+        builder: http1::Builder,
+    ) -> hyper::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
+        let service = service_fn(|request| {
+            let _ = inspection.begin();
+            let body = Flushed::new(answer(&request), inspection.clone());
+            ready(Ok::<_, Infallible>(Response::new(body)))
+        });
+        let connection = builder.serve_connection(Attended::new(inspected), service);
+        connection.await
+    }
+
     #[tokio::test]
     async fn what_was_answered_before_goes_out_to_a_client_that_takes_it_slowly() {
         for width in [1, 1024, 1 << 20] {
             let (mut far, near) = duplex(width);
-            let inspection = Inspection::default();
-            let inspected = Inspected::new(near, Limits::default(), inspection.clone());
-            let service = service_fn(|request| {
-                let body = Flushed::new(answer(&request), inspection.clone());
-                ready(Ok::<_, Infallible>(Response::new(body)))
-            });
-            let served = http1::Builder::new()
-                .half_close(true)
-                .serve_connection(Attended::new(inspected), service);
+            let served = served(near, Inspection::default(), builder());
             let (mut from, mut to) = tokio::io::split(&mut far);
             let asks = async {
                 for target in ["/long", "/cut"] {
@@ -151,16 +168,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_closes_behind_its_answer_ends_the_connection_in_good_order() {
         let (mut far, near) = duplex(1 << 20);
-        let inspection = Inspection::default();
-        let inspected = Inspected::new(near, Limits::default(), inspection.clone());
-        let service = service_fn(|request| {
-            let _ = inspection.begin();
-            let body = Flushed::new(answer(&request), inspection.clone());
-            ready(Ok::<_, Infallible>(Response::new(body)))
-        });
-        let served = http1::Builder::new()
-            .half_close(true)
-            .serve_connection(Attended::new(inspected), service);
+        let served = served(near, Inspection::default(), builder());
         let talk = async {
             let request = b"GET /long HTTP/1.1\r\nHost: a.example\r\n\r\n";
             far.write_all(request).await.unwrap();
@@ -182,14 +190,7 @@ mod tests {
         // Nobody empties it.
         let socket = Socket::Plain(near).deferring(Outbox::default());
         let inspection = Inspection::hastening(socket.reins());
-        let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
-        let service = service_fn(|request| {
-            let body = Flushed::new(answer(&request), inspection.clone());
-            ready(Ok::<_, Infallible>(Response::new(body)))
-        });
-        let served = http1::Builder::new()
-            .half_close(true)
-            .serve_connection(Attended::new(inspected), service);
+        let served = served(socket, inspection, builder());
         far.write_all(b"GET /cut HTTP/1.1\r\nHost: a.example\r\n\r\n")
             .await
             .unwrap();
@@ -217,17 +218,11 @@ mod tests {
         let talk = async {
             let socket = Socket::Plain(near).deferring(tasks.outbox());
             let reins = socket.reins();
-            let inspection = Inspection::hastening(reins.clone());
-            let inspected = Inspected::new(socket, Limits::default(), inspection.clone());
-            let service = service_fn(|request| {
-                let body = Flushed::new(answer(&request), inspection.clone());
-                ready(Ok::<_, Infallible>(Response::new(body)))
-            });
-            let served = http1::Builder::new()
-                .half_close(true)
+            let mut builder = builder();
+            builder
                 .timer(OneAlarm::new(reins.clone(), IDLE))
-                .header_read_timeout(IDLE)
-                .serve_connection(Attended::new(inspected), service);
+                .header_read_timeout(IDLE);
+            let served = served(socket, Inspection::hastening(reins.clone()), builder);
             let reads = async {
                 tokio::time::sleep(5 * IDLE / 2).await;
                 assert!(reins.late() > LONG);
