@@ -3,6 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
@@ -27,6 +28,30 @@ fn problems(routes: &str) -> String {
     read.err()
         .map(|problems| problems.to_string())
         .unwrap_or_default()
+}
+
+#[test]
+fn a_path_that_no_route_can_have_is_left_out() {
+    let segments = [
+        "/.", "/.:a", "/..:a", "/*:a", "/:a", "/a:", "/a:.", "/a:..", "/a:**", "/{id}:.", "/{id}:*",
+    ];
+    for path in segments {
+        let get = json!({ "get": { "responses": {} } });
+        let document = json!({ "openapi": "3.1.0", "paths": { path: get, "/usual": get } });
+        let (name, kind) = ("document".to_owned(), Kind::OpenApi);
+        let given = Given {
+            name,
+            kind,
+            document,
+        };
+        let toml = draft(&[given]).unwrap().toml;
+        assert_eq!(problems(&toml), "", "{toml}");
+        let routes: Vec<_> = toml.matches("rest = ").collect();
+        assert!(
+            routes.len() == 1 && toml.contains("\"GET /usual\""),
+            "{toml}"
+        );
+    }
 }
 
 proptest! {

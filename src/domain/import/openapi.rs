@@ -321,8 +321,12 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
         if text.contains(['{', '}']) {
             return Err(beside(text));
         }
-        let verb = spot == Spot::Last && (text.starts_with(':') || text.ends_with(':'));
-        if verb || percent::decode(text, Plus::Literal).is_err() {
+        // A route has a verb behind the last colon.
+        let parts = text.rsplit_once(':').filter(|_| spot == Spot::Last);
+        let is_odd = |(name, verb): (&str, &str)| {
+            text.starts_with(':') || !is_literal(name) || !is_literal(verb)
+        };
+        if parts.is_some_and(is_odd) || percent::decode(text, Plus::Literal).is_err() {
             return Err(Stop::left_out(format!(
                 "the segment `{}` of its path cannot be spelled in a route",
                 shown(text)
@@ -335,7 +339,7 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
         return Err(beside(text));
     }
     let verb = match behind.strip_prefix(':') {
-        Some(verb) if spot == Spot::Last && !verb.is_empty() && !verb.contains(':') => {
+        Some(verb) if spot == Spot::Last && is_literal(verb) && !verb.contains(':') => {
             Some(verb.to_owned())
         }
         None if behind.is_empty() => None,
@@ -345,6 +349,11 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
         name: name.to_owned(),
         verb,
     })
+}
+
+/// Whether a segment or a verb of a route may be this text, as far as all of it means something else there.
+fn is_literal(text: &str) -> bool {
+    !matches!(text, "" | "." | ".." | "*" | "**")
 }
 
 fn beside(segment: &str) -> Stop {
