@@ -12,7 +12,8 @@ use crate::peers;
 use crate::production::{self, Extent};
 use crate::work::Work;
 
-/// Serves calls by a program, from its start to its end, and some whose clients leave. Where that fails, the last lines of its log are told.
+/// Serves calls by a program, from its start to its end, and some whose clients leave. Where that fails, the last lines of
+/// its log are told.
 pub(crate) fn serve(
     command: Command,
     (work, extent): (&Work, &Extent),
