@@ -66,8 +66,8 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
     let share = table.get_or("percent", percent, ALL);
     let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKeyWord::Out);
     let holdback = table.get_or("holdback", percent, 0);
-    let guard = table.table("guard", guard::guard);
-    let ramp = table.table("ramp", guard::ramp);
+    let guard = table.table("guard", guard::guard).map(Box::new);
+    let ramp = table.table("ramp", guard::ramp).map(Box::new);
     let headers = match table.shape("header") {
         Shape::Absent => Some(Vec::new()),
         Shape::Table | Shape::Value => {

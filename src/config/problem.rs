@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A line of a file, and the column where the key does not say enough. Both count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line.
-    pub line: usize,
+    pub line: u32,
     /// The character within the line; only given for text that could not be parsed.
-    pub column: Option<usize>,
+    pub column: Option<u32>,
 }
 
 /// Where a value of the configuration was said.
@@ -25,7 +25,7 @@ pub enum Place {
     /// A file, as it was named on the command line or by an `include`.
     File {
         /// The path of the file.
-        path: Arc<Path>,
+        path: Arc<PathBuf>,
         /// Where in the file; none when the file as a whole is meant.
         position: Option<Position>,
     },
@@ -42,7 +42,7 @@ impl Place {
     #[must_use]
     pub fn file(path: &Path) -> Self {
         Place::File {
-            path: Arc::from(path),
+            path: Arc::new(path.to_owned()),
             position: None,
         }
     }
@@ -79,7 +79,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A value together with where it was said, for whoever finds a fault in it later.
+/// A value together with where it was said, for whoever finds a fault in it later. A configuration keeps thousands of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
     /// The value.
@@ -276,9 +276,9 @@ pub(crate) fn nearest<'k>(
 mod tests {
     use super::*;
 
-    fn at(line: usize) -> Place {
+    fn at(line: u32) -> Place {
         Place::File {
-            path: Arc::from(Path::new("a.toml")),
+            path: Arc::new("a.toml".into()),
             position: Some(Position { line, column: None }),
         }
     }

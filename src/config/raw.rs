@@ -436,9 +436,9 @@ pub struct RawFlag {
     /// `holdback`, in thousandths of a percent.
     pub holdback: Located<u32>,
     /// `guard`
-    pub guard: Option<RawGuard>,
+    pub guard: Option<Box<RawGuard>>,
     /// `ramp`
-    pub ramp: Option<RawRamp>,
+    pub ramp: Option<Box<RawRamp>>,
     /// Whether its guard has taken it back. No file says so.
     pub arming: Arming,
     /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.

@@ -35,7 +35,7 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
 
 fn folder<'c>(schema: &'c Located<RawSchema>, main: Option<&'c Path>) -> &'c Path {
     let file = match &schema.place {
-        Place::File { path, .. } => Some(&**path),
+        Place::File { path, .. } => Some(path.as_path()),
         Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => main,
     };
     file.and_then(Path::parent).unwrap_or(Path::new(""))

@@ -23,7 +23,7 @@ const SETS: &str = "outcomes.";
 /// A file that was read: its path as it was named, and its text.
 #[derive(Debug)]
 pub(super) struct Document {
-    path: Arc<Path>,
+    path: Arc<PathBuf>,
     text: String,
     line_starts: Vec<usize>,
 }
@@ -70,7 +70,7 @@ impl Document {
             .chain(ends.map(|(end, _)| end + 1))
             .collect();
         Document {
-            path: Arc::from(path),
+            path: Arc::new(path.to_owned()),
             text,
             line_starts,
         }
@@ -106,7 +106,7 @@ impl Document {
         Place::File {
             path: Arc::clone(&self.path),
             position: Some(Position {
-                line: self.line_index(at) + 1,
+                line: count(self.line_index(at) + 1),
                 column: None,
             }),
         }
@@ -118,11 +118,16 @@ impl Document {
         Place::File {
             path: Arc::clone(&self.path),
             position: Some(Position {
-                line: index + 1,
-                column: before.map(|text| text.chars().count() + 1),
+                line: count(index + 1),
+                column: before.map(|text| count(text.chars().count() + 1)),
             }),
         }
     }
+}
+
+/// Of lines and characters: more than this is in no file.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Reads one value that was said outside of a file, such as `["/rpc"]` in a variable.

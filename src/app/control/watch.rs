@@ -88,7 +88,7 @@ fn paths<'p>(
     let flags = config.rollout.flags.iter();
     let named = refused.into_iter().flatten();
     let named = named.filter_map(|problem| match &problem.place {
-        Place::File { path, .. } => Some(&**path),
+        Place::File { path, .. } => Some(path.as_path()),
         Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => None,
     });
     let flags = flags.map(|file| file.value.as_path());

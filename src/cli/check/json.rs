@@ -118,7 +118,7 @@ struct ExampleRow<'d> {
 struct ProblemRow<'d> {
     /// A file, a variable or an argument.
     place: String,
-    line: Option<usize>,
+    line: Option<u32>,
     key: &'d str,
     message: &'d str,
     hint: Option<&'d str>,

@@ -17,17 +17,25 @@ pub(super) fn compile(
     problems: &mut Vec<Problem>,
 ) -> Vec<Arc<Rules>> {
     check_count(&raw.compare, problems);
-    let routes = raw.routes.iter();
-    let rules = routes.map(|route| {
-        check_count(&route.compare, problems);
-        check_side(route, problems);
+    let with = |own: &RawCompare| {
         let mut source = RuleSource {
             redaction: redaction.clone(),
             ..RuleSource::default()
         };
         add(&raw.compare, &mut source);
-        add(&route.compare, &mut source);
+        add(own, &mut source);
         Arc::new(Rules::compile(source))
+    };
+    let none = RawCompare::default();
+    let usual = with(&none);
+    let routes = raw.routes.iter();
+    let rules = routes.map(|route| {
+        check_count(&route.compare, problems);
+        check_side(route, problems);
+        match route.compare == none {
+            true => usual.clone(),
+            false => with(&route.compare),
+        }
     });
     rules.collect()
 }
