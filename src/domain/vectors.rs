@@ -18,12 +18,16 @@ pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x32) -> u8x32) -> u6
 pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     match text.first_chunk() {
         Some(block) => bits(block, fits),
-        None => {
-            let mut block = [0; 64];
-            block[..text.len()].copy_from_slice(text);
-            bits(&block, fits) & !(u64::MAX << text.len())
-        }
+        None => bits(&padded(text), fits) & !(u64::MAX << text.len()),
     }
+}
+
+/// A text of less than sixty-four bytes, with zeros behind it.
+#[inline(always)]
+pub(super) fn padded(text: &[u8]) -> [u8; 64] {
+    let mut block = [0; 64];
+    block[..text.len()].copy_from_slice(text);
+    block
 }
 
 /// Which bytes are below the space.

@@ -29,13 +29,7 @@ pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
 
 /// The same, where nothing comes before `at`.
 #[inline(never)]
-fn long_plain_length(text: &[u8], at: usize, seen: &mut u64) -> usize {
-    plain_end(text, at, seen)
-}
-
-/// Where the next quote, backslash or control character is, from `at` on; the same is noted in `seen`.
-#[inline(always)]
-pub(super) fn plain_end(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
+fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     let mut laid = u8x32::ZERO;
     while let Some(chunk) = text[at..].first_chunk::<32>() {
         let bytes = u8x32::new(*chunk);
@@ -91,20 +85,50 @@ impl Inside {
     }
 
     /// What has to be looked at: quotes that end a string, control characters, and escaped bytes but for those of
-    /// [`are_escapes`]. Behind the first such quote they mean nothing. That a byte is not ASCII is noted in `seen`.
+    /// [`are_escapes`]. Behind the first such quote they mean nothing.
     #[inline(always)]
-    pub(super) fn notable(&self, bytes: &[u8; 64], seen: &mut u64) -> u64 {
-        let mut laid = u8x32::ZERO;
-        let quotes_and_controls = bits(bytes, |bytes| {
-            laid |= bytes;
-            bytes.simd_eq(b'"') | below_space(bytes)
-        });
-        *seen |= highs(laid);
+    pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
+        let quotes_and_controls = bits(bytes, |bytes| bytes.simd_eq(b'"') | below_space(bytes));
         let notable = quotes_and_controls & !self.escaped;
         match self.escaped {
             0 => notable,
             escaped => notable | (escaped & !bits(bytes, are_escapes)),
         }
+    }
+}
+
+/// What is carried from one block of 64 bytes to the next of the characters in it, the first of which begins a block.
+///
+/// It knows those of one and two bytes: the letters of Latin, Greek, Cyrillic, Hebrew and Arabic. What else there is it
+/// doubts, and leaves to those who know all of UTF-8.
+#[derive(Debug, Default)]
+pub(super) struct Letters {
+    /// One where the next block begins with the second byte of a character.
+    carried: u64,
+    is_doubted: bool,
+}
+
+impl Letters {
+    #[inline(always)]
+    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
+        let highs = bits(bytes, |bytes| bytes);
+        if highs | self.carried == 0 {
+            return;
+        }
+        // RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail, and UTF8-tail is %x80-BF.
+        let leads = bits(bytes, |bytes| {
+            let above = bytes - 0xC2;
+            above.min(u8x32::splat(0xDF - 0xC2)).simd_eq(above)
+        });
+        let tails = bits(bytes, |bytes| (bytes & 0xC0).simd_eq(0x80));
+        self.is_doubted |= tails != leads << 1 | self.carried || highs != leads | tails;
+        self.carried = leads >> 63;
+    }
+
+    /// Whether what was seen may be other than UTF-8.
+    #[inline(always)]
+    pub(super) fn are_doubted(&self) -> bool {
+        self.is_doubted || self.carried != 0
     }
 }
 
@@ -236,4 +260,44 @@ fn xor_of_lower(mut bits: u64) -> u64 {
         bits ^= bits << distance;
     }
     bits
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::vectors::padded;
+
+    fn are_doubted(text: &[u8]) -> bool {
+        let mut letters = Letters::default();
+        let (blocks, rest) = text.as_chunks();
+        for block in blocks {
+            letters.see(block);
+        }
+        letters.see(&padded(rest));
+        letters.are_doubted()
+    }
+
+    proptest! {
+        #[test]
+        fn characters_of_one_and_two_bytes_are_known(text in "[\x00-\u{7FF}]{0,200}") {
+            prop_assert!(!are_doubted(text.as_bytes()));
+        }
+
+        #[test]
+        fn what_is_not_doubted_is_utf8(
+            text in "[a\x7F\u{80}\u{7FF}é€😀]{0,80}",
+            others in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let mut text = text.into_bytes();
+            for (place, byte) in others {
+                if !text.is_empty() {
+                    let at = place.index(text.len());
+                    text[at] = byte;
+                }
+            }
+            prop_assert!(are_doubted(&text) || std::str::from_utf8(&text).is_ok());
+        }
+    }
 }

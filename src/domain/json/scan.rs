@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
-use super::blocks::{Escapes, HIGHS, Inside, plain_end, plain_length};
+use super::blocks::{Escapes, HIGHS, Inside, Letters, plain_length};
 use super::{Fault, FaultKind};
+use crate::domain::vectors::padded;
 
 /// One member of an object, as places in the scanned text, unopened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +88,7 @@ fn scan<'a>(
     };
     match step.and_then(|end| scanner.finish(end)) {
         // Outside of strings the grammar has let ASCII through only.
-        Ok(end) if scanner.seen & HIGHS == 0 => Ok(start..end),
+        Ok(end) if !scanner.is_doubted => Ok(start..end),
         Ok(end) => utf8(text).map(|()| start..end),
         Err(Stop) => Err(utf8(text).err().unwrap_or(scanner.fault)),
     }
@@ -122,8 +123,8 @@ struct Scanner<'a> {
     text: &'a [u8],
     left: u16,
     limit: u16,
-    /// One of the `HIGHS` is set where a byte of a string, or of what comes behind one, is not ASCII.
-    seen: u64,
+    /// Whether a string may be other than UTF-8.
+    is_doubted: bool,
     fault: Fault,
 }
 
@@ -133,7 +134,7 @@ impl<'a> Scanner<'a> {
             text,
             left: depth,
             limit: depth,
-            seen: 0,
+            is_doubted: false,
             fault: Fault {
                 at: 0,
                 kind: FaultKind::Empty,
@@ -285,22 +286,34 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn string(&mut self, at: usize) -> Step {
         let start = at + 1;
-        let end = start + plain_length(&self.text[start..], &mut self.seen);
-        if self.peek(end) == Some(b'"') {
-            Ok(end + 1)
-        } else {
-            self.escaped_string(end)
+        let mut seen = 0;
+        let end = start + plain_length(&self.text[start..], &mut seen);
+        let is_known = seen & HIGHS == 0 || self.is_doubted;
+        if self.peek(end) == Some(b'"') && is_known {
+            return Ok(end + 1);
         }
+        self.string_in_blocks(if is_known { end } else { start })
     }
 
-    /// The rest of a string from what is not plain in it. Where one escape is, others are near: they are looked at
-    /// together, so that the processor need not guess where each is.
+    /// The rest of a string from the first that is not plain in it, or all of one that has more than ASCII. Where one
+    /// escape is, others are near: they are looked at together, so that the processor need not guess where each is.
     #[inline(never)]
-    fn escaped_string(&mut self, mut at: usize) -> Step {
-        let mut escapes = Escapes::default();
-        while let Some(block) = self.text[at..].first_chunk::<64>() {
+    fn string_in_blocks(&mut self, mut at: usize) -> Step {
+        let (mut escapes, mut letters) = (Escapes::default(), Letters::default());
+        loop {
+            let text = &self.text[at..];
+            let last;
+            let block = match text.first_chunk() {
+                Some(block) => block,
+                None => {
+                    // A control character follows, which ends it.
+                    last = padded(text);
+                    &last
+                }
+            };
+            letters.see(block);
             let inside = Inside::of(block, &mut escapes);
-            let mut notable = inside.notable(block, &mut self.seen);
+            let mut notable = inside.notable(block);
             while notable != 0 {
                 let place = notable.trailing_zeros();
                 notable &= notable - 1;
@@ -308,19 +321,11 @@ impl<'a> Scanner<'a> {
                 if inside.escaped >> place & 1 == 1 {
                     self.escape(found - 1)?;
                 } else {
+                    self.is_doubted |= letters.are_doubted();
                     return self.end_of_string(found);
                 }
             }
             at += 64;
-        }
-        // The backslash of an escape that is in both.
-        at -= escapes.carried as usize;
-        loop {
-            at = plain_end(self.text, at, &mut self.seen);
-            if self.peek(at) != Some(b'\\') {
-                return self.end_of_string(at);
-            }
-            at = self.escape(at)?;
         }
     }
 
