@@ -22,10 +22,10 @@ pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     }
 }
 
-/// A text of less than sixty-four bytes, with zeros behind it.
+/// A text of up to so many bytes, with zeros behind it.
 #[inline(always)]
-pub(super) fn padded(text: &[u8]) -> [u8; 64] {
-    let mut block = [0; 64];
+pub(super) fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
+    let mut block = [0; N];
     block[..text.len()].copy_from_slice(text);
     block
 }

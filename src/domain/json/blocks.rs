@@ -88,48 +88,78 @@ impl Inside {
     /// [`are_escapes`]. Behind the first such quote they mean nothing.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
-        let quotes_and_controls = bits(bytes, |bytes| bytes.simd_eq(b'"') | below_space(bytes));
+        let quotes_and_controls = bits(bytes, |bytes| {
+            // So the quote comes right behind the control characters, and nothing else there.
+            let bytes = bytes ^ 2;
+            bytes.min(u8x32::splat(b'"' ^ 2)).simd_eq(bytes)
+        });
         let notable = quotes_and_controls & !self.escaped;
-        match self.escaped {
+        let unusual = match self.escaped {
+            0 => 0,
+            escaped => escaped & !bits(bytes, are_usual_escapes),
+        };
+        match unusual {
             0 => notable,
-            escaped => notable | (escaped & !bits(bytes, are_escapes)),
+            unusual => notable | (unusual & !bits(bytes, are_escapes)),
         }
     }
 }
 
-/// What is carried from one block of 64 bytes to the next of the characters in it, the first of which begins a block.
+/// What was seen of the characters in blocks of 64 bytes.
 ///
 /// It knows those of one and two bytes: the letters of Latin, Greek, Cyrillic, Hebrew and Arabic. What else there is it
 /// doubts, and leaves to those who know all of UTF-8.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Letters {
-    /// One where the next block begins with the second byte of a character.
-    carried: u64,
-    is_doubted: bool,
+    /// All ones where a byte does not fit the one before it.
+    torn: u8x32,
+    /// The highest byte in each place.
+    highest: u8x32,
+    /// How far above the lowest first byte of two they were at most, where lower ones are above the highest.
+    farthest: u8x32,
 }
 
+/// The first of two bytes (RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail).
+const LOWEST: u8 = 0xC2;
+const HIGHEST: u8 = 0xDF;
+
 impl Letters {
+    pub(super) const NONE: Letters = Letters {
+        torn: u8x32::ZERO,
+        highest: u8x32::ZERO,
+        farthest: u8x32::ZERO,
+    };
+
+    /// Sees a block behind one that was seen, or behind ASCII; and the byte before it.
     #[inline(always)]
-    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
-        let highs = bits(bytes, |bytes| bytes);
-        if highs | self.carried == 0 {
-            return;
+    pub(super) fn see(&mut self, bytes: &[u8; 65]) {
+        let before = bytes.as_chunks::<32>().0.iter();
+        for (before, bytes) in before.zip(bytes[1..].as_chunks::<32>().0) {
+            let (above, bytes) = (u8x32::new(*before) - LOWEST, u8x32::new(*bytes));
+            let is_first = above.min(u8x32::splat(HIGHEST - LOWEST)).simd_eq(above);
+            // UTF8-tail is %x80-BF.
+            let is_second = (bytes & 0xC0).simd_eq(0x80);
+            self.torn |= is_first ^ is_second;
+            self.highest = self.highest.max(bytes);
+            self.farthest = self.farthest.max(above);
         }
-        // RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail, and UTF8-tail is %x80-BF.
-        let leads = bits(bytes, |bytes| {
-            let above = bytes - 0xC2;
-            above.min(u8x32::splat(0xDF - 0xC2)).simd_eq(above)
-        });
-        let tails = bits(bytes, |bytes| (bytes & 0xC0).simd_eq(0x80));
-        self.is_doubted |= tails != leads << 1 | self.carried || highs != leads | tails;
-        self.carried = leads >> 63;
     }
 
     /// Whether what was seen may be other than UTF-8.
     #[inline(always)]
     pub(super) fn are_doubted(&self) -> bool {
-        self.is_doubted || self.carried != 0
+        let reaches = |most: u8x32, bound: u8| most.max(u8x32::splat(bound)).simd_eq(most);
+        let others = reaches(self.highest, HIGHEST + 1);
+        // %xC0 and %xC1 would say in two bytes what one says.
+        let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
+        (self.torn | others | overlong).any()
     }
+}
+
+/// Those that are in most texts.
+#[inline(always)]
+fn are_usual_escapes(bytes: u8x32) -> u8x32 {
+    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | bytes.simd_eq(b'n')
 }
 
 /// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).
@@ -267,15 +297,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::vectors::padded;
 
     fn are_doubted(text: &[u8]) -> bool {
-        let mut letters = Letters::default();
-        let (blocks, rest) = text.as_chunks();
-        for block in blocks {
-            letters.see(block);
+        let text = [b"\"", text, &[b'"'; 64]].concat();
+        let mut letters = Letters::NONE;
+        for at in (1..text.len() - 63).step_by(64) {
+            letters.see(text[at - 1..].first_chunk().unwrap());
         }
-        letters.see(&padded(rest));
         letters.are_doubted()
     }
 

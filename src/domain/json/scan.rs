@@ -299,11 +299,12 @@ impl<'a> Scanner<'a> {
     /// escape is, others are near: they are looked at together, so that the processor need not guess where each is.
     #[inline(never)]
     fn string_in_blocks(&mut self, mut at: usize) -> Step {
-        let (mut escapes, mut letters) = (Escapes::default(), Letters::default());
+        let (mut escapes, mut letters) = (Escapes::default(), Letters::NONE);
         loop {
-            let text = &self.text[at..];
+            // A quote at least comes before it.
+            let text = &self.text[at - 1..];
             let last;
-            let block = match text.first_chunk() {
+            let with_before = match text.first_chunk::<65>() {
                 Some(block) => block,
                 None => {
                     // A control character follows, which ends it.
@@ -311,7 +312,8 @@ impl<'a> Scanner<'a> {
                     &last
                 }
             };
-            letters.see(block);
+            letters.see(with_before);
+            let [_, block @ ..] = with_before;
             let inside = Inside::of(block, &mut escapes);
             let mut notable = inside.notable(block);
             while notable != 0 {
