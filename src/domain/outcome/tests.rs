@@ -365,3 +365,21 @@ fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
         "{document}"
     );
 }
+
+#[test]
+fn a_result_says_failure_just_where_its_member_does() {
+    use super::row::says_failure;
+    let says = |result: &'static str| says_failure(&Json::literal(result));
+    assert!(says(r#"{"isError":true}"#));
+    assert!(says(r#"{"content":[],"isError":true}"#));
+    assert!(says(r#"{"content":[{"isError":false}],"isError":true}"#));
+    assert!(says(
+        r#"{"isError":true,"structuredContent":{"a":1,"isError":false}}"#
+    ));
+    assert!(says(r#"{"isError":true,",\"isError":false}"#));
+    assert!(!says(r#"{"content":[true],"isError":false}"#));
+    assert!(!says(r#"{"content":[true]}"#));
+    // Given twice, it says nothing.
+    assert!(!says(r#"{"isError":true,"isError":false}"#));
+    assert!(!says(r#"{"isError":false,"isError":true}"#));
+}
