@@ -183,7 +183,7 @@ fn break_and_go_back(day: &Day) {
     day.broken.store(false, Ordering::SeqCst);
 }
 
-/// The new server answers in the shadow of the old one, and breaks there; nobody notices.
+/// The new server answers in the shadow of the old one; nobody notices.
 fn shadow(day: &Day, untouched: &Round) {
     day.set("shadow", 100.0);
     assert_eq!(day.round(), *untouched, "a shadow changes nothing");
@@ -198,13 +198,29 @@ fn shadow(day: &Day, untouched: &Round) {
     });
     let mismatches = day.proxy.ask("GET", "/api/v1/mismatches", "").json();
     assert_eq!(mismatches["routes"], json!([]), "{mismatches}");
+}
+
+#[test]
+fn a_candidate_that_fails_changes_nothing_for_those_who_call() {
+    let day = Day::begin();
+    day.set("shadow", 100.0);
     day.broken.store(true, Ordering::SeqCst);
-    assert_eq!(
-        day.round(),
-        *untouched,
-        "a candidate that fails changes nothing"
-    );
-    day.broken.store(false, Ordering::SeqCst);
+    let untouched = Round {
+        old: CLIENTS.len() * DEVICES,
+        ..Round::default()
+    };
+    assert_eq!(day.round(), untouched);
+    let labels = ["route", "client", "side", "stage", "verdict"];
+    eventually("a candidate that has failed", || {
+        let verdicts = day
+            .proxy
+            .metrics()
+            .table("dualgauge_verdicts_total", &labels);
+        let found = verdicts.get("item.get batch rest shadow candidate-failed")?;
+        (*found >= 1.0).then_some(())
+    });
+    // Nor when the guard has seen enough of them, and takes the flag back.
+    assert_eq!(day.round(), untouched);
 }
 
 #[test]
