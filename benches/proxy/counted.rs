@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::production::Extent;
-use crate::running;
+use crate::running::{self, Files, Life};
 use crate::work::Work;
 
 /// Connections that call at once.
@@ -32,7 +32,7 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
-    let profiles = profiles(&[], program, (work, extent), calls)?;
+    let profiles = profiles(&[], program, (work, extent), (calls, Files::Stay))?;
     let of_calls = profiles.iter().filter(|profile| {
         let mut functions = OF_CALLS.iter();
         functions.any(|function| profile.contains(function))
@@ -50,7 +50,7 @@ pub(crate) fn profiles(
     options: &[&str],
     program: &Path,
     (work, extent): (&Work, &Extent),
-    calls: u32,
+    (calls, files): (u32, Files),
 ) -> io::Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
     let profiles = folder.path().join("profiles");
@@ -64,7 +64,12 @@ pub(crate) fn profiles(
     out.push(profiles.join("of"));
     command.arg(out);
     command.arg(program);
-    running::serve(command, (work, extent), (calls, CONNECTIONS))?;
+    let life = Life {
+        calls,
+        connections: CONNECTIONS,
+        files,
+    };
+    running::serve(command, (work, extent), life)?;
     let written = std::fs::read_dir(&profiles)?;
     let read = written.map(|profile| {
         let profile = std::fs::read(profile?.path())?;

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use crate::counted::profiles;
 use crate::production::Extent;
+use crate::running::Files;
 use crate::work::HOT;
 
 /// Each instruction has its address, and each name and number stands in full.
@@ -27,7 +28,9 @@ pub(crate) fn executed(program: &Path) -> io::Result<BTreeSet<String>> {
     let symbols = symbols(program)?;
     let mut names = BTreeSet::new();
     for work in HOT {
-        for profile in profiles(&ADDRESSES, program, (&work, &Extent::PRODUCTION), 100)? {
+        // What it does by itself, as looking at its files, it has done when it has read them again.
+        let life = (100, Files::Change);
+        for profile in profiles(&ADDRESSES, program, (&work, &Extent::PRODUCTION), life)? {
             for address in addresses(&profile, program) {
                 let found = symbols.range(..=address).next_back();
                 names.extend(

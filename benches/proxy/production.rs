@@ -103,6 +103,13 @@ fn routes(text: &mut String, extent: &Extent) {
     }
 }
 
+/// Writes one more flag, so that the files are read again.
+pub(crate) fn change(folder: &Path, kind: Kind) -> io::Result<()> {
+    let flags = folder.join(format!("{}.flags.toml", kind.name()));
+    let mut flags = fs::OpenOptions::new().append(true).open(flags)?;
+    io::Write::write_all(&mut flags, b"[[flag]]\nname = \"late\"\nclient = \"client-1\"\nroute = \"route.1\"\nstage = \"passthrough\"\n")
+}
+
 fn flags_of(extent: &Extent, kind: Kind) -> String {
     let mut text = String::new();
     for number in 0..extent.flags.saturating_sub(2) {

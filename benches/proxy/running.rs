@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -12,18 +13,40 @@ use crate::peers;
 use crate::production::{self, Extent};
 use crate::work::Work;
 
+/// What happens to a program between its start and its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Life {
+    pub(crate) calls: u32,
+    /// How many call at once.
+    pub(crate) connections: u32,
+    pub(crate) files: Files,
+}
+
+/// What becomes of the files that it has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// They stay as they are.
+    Stay,
+    /// They change, and it reads them again.
+    Change,
+}
+
 /// Serves calls by a program, from its start to its end, and some whose clients leave. Where that fails, the last lines of
 /// its log are told.
 pub(crate) fn serve(
     command: Command,
     (work, extent): (&Work, &Extent),
-    (calls, connections): (u32, u32),
+    life: Life,
 ) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut proxy = Running::serving(command, folder.path(), (work, extent))?;
     let served = proxy.address().and_then(|address| {
-        peers::load(address, work, calls, connections)?;
-        peers::leave(address, work, connections)
+        peers::load(address, work, life.calls, life.connections)?;
+        if life.files == Files::Change {
+            production::change(folder.path(), work.kind)?;
+            says(&folder.path().join("log"), "read again and is in force")?;
+        }
+        peers::leave(address, work, life.connections)
     });
     let ended = proxy.end();
     served.and(ended).map_err(|error| {
@@ -32,6 +55,21 @@ pub(crate) fn serve(
         let last: Vec<_> = said.lines().rev().take(5).collect();
         io::Error::other(format!("{error}; the proxy's last lines: {last:#?}"))
     })
+}
+
+/// Waits until a log has a text.
+fn says(log: &Path, text: &str) -> io::Result<()> {
+    /// Under valgrind, and with counts, a program is tens of times slower.
+    const WITHIN: Duration = Duration::from_secs(60);
+    let since = peers::now();
+    while !fs::read_to_string(log)?.contains(text) {
+        if since.elapsed() > WITHIN {
+            let message = format!("the log has not said within {WITHIN:?}: {text}");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// A proxy that is ended whatever happens.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::production::Extent;
-use crate::running;
+use crate::running::{self, Files, Life};
 use crate::work::{HOT, Kind, Method, Work, work};
 
 /// How many calls of each work there are: what counts is how often each branch is taken beside the others.
@@ -14,12 +14,16 @@ const CALLS: u32 = 4_000;
 /// Connections that call at once.
 const CONNECTIONS: u32 = 16;
 
-/// Serves plain calls of each kind over HTTP/1.1 for a while; a program that counts what it executes writes that when it ends.
+/// Serves plain calls of each kind over HTTP/1.1 for a while, and lets it read its files again; a program that counts what it executes writes that when it ends.
 pub(crate) fn train(program: &Path) -> io::Result<()> {
     let plain = Extent::PRODUCTION;
     let serve = |work: &Work, extent: &Extent, calls: u32| {
-        let asked = (calls, CONNECTIONS);
-        running::serve(Command::new(program), (work, extent), asked)
+        let life = Life {
+            calls,
+            connections: CONNECTIONS,
+            files: Files::Change,
+        };
+        running::serve(Command::new(program), (work, extent), life)
     };
     for work in HOT {
         serve(&work, &plain, CALLS)?;
