@@ -41,8 +41,7 @@ pub(crate) fn write(
     kind: Kind,
     (listen, upstream): (&str, &str),
 ) -> io::Result<PathBuf> {
-    let name = kind.name();
-    let flags = fs::canonicalize(folder)?.join(format!("{name}.flags.toml"));
+    let flags = flags_in(&fs::canonicalize(folder)?, kind);
     fs::write(&flags, flags_of(extent, kind))?;
     let mut text = format!(
         "[listen]\naddress = \"{listen}\"\nworkers = {}\n\n[admin]\naddress = \"127.0.0.1:0\"\n\n\
@@ -58,7 +57,7 @@ pub(crate) fn write(
     }
     clients(&mut text, extent.clients);
     routes(&mut text, extent);
-    let path = folder.join(format!("{name}.toml"));
+    let path = folder.join(format!("{}.toml", kind.name()));
     fs::write(&path, text)?;
     Ok(path)
 }
@@ -105,9 +104,16 @@ fn routes(text: &mut String, extent: &Extent) {
 
 /// Writes one more flag, so that the files are read again.
 pub(crate) fn change(folder: &Path, kind: Kind) -> io::Result<()> {
-    let flags = folder.join(format!("{}.flags.toml", kind.name()));
-    let mut flags = fs::OpenOptions::new().append(true).open(flags)?;
-    io::Write::write_all(&mut flags, b"[[flag]]\nname = \"late\"\nclient = \"client-1\"\nroute = \"route.1\"\nstage = \"passthrough\"\n")
+    let mut flags = fs::OpenOptions::new()
+        .append(true)
+        .open(flags_in(folder, kind))?;
+    let late = "[[flag]]\nname = \"late\"\nclient = \"client-1\"\nroute = \"route.1\"\nstage = \"passthrough\"\n";
+    io::Write::write_all(&mut flags, late.as_bytes())
+}
+
+/// The file of the flags.
+fn flags_in(folder: &Path, kind: Kind) -> PathBuf {
+    folder.join(format!("{}.flags.toml", kind.name()))
 }
 
 fn flags_of(extent: &Extent, kind: Kind) -> String {

@@ -44,7 +44,7 @@ pub(crate) fn serve(
         peers::load(address, work, life.calls, life.connections)?;
         if life.files == Files::Change {
             production::change(folder.path(), work.kind)?;
-            says(&folder.path().join("log"), "read again and is in force")?;
+            wait_for(&folder.path().join("log"), "read again and is in force")?;
         }
         peers::leave(address, work, life.connections)
     });
@@ -58,7 +58,7 @@ pub(crate) fn serve(
 }
 
 /// Waits until a log has a text.
-fn says(log: &Path, text: &str) -> io::Result<()> {
+fn wait_for(log: &Path, text: &str) -> io::Result<()> {
     /// Under valgrind, and with counts, a program is tens of times slower.
     const WITHIN: Duration = Duration::from_secs(60);
     let since = peers::now();

@@ -136,6 +136,17 @@ impl Day {
         assert_eq!(answer.status(), 200, "{answer:?}");
     }
 
+    /// Waits for such a verdict on a call in the shadow.
+    fn sees(&self, verdict: &str) {
+        let labels = ["route", "client", "side", "stage", "verdict"];
+        let row = format!("item.get batch rest shadow {verdict}");
+        eventually(&row, || {
+            let verdicts = self.proxy.metrics();
+            let verdicts = verdicts.table("dualgauge_verdicts_total", &labels);
+            (*verdicts.get(&row)? >= 1.0).then_some(())
+        });
+    }
+
     fn flag(&self) -> Value {
         self.proxy.ask("GET", "/api/v1/flags/mover", "").json()
     }
@@ -187,15 +198,7 @@ fn break_and_go_back(day: &Day) {
 fn shadow(day: &Day, untouched: &Round) {
     day.set("shadow", 100.0);
     assert_eq!(day.round(), *untouched, "a shadow changes nothing");
-    let labels = ["route", "client", "side", "stage", "verdict"];
-    eventually("comparisons that match", || {
-        let verdicts = day
-            .proxy
-            .metrics()
-            .table("dualgauge_verdicts_total", &labels);
-        let found = verdicts.get("item.get batch rest shadow match")?;
-        (*found >= 1.0).then_some(())
-    });
+    day.sees("match");
     let mismatches = day.proxy.ask("GET", "/api/v1/mismatches", "").json();
     assert_eq!(mismatches["routes"], json!([]), "{mismatches}");
 }
@@ -210,15 +213,7 @@ fn a_candidate_that_fails_changes_nothing_for_those_who_call() {
         ..Round::default()
     };
     assert_eq!(day.round(), untouched);
-    let labels = ["route", "client", "side", "stage", "verdict"];
-    eventually("a candidate that has failed", || {
-        let verdicts = day
-            .proxy
-            .metrics()
-            .table("dualgauge_verdicts_total", &labels);
-        let found = verdicts.get("item.get batch rest shadow candidate-failed")?;
-        (*found >= 1.0).then_some(())
-    });
+    day.sees("candidate-failed");
     // Nor when the guard has seen enough of them, and takes the flag back.
     assert_eq!(day.round(), untouched);
 }

@@ -1,9 +1,9 @@
-//! Strings and brackets many bytes at a time: short texts in one word, others in vectors, escapes and brackets in blocks of
-//! sixty-four bytes.
+//! Strings and brackets many bytes at a time: short texts in one word, others in vectors; escapes, characters and brackets in
+//! blocks of sixty-four bytes.
 
 use wide::u8x32;
 
-use crate::domain::vectors::{below_space, bits};
+use crate::domain::vectors::bits;
 use crate::domain::words::overlapping;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -88,12 +88,7 @@ impl Inside {
     /// [`are_escapes`]. Behind the first such quote they mean nothing.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
-        let quotes_and_controls = bits(bytes, |bytes| {
-            // So the quote comes right behind the control characters, and nothing else there.
-            let bytes = bytes ^ 2;
-            bytes.min(u8x32::splat(b'"' ^ 2)).simd_eq(bytes)
-        });
-        let notable = quotes_and_controls & !self.escaped;
+        let notable = bits(bytes, quotes_and_controls) & !self.escaped;
         let unusual = match self.escaped {
             0 => 0,
             escaped => escaped & !bits(bytes, are_usual_escapes),
@@ -177,7 +172,15 @@ fn are_escapes(bytes: u8x32) -> u8x32 {
 /// Which are a quote, a backslash or a control character.
 #[inline(always)]
 pub(super) fn specials(bytes: u8x32) -> u8x32 {
-    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | below_space(bytes)
+    quotes_and_controls(bytes) | bytes.simd_eq(b'\\')
+}
+
+/// Which are a quote or a control character.
+#[inline(always)]
+fn quotes_and_controls(bytes: u8x32) -> u8x32 {
+    // So the quote comes right behind the control characters, and nothing else there.
+    let bytes = bytes ^ 2;
+    bytes.min(u8x32::splat(b'"' ^ 2)).simd_eq(bytes)
 }
 
 /// One of the `HIGHS` where a byte is not ASCII.
