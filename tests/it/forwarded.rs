@@ -99,13 +99,10 @@ impl Scene {
             post(&mut wire, &fields, &body);
         }
         // Each call once, that with a candidate twice, and each of the batch.
-        let mut requests: Vec<Message> = Vec::new();
         eventually("all calls at the servers", || {
-            requests.extend(self.rest.requests());
-            requests.extend(self.rpc.requests());
-            (requests.len() == 9).then_some(())
-        });
-        requests
+            let requests = [self.rest.requests(), self.rpc.requests()].concat();
+            (requests.len() == 9).then_some(requests)
+        })
     }
 }
 
