@@ -3,7 +3,7 @@
 
 use wide::u8x32;
 
-use crate::domain::vectors::bits;
+use crate::domain::vectors::{below_space, bits};
 use crate::domain::words::overlapping;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -63,6 +63,7 @@ fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
 
 /// What sixty-four bytes within a string are. The first is the lowest bit.
 pub(super) struct Inside {
+    backslashes: u64,
     /// The bytes behind a backslash that escapes.
     pub(super) escaped: u64,
 }
@@ -74,6 +75,7 @@ impl Inside {
     pub(super) fn of(bytes: &[u8; 64], escapes: &mut Escapes) -> Inside {
         let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
         Inside {
+            backslashes,
             escaped: escapes.of(backslashes),
         }
     }
@@ -84,18 +86,23 @@ impl Inside {
         bits(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
     }
 
-    /// What has to be looked at: quotes that end a string, control characters, and escaped bytes but for those of
-    /// [`are_escapes`]. Behind the first such quote they mean nothing.
+    /// What has to be looked at: quotes that end a string, and escaped bytes but for those of [`are_escapes`]. Behind the
+    /// first such quote they mean nothing.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
-        let notable = bits(bytes, quotes_and_controls) & !self.escaped;
+        let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
+        let ends = quotes & !self.escaped;
         let unusual = match self.escaped {
             0 => 0,
-            escaped => escaped & !bits(bytes, are_usual_escapes),
+            // These are in most texts.
+            escaped => {
+                let breaks = bits(bytes, |bytes| bytes.simd_eq(b'n'));
+                escaped & !(quotes | self.backslashes | breaks)
+            }
         };
         match unusual {
-            0 => notable,
-            unusual => notable | (unusual & !bits(bytes, are_escapes)),
+            0 => ends,
+            unusual => ends | (unusual & !bits(bytes, are_escapes)),
         }
     }
 }
@@ -117,6 +124,27 @@ pub(super) struct Letters {
 /// The first of two bytes (RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail).
 const LOWEST: u8 = 0xC2;
 const HIGHEST: u8 = 0xDF;
+
+/// The lowest byte in each place of blocks within a string.
+pub(super) struct Lowest(u8x32);
+
+impl Lowest {
+    pub(super) const NONE: Lowest = Lowest(u8x32::MAX);
+
+    /// All of a block is within the string.
+    #[inline(always)]
+    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
+        for bytes in bytes.as_chunks::<32>().0 {
+            self.0 = self.0.min(u8x32::new(*bytes));
+        }
+    }
+
+    /// Whether there was a control character.
+    #[inline(always)]
+    pub(super) fn is_control(&self) -> bool {
+        below_space(self.0).any()
+    }
+}
 
 impl Letters {
     pub(super) const NONE: Letters = Letters {
@@ -149,12 +177,6 @@ impl Letters {
         let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
         (self.torn | others | overlong).any()
     }
-}
-
-/// Those that are in most texts.
-#[inline(always)]
-fn are_usual_escapes(bytes: u8x32) -> u8x32 {
-    bytes.simd_eq(b'"') | bytes.simd_eq(b'\\') | bytes.simd_eq(b'n')
 }
 
 /// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::blocks::{Escapes, HIGHS, Inside, Letters, plain_length};
+use super::blocks::{Escapes, HIGHS, Inside, Letters, Lowest, plain_length};
 use super::{Fault, FaultKind};
-use crate::domain::vectors::padded;
+use crate::domain::vectors::{below_space, bits, padded};
 
 /// One member of an object, as places in the scanned text, unopened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -298,62 +298,77 @@ impl<'a> Scanner<'a> {
     /// The rest of a string from the first that is not plain in it, or all of one that has more than ASCII. Where one
     /// escape is, others are near: they are looked at together, so that the processor need not guess where each is.
     #[inline(never)]
-    fn string_in_blocks(&mut self, mut at: usize) -> Step {
-        let (mut escapes, mut letters) = (Escapes::default(), Letters::NONE);
+    fn string_in_blocks(&mut self, start: usize) -> Step {
+        let (mut escapes, mut letters, mut lowest) =
+            (Escapes::default(), Letters::NONE, Lowest::NONE);
+        let mut at = start;
         loop {
             // A quote at least comes before it.
             let text = &self.text[at - 1..];
             let last;
-            let with_before = match text.first_chunk::<65>() {
-                Some(block) => block,
+            let (with_before, behind) = match text.first_chunk::<65>() {
+                Some(block) => (block, 0),
                 None => {
-                    // A control character follows, which ends it.
                     last = padded(text);
-                    &last
+                    (&last, u64::MAX << (text.len() - 1))
                 }
             };
             letters.see(with_before);
             let [_, block @ ..] = with_before;
             let inside = Inside::of(block, &mut escapes);
-            let mut notable = inside.notable(block);
+            let mut notable = inside.notable(block) | behind;
             while notable != 0 {
                 let place = notable.trailing_zeros();
                 notable &= notable - 1;
                 let found = at + place as usize;
-                if inside.escaped >> place & 1 == 1 {
-                    self.escape(found - 1)?;
-                } else {
-                    self.is_doubted |= letters.are_doubted();
-                    return self.end_of_string(found);
+                let is_escaped = inside.escaped >> place & 1 == 1;
+                if is_escaped && self.escape(found - 1) {
+                    continue;
                 }
+                let controls = bits(block, below_space) & !(u64::MAX << place);
+                if controls != 0 || lowest.is_control() {
+                    return self.control(start);
+                }
+                self.is_doubted |= letters.are_doubted();
+                return match is_escaped {
+                    true => self.fault(found - 1, FaultKind::BadEscape),
+                    false => self.end_of_string(found),
+                };
             }
+            lowest.see(block);
             at += 64;
         }
     }
 
-    /// Stands on what is neither plain nor an escape.
+    /// The first control character in the rest of a string, which has one.
+    #[cold]
+    #[inline(never)]
+    fn control(&mut self, start: usize) -> Step {
+        let mut rest = self.text[start..].iter();
+        let before = rest.position(|byte| *byte < 0x20).unwrap_or(0);
+        self.fault(start + before, FaultKind::ControlCharacter)
+    }
+
+    /// Stands on a quote, or behind the text.
     #[inline(always)]
     fn end_of_string(&mut self, at: usize) -> Step {
         match self.peek(at) {
-            Some(b'"') => Ok(at + 1),
-            Some(_) => self.fault(at, FaultKind::ControlCharacter),
+            Some(_) => Ok(at + 1),
             None => self.fault(at, FaultKind::Unfinished),
         }
     }
 
+    /// Whether what stands there is an escape.
     #[inline(always)]
-    fn escape(&mut self, at: usize) -> Step {
+    fn escape(&self, at: usize) -> bool {
         match self.peek(at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => return Ok(at + 2),
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => true,
             Some(b'u') => {
                 let digits = self.text.get(at + 2..at + 6);
-                if digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                    return Ok(at + 6);
-                }
+                digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
             }
-            _ => {}
+            _ => false,
         }
-        self.fault(at, FaultKind::BadEscape)
     }
 
     #[inline]
