@@ -105,7 +105,7 @@ fn to_rest(route: Route, params: &str) -> Case {
         else {
             return 0;
         };
-        let said = (call.method.as_str(), call.params.as_ref());
+        let said = (&*call.method, call.params.as_ref());
         let call = rpc_to_rest(&route, said, TERMS).expect("the call fits");
         call.target.len() + call.body.map_or(0, |body| body.len())
     })

@@ -84,8 +84,19 @@ fn is_taken_along(name: &HeaderName, credentials: Credentials) -> bool {
 /// The headers of a translated call.
 #[must_use]
 pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
+    translated_in(HeaderMap::new(), from, upstream, has_body)
+}
+
+/// The same, in a room that is empty.
+#[must_use]
+pub fn translated_in(
+    mut headers: HeaderMap,
+    from: &HeaderMap,
+    upstream: &UpstreamPlan,
+    has_body: HasBody,
+) -> HeaderMap {
     // As many as most calls have, with those that are added on the way.
-    let mut headers = HeaderMap::with_capacity(12);
+    headers.reserve(12);
     require_host(&mut headers, upstream);
     headers.insert(ACCEPT, JSON);
     headers.insert(

@@ -2,17 +2,19 @@
 //! call takes along is told by the domain.
 
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
-use http::{HeaderMap, Version};
+use http::{HeaderMap, Version, request};
 
 use crate::domain::forwarding::LastHop;
+use crate::domain::headers::translated_in;
 pub(super) use crate::domain::headers::{
     HasBody, brought_back, credentials, first_value, named_by_connection, require_host,
-    said_credentials, set, translated, withhold_credentials,
+    said_credentials, set, withhold_credentials,
 };
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::wire::ADDED_TE;
 
 use super::Arrival;
+use super::record::Record;
 
 /// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Connection` names it or not. `Trailer` is not: it
 /// announces what follows the body.
@@ -94,6 +96,19 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
         .tell(headers, last, plan.rollout.clients.hops());
 }
 
+/// The headers of a translated call, with this hop and the trace.
+pub(super) fn translated(
+    record: &Record,
+    (head, arrival): (&request::Parts, &Arrival),
+    upstream: &UpstreamPlan,
+    has_body: HasBody,
+) -> HeaderMap {
+    let room = record.worker().rooms().take();
+    let mut headers = translated_in(room, &head.headers, upstream, has_body);
+    record.passes_on(&mut headers, Hop::of(head, arrival));
+    headers
+}
+
 /// The hop between the client and this proxy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hop<'a> {
@@ -103,7 +118,7 @@ pub(super) struct Hop<'a> {
 }
 
 impl<'a> Hop<'a> {
-    pub(super) fn of(head: &'a http::request::Parts, arrival: &'a Arrival) -> Hop<'a> {
+    pub(super) fn of(head: &'a request::Parts, arrival: &'a Arrival) -> Hop<'a> {
         Hop {
             version: head.version,
             host: first_value(&head.headers, &HOST),

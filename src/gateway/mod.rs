@@ -28,6 +28,7 @@ mod recalls;
 mod record;
 mod render;
 mod rest;
+mod rooms;
 mod rpc;
 mod sessions;
 mod silence;

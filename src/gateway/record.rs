@@ -46,7 +46,7 @@ pub(super) struct Record {
     method: Method,
     version: Version,
     target: Option<PathAndQuery>,
-    rpc_method: Option<String>,
+    rpc_method: Option<Rc<str>>,
     route: Option<usize>,
     /// The stream that is asked for, where it is one.
     stream: Option<usize>,
@@ -404,8 +404,8 @@ impl Record {
     }
 
     /// The RPC method of the call, for the log.
-    pub(super) fn names_method(&mut self, method: &str) {
-        self.rpc_method = Some(method.to_owned());
+    pub(super) fn names_method(&mut self, method: &Rc<str>) {
+        self.rpc_method = Some(method.clone());
     }
 
     /// Who calls.

@@ -145,7 +145,7 @@ pub(super) fn of_rpc<'r>(
         let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
         return session((record, installed), name);
     };
-    let said = (call.method.as_str(), call.params.as_ref());
+    let said = (&*call.method, call.params.as_ref());
     let read = read_rpc(route, said, terms(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = value(&read.bindings, hole)?;

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode, Version, request};
 use super::ask::{self, Wait};
 use super::caller::identify;
 use super::forward::{Forwarded, forward, origin_form, target_uri};
-use super::headers::{self, HasBody, Hop};
+use super::headers::{self, HasBody};
 use super::record::Record;
 use super::render::{Answer, Stream};
 use super::rest::settled;
@@ -93,12 +93,11 @@ async fn open(
         Some(query) => target_uri(format!("{path}?{query}"))?,
         None => target_uri(path.to_owned())?,
     };
-    let mut headers = headers::translated(&head.headers, plan, HasBody::No);
+    let mut headers = headers::translated(record, (head, arrival), plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
-    record.passes_on(&mut headers, Hop::of(head, arrival));
     headers::withhold_credentials(&mut headers, plan);
     let outgoing = Outgoing::new(Method::GET, target, headers, Body::empty());
     let wait = Wait {

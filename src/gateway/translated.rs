@@ -61,7 +61,9 @@ pub(super) async fn rest_call(
     let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);
-    match carried(record, route, said, (&*head, arrival)).await? {
+    let carried = carried(record, route, said, (&*head, arrival)).await?;
+    record.worker().rooms().keep(head.headers);
+    match carried {
         Some(answered) => rest_answer(record, (route, &call.call), answered),
         None => {
             record.answered(StatusCode::ACCEPTED.as_u16());
@@ -95,8 +97,8 @@ pub(super) async fn carried(
         Waits::Yes => jsonrpc::request(id, method, params, &members),
         Waits::No => jsonrpc::notification(method, params, &members),
     };
-    let mut headers = headers::translated(&head.headers, upstream.plan(), HasBody::Yes);
-    record.passes_on(&mut headers, headers::Hop::of(head, arrival));
+    let context = (head, arrival);
+    let headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
     let target = upstream.plan().path.clone().into();
     let outgoing = Outgoing::new(Method::POST, target, headers, Body::from(message));
     if route.waits == Waits::No {
@@ -203,7 +205,7 @@ pub(super) async fn rpc_call(
     }
     let limits = &installed.plan.limits;
     let terms = terms(limits);
-    let called = (said.method.as_str(), said.params.as_ref());
+    let called = (&*said.method, said.params.as_ref());
     let call = routes
         .write_rest(index, called, terms)
         .map_err(refusal::bind)?;
@@ -221,8 +223,8 @@ pub(super) async fn rpc_call(
         Credentials::Drop => HeaderMap::new(),
     };
     let has_body = HasBody::of(&call.body);
-    let mut headers = headers::translated(&head.headers, upstream.plan(), has_body);
-    record.passes_on(&mut headers, headers::Hop::of(head, arrival));
+    let context = (head, arrival);
+    let mut headers = headers::translated(record, context, upstream.plan(), has_body);
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());

@@ -14,6 +14,7 @@ use super::call_ids::CallIds;
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
 use super::recalls::Recalls;
+use super::rooms::Rooms;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::plan::{Plan, WorkerShare};
@@ -32,6 +33,7 @@ pub struct Worker {
     common: Common,
     tasks: Tasks,
     bench: Rc<Bench>,
+    rooms: Rooms,
     /// Ids that are this worker's to give.
     own_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
@@ -106,6 +108,7 @@ impl Worker {
             common,
             tasks,
             bench,
+            rooms: Rooms::default(),
             own_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
@@ -146,6 +149,11 @@ impl Worker {
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// Where header maps find room.
+    pub(super) fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 
     /// Where candidates run.

@@ -205,7 +205,7 @@ fn tell(
 
 /// What concerns the link to a server that all share, and stays here.
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
-    match (&call.id, call.method.as_str()) {
+    match (&call.id, &*call.method) {
         (Some(_), "initialize") if upstream.greets() => Some(
             "by the link to the server: what the server has answered to the proxy's own handshake",
         ),
@@ -227,7 +227,7 @@ fn translate(
 ) -> Result<(), Failure> {
     let (limits, routes) = (&case.plan.limits, &case.plan.routes);
     let route = routes.route(index);
-    let called = (call.method.as_str(), call.params.as_ref());
+    let called = (&*call.method, call.params.as_ref());
     let made = routes
         .write_rest_of(index, (called, route.id_for(1)), case.terms)
         .map_err(refusal::bind)?;

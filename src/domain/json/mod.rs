@@ -17,6 +17,7 @@ mod string;
 mod tree;
 mod twins;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -187,7 +188,8 @@ impl Json {
     /// # Errors
     /// [`LoneSurrogate`] where the string is no Unicode text.
     pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
-        text_of(self.as_bytes())
+        let text = text_of(self.as_bytes())?;
+        Some(text.map(Cow::into_owned))
     }
 }
 
@@ -219,9 +221,9 @@ pub fn kind_of(text: &[u8]) -> Kind {
 }
 
 /// The text of a valid string value, decoded; `None` for other kinds.
-pub(in crate::domain) fn text_of(value: &[u8]) -> Option<Result<String, LoneSurrogate>> {
+pub(in crate::domain) fn text_of(value: &[u8]) -> Option<Result<Cow<'_, str>, LoneSurrogate>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(decode(inner).map(std::borrow::Cow::into_owned))
+    Some(decode(inner))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::json::{Json, Kind, scan_object, text_of};
+use crate::domain::json::{Json, Kind, scan_object};
 
 use super::RequestId;
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, PARAMS, RESULT};
@@ -50,7 +50,7 @@ impl Heard {
                 .map(|place| Json::scanned(text, place))
         };
         let id = value(ID);
-        let method = value(METHOD).and_then(|method| text_of(method.as_bytes())?.ok());
+        let method = value(METHOD).and_then(|method| method.text()?.ok());
         match method {
             Some(method) => match id {
                 None => Heard::Notification { method },

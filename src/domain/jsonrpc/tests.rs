@@ -39,7 +39,7 @@ fn a_call_keeps_its_id_and_params_as_they_were() {
     let call = call(
         r#" {"params" : [1.10, {"a" :1e400}] ,"id": 123456789012345678901234567890,"jsonrpc":"2.0","method":"a\/b"} "#,
     );
-    assert_eq!(call.method, "a/b");
+    assert_eq!(&*call.method, "a/b");
     assert_eq!(
         call.id.unwrap().as_bytes(),
         b"123456789012345678901234567890"
@@ -285,7 +285,7 @@ proptest! {
         crate::domain::json::encode(&method, &mut method_json);
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":[{value}]}}"#, String::from_utf8(method_json).unwrap());
         let read = call(&text);
-        prop_assert_eq!(&read.method, &method);
+        prop_assert_eq!(&*read.method, &method);
         let id = read.id.clone().unwrap();
         let answer = result(&id, read.params.clone().unwrap().into_bytes().into()).into_bytes();
         let response = parse_response(&answer, 8).unwrap();
@@ -293,7 +293,7 @@ proptest! {
         prop_assert_eq!(answered.as_bytes(), id.as_bytes());
         prop_assert_eq!(response.reply, Reply::Result(read.params.clone().unwrap()));
         let sent = request(9, &read.method, read.params.unwrap().into_bytes().into(), &[]).into_bytes();
-        prop_assert_eq!(call(std::str::from_utf8(&sent).unwrap()).method, method);
+        prop_assert_eq!(&*call(std::str::from_utf8(&sent).unwrap()).method, method);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), 
     let version = match (header, body) {
         (None, None) => return Ok(()),
         // What both will speak is only being agreed on.
-        (Some(_), None) if call.method == "initialize" => return Ok(()),
+        (Some(_), None) if *call.method == *"initialize" => return Ok(()),
         (Some(said), None) if is_old(said) || !is_spoken(said, spoken) => {
             return unless_spoken(said, spoken);
         }
@@ -71,7 +71,7 @@ pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), 
 fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), Discord> {
     match one(headers, &METHOD)? {
         None => return mismatch("`Mcp-Method` is missing".to_owned()),
-        Some(said) if said != call.method => return differ("Mcp-Method", said, &call.method),
+        Some(said) if *said != *call.method => return differ("Mcp-Method", said, &call.method),
         Some(_) => {}
     }
     let Some(key) = named_by(&call.method) else {

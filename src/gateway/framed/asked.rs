@@ -33,7 +33,7 @@ pub(in crate::gateway) async fn rpc_call(
     let upstream = upstream.clone();
     let limit = route.timeout.unwrap_or(upstream.plan().timeout);
     let question = Question::Call {
-        method: said.method.clone(),
+        method: (*said.method).to_owned(),
         params: said.params.clone(),
     };
     let since = clock::now();

@@ -25,7 +25,7 @@ pub(super) struct Cancelled {
 impl Letter {
     /// A notification that cancels a call of the same session ends it, whatever else becomes of the notification.
     pub(super) fn cancels(&self, call: &Call) -> Option<Cancelled> {
-        if call.id.is_some() || call.method != CANCELLED {
+        if call.id.is_some() || *call.method != *CANCELLED {
             return None;
         }
         let depth = self.installed.plan.limits.depth;

@@ -57,15 +57,29 @@ struct Letter {
     /// As it came.
     body: Bytes,
     arrival: Arrival,
-    identity: Rc<Identity<'static>>,
-    /// How many more of its calls may have a candidate.
-    candidates: Rc<Cell<usize>>,
+    sender: Rc<Sender>,
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
     minted: Vec<u64>,
     /// The records of calls that are answered, where their client gets the answers later.
     kept: Option<Rc<Kept>>,
+}
+
+/// Whose request it is.
+struct Sender {
+    identity: Identity<'static>,
+    /// How many more of its calls may have a candidate.
+    candidates: Cell<usize>,
+}
+
+impl Sender {
+    fn new(identity: Identity<'_>, plan: &Plan) -> Rc<Sender> {
+        Rc::new(Sender {
+            identity: identity.into_owned(),
+            candidates: Cell::new(plan.candidates.per_request),
+        })
+    }
 }
 
 /// What a message is answered with.
@@ -123,7 +137,8 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         }
         return pass(reading, (head, body), arrival).await;
     }
-    let identity = identify(&mut reading, &head.headers, &arrival).into_owned();
+    let identity = identify(&mut reading, &head.headers, &arrival);
+    let sender = Sender::new(identity, &installed.plan);
     let since = body.is_awaited().then(clock::now);
     let read = in_all(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
@@ -137,13 +152,12 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     let letter = Letter {
         since: reading.beginning(),
         worker,
-        candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
         installed,
         kept,
         head,
         body,
         arrival,
-        identity: Rc::new(identity),
+        sender,
         socket: None,
         minted: Vec::new(),
     };
@@ -154,7 +168,9 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         jsonrpc::Incoming::Single(item) => {
             // What was begun for the request is the record of its one message.
             let (said, marks) = letter.answer(reading, item, Company::Alone).await;
-            letter.alone(said, marks)
+            let response = letter.alone(said, marks);
+            letter.worker.rooms().keep(letter.head.headers);
+            response
         }
         jsonrpc::Incoming::Batch(items) => {
             reading.discard();
@@ -298,7 +314,9 @@ impl Letter {
     }
 
     fn caller(&self) -> Caller<'_> {
-        self.identity.caller(&self.installed.plan.rollout.clients)
+        self.sender
+            .identity
+            .caller(&self.installed.plan.rollout.clients)
     }
 
     /// What is said to one message, and the route that it has taken.

@@ -34,7 +34,7 @@ impl Letter {
         if call.id.is_none() {
             return Err(Skip::Notification);
         }
-        if self.candidates.get() == 0 {
+        if self.sender.candidates.get() == 0 {
             return Err(Skip::BatchLimit);
         }
         Ok(())
@@ -42,7 +42,9 @@ impl Letter {
 
     /// A call that is to be made a second time.
     pub(super) fn repeated(&self, call: &Call, company: Company<'_>) -> Repeated {
-        self.candidates.set(self.candidates.get().saturating_sub(1));
+        self.sender
+            .candidates
+            .set(self.sender.candidates.get().saturating_sub(1));
         Repeated {
             letter: Letter {
                 // A second run is nobody's answer.

@@ -18,7 +18,7 @@ use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, at_upstream, forward};
-use crate::gateway::headers::{self, HasBody, Hop};
+use crate::gateway::headers::{self, HasBody};
 use crate::gateway::linked;
 use crate::gateway::recalls::{MCP_SESSION, Recallable, Recalls, Scope};
 use crate::gateway::record::Record;
@@ -139,7 +139,7 @@ impl Letter {
         let mut spoken = self.renumbered(record, id, answered)?;
         if let Spoken::Answer(whole) = &mut spoken
             && self.socket.is_none()
-            && call.method == "initialize"
+            && *call.method == *"initialize"
             && let Some(name) = Recalls::name()
         {
             // By it a notification of this client finds the call that it names.
@@ -166,7 +166,10 @@ impl Letter {
             return Some(Scope::Socket(socket));
         }
         let name = self.head.headers.get(&MCP_SESSION)?;
-        let caller = self.identity.caller(&self.installed.plan.rollout.clients);
+        let caller = self
+            .sender
+            .identity
+            .caller(&self.installed.plan.rollout.clients);
         Some(Scope::session(caller, name))
     }
 
@@ -264,8 +267,8 @@ impl Letter {
         upstream: &Rc<HttpUpstream>,
         body: Bytes,
     ) -> Result<Reply, Failure> {
-        let mut headers = headers::translated(&self.head.headers, upstream.plan(), HasBody::Yes);
-        record.passes_on(&mut headers, Hop::of(&self.head, &self.arrival));
+        let context = (&*self.head, &self.arrival);
+        let headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
         let target = at_upstream(&upstream.plan().path, self.head.uri.query())?;
         let body = Body::from(Pieces::from(body));
         ask::whole(

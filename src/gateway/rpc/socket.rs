@@ -23,7 +23,7 @@ use tokio::time::sleep_until;
 
 use super::ears::{self, Attention, Ears, Spoken, closing};
 use super::underway::{Bounds, Ended, Message, Reply, Underway};
-use super::{Company, Letter, Said};
+use super::{Company, Letter, Said, Sender};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
 use crate::domain::failure::Failure;
@@ -392,7 +392,7 @@ impl Conversation {
             ..RequestLine::within(&self.head)
         };
         let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
-        let identity = identify(&mut reading, &self.head.headers, &self.arrival).into_owned();
+        let identity = identify(&mut reading, &self.head.headers, &self.arrival);
         let kept = reading.admit().and_then(|()| {
             let kept = self.worker.memory().keep(body);
             kept.map_err(no_room)
@@ -416,8 +416,7 @@ impl Conversation {
             head: self.head.clone(),
             body,
             arrival: self.arrival.clone(),
-            identity: Rc::new(identity),
-            candidates: Rc::new(Cell::new(installed.plan.candidates.per_request)),
+            sender: Sender::new(identity, &installed.plan),
             socket: Some(self.number),
             minted,
             kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
