@@ -48,9 +48,36 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nServer: bench\r\n\r\n"
         );
-        stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+        if message.is_apart {
+            stream.write_all(head.as_bytes())?;
+            thread::sleep(APART);
+            stream.write_all(body.as_bytes())?;
+        } else {
+            stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+        }
     }
     Ok(())
+}
+
+/// How much later a body is sent than its head, where they are apart: under valgrind, too, the head has been read by then.
+const APART: Duration = Duration::from_millis(100);
+
+/// The field of calls whose heads and bodies are sent apart, both ways.
+const IS_APART: &str = "User-Agent: apart\r\n";
+
+/// Clients that send a head and its body apart, as many libraries do, to a server that answers so: one after the other.
+pub(crate) fn apart(address: SocketAddr, work: &Work, clients: u32) -> io::Result<()> {
+    let request = String::from_utf8_lossy(&work.request()).into_owned();
+    let whole = request.split_once("\r\n\r\n");
+    let (head, body) = whole.ok_or(io::ErrorKind::InvalidData)?;
+    (0..clients).try_for_each(|_| {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.write_all(format!("{head}\r\n{IS_APART}\r\n").as_bytes())?;
+        thread::sleep(APART);
+        let mut reader = BufReader::new(stream.try_clone()?);
+        ask((&stream, &mut reader), (work, body.as_bytes())).map(drop)
+    })
 }
 
 /// Calls over some connections at once, `calls` in all, and looks at each answer; gives how long each took.
@@ -125,6 +152,7 @@ fn ask(
 /// A message of HTTP/1.1 that says its length.
 struct Message {
     first: String,
+    is_apart: bool,
     body: Vec<u8>,
 }
 
@@ -135,7 +163,7 @@ impl Message {
         if reader.read_line(&mut first)? == 0 {
             return Ok(None);
         }
-        let (mut length, mut line) = (0, String::new());
+        let (mut length, mut is_apart, mut line) = (0, false, String::new());
         loop {
             line.clear();
             if reader.read_line(&mut line)? == 0 {
@@ -144,6 +172,7 @@ impl Message {
             if line == "\r\n" {
                 break;
             }
+            is_apart |= line.eq_ignore_ascii_case(IS_APART);
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("content-length")
             {
@@ -152,6 +181,10 @@ impl Message {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        Ok(Some(Message { first, body }))
+        Ok(Some(Message {
+            first,
+            is_apart,
+            body,
+        }))
     }
 }

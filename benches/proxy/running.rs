@@ -31,7 +31,8 @@ pub(crate) enum Files {
     Change,
 }
 
-/// Serves calls by a program, from its start to its end, and some whose clients leave. Where that fails, the last lines of
+/// Serves calls by a program, from its start to its end, and some whose clients leave; where files change, also some that
+/// come piece by piece. Where that fails, the last lines of
 /// its log are told.
 pub(crate) fn serve(
     command: Command,
@@ -43,6 +44,7 @@ pub(crate) fn serve(
     let served = proxy.address().and_then(|address| {
         peers::load(address, work, life.calls, life.connections)?;
         if life.files == Files::Change {
+            peers::apart(address, work, 2)?;
             production::change(folder.path(), work.kind)?;
             wait_for(&folder.path().join("log"), "read again and is in force")?;
         }

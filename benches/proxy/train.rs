@@ -12,7 +12,7 @@ use crate::work::{HOT, Kind, Method, Work, work};
 const CALLS: u32 = 4_000;
 
 /// Connections that call at once.
-const CONNECTIONS: u32 = 16;
+const CONNECTIONS: u32 = 64;
 
 /// Serves plain calls of each kind over HTTP/1.1 for a while, and changes its files; a program that counts what it executes
 /// writes that when it ends.
