@@ -38,11 +38,9 @@ mod views;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::hand::Hand;
 use crate::config::Digests;
 use crate::config::compile::compile;
 use crate::config::flags::load_flags_noting;
@@ -150,9 +148,6 @@ pub enum StartError {
     /// The store.
     #[error("what was changed at run time cannot be read")]
     Store(#[from] StoreError),
-    /// The thread that compiles has failed.
-    #[error("the configuration cannot be compiled")]
-    Thread(#[from] io::Error),
     /// What the store tells is no standing.
     #[error(
         "what was changed at run time is not what this program writes; mend it, or move it away to begin anew"
@@ -197,68 +192,29 @@ struct Compiled {
     plan: Plan,
 }
 
-/// The files, as they were read. It is the work of a hand to read them and to compile what they say.
-#[derive(Debug)]
-pub struct Files {
-    sources: Sources,
-    config: Box<RawConfig>,
-    flags: Vec<RawFlag>,
-    digests: Digests,
-}
-
-impl Files {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// Every problem of each of them.
-    pub fn read(sources: Sources) -> Result<Files, Problems> {
-        let mut digests = Digests::new();
-        let (config, flags) = read(&sources, &mut digests)?;
-        Ok(Files {
-            sources,
-            config,
-            flags,
-            digests,
-        })
-    }
-}
-
 impl Control {
-    /// Opens the store, and has the first plan compiled. Nothing is watched or served yet.
+    /// Reads the files, opens the store and compiles the first plan. Nothing is watched or served yet.
     ///
     /// # Errors
     /// [`StartError`], with every problem of the files.
-    pub(super) async fn open(
-        files: Files,
-        hand: &Hand,
-        at: SystemTime,
-    ) -> Result<Control, StartError> {
-        Control::begin((files, Tenure::Own), hand, at).await
+    pub async fn open(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((sources, Tenure::Own), at).await
     }
 
     /// The same beside the process that this one is to replace: what it owns is read, and taken once it lets go of it.
     ///
     /// # Errors
     /// [`StartError`], with every problem of the files.
-    pub(super) async fn succeed(
-        files: Files,
-        hand: &Hand,
-        at: SystemTime,
-    ) -> Result<Control, StartError> {
-        Control::begin((files, Tenure::Awaited), hand, at).await
+    pub async fn succeed(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((sources, Tenure::Awaited), at).await
     }
 
     async fn begin(
-        (files, tenure): (Files, Tenure),
-        hand: &Hand,
+        (sources, tenure): (Sources, Tenure),
         at: SystemTime,
     ) -> Result<Control, StartError> {
-        let Files {
-            sources,
-            config,
-            flags: file_flags,
-            digests,
-        } = files;
+        let mut digests = Digests::new();
+        let (config, file_flags) = read(&sources, &mut digests)?;
         let watch = Watch::begun(&config, digests);
         let settings = Settings::of(&config.rollout);
         let mut store = match tenure {
@@ -267,10 +223,8 @@ impl Control {
         };
         let begun = sharing::begin(&mut store, (&config, tenure)).await?;
         let reporting = Reporting::of(&config);
-        let standing = begun.standing.clone();
-        let compiled =
-            hand.does(move || compile_with(config, file_flags, (&standing, &BTreeMap::new())))?;
-        let compiled = compiled.map_err(|problems| with_way_out(problems, begun.way_out))?;
+        let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new()))
+            .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let mut control = Control {
             sources,
             fixed: Fixed::of(&compiled.config),

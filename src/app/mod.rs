@@ -4,7 +4,6 @@ mod certificates;
 mod comparing;
 pub mod control;
 mod counting;
-mod hand;
 mod heir;
 pub mod inherited;
 mod life;

@@ -15,9 +15,8 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::certificates::Certificates;
-use super::control::{Control, Facts, Files, Hooks, StartError, own};
+use super::control::{Control, Facts, Hooks, StartError, own};
 use super::counting::Counting;
-use super::hand::Hand;
 use super::heir::{self, Sockets};
 use super::inherited::Inherited;
 use super::life::{Life, Signals, live, lively};
@@ -144,10 +143,7 @@ pub fn run(
         .build_local(LocalOptions::default())?;
     let started = clock::wall();
     let mut inherited = surroundings.inherited;
-    let first = Workers::first()?;
-    let files = first.does(|| Files::read(sources))?;
-    let files = files.map_err(StartError::from)?;
-    let control = runtime.block_on(opened(files, &first, &inherited))?;
+    let control = runtime.block_on(opened(sources, &inherited))?;
     let config = control.config();
     let log = log::init(format(config), config.log.level.value.as_str())?;
     let tokens = Tokens::new(config.admin_tokens.clone());
@@ -161,7 +157,7 @@ pub fn run(
     let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
     let listen = config.listen.address.value;
     let workers = Workers::start(
-        (first, listeners),
+        listeners,
         (&plan, &linked),
         (&names, sending.spans()),
         certificates.follow(&plan).as_ref(),
@@ -204,10 +200,10 @@ pub fn run(
 }
 
 /// The state, beside the process that this one is to replace where there is one.
-async fn opened(files: Files, hand: &Hand, inherited: &Inherited) -> Result<Control, StartError> {
+async fn opened(sources: Sources, inherited: &Inherited) -> Result<Control, StartError> {
     match &inherited.predecessor {
-        None => Control::open(files, hand, clock::wall()).await,
-        Some(_) => Control::succeed(files, hand, clock::wall()).await,
+        None => Control::open(sources, clock::wall()).await,
+        Some(_) => Control::succeed(sources, clock::wall()).await,
     }
 }
 

@@ -6,14 +6,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::comparing::CompareThread;
-use super::hand::Hand;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::{Plan, WorkerShare};
 use crate::domain::rollout::Epoch;
@@ -44,30 +43,18 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// The thread of the first worker, before it serves.
-    ///
-    /// # Errors
-    /// What the system says of it.
-    pub(super) fn first() -> io::Result<Hand> {
-        Workers::hand(0)
-    }
-
-    fn hand(index: usize) -> io::Result<Hand> {
-        Hand::start(format!("worker-{index}"))
-    }
-
     /// Starts one worker for each group of listeners.
     ///
     /// # Errors
     /// What the system says of the listeners or of the threads.
-    pub(super) fn start(
-        (first, listeners): (Hand, Vec<Vec<TcpListener>>),
+    pub fn start(
+        listeners: Vec<Vec<TcpListener>>,
         (plan, links): (&Arc<Plan>, &Links),
         (names, spans): (&Arc<Names>, Option<&Spans>),
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
-        let any = listeners.iter().flatten().next();
-        let address = any.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
+        let first = listeners.iter().flatten().next();
+        let address = first.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
         let common = Common {
@@ -95,7 +82,6 @@ impl Workers {
             ended,
             address,
         };
-        let mut first = Some(first);
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links) = (plan.clone(), links.clone());
@@ -112,17 +98,17 @@ impl Workers {
                 listeners,
                 tls: tls.cloned(),
             };
-            let hand = match first.take() {
-                Some(first) => first,
-                None => Workers::hand(index)?,
-            };
-            let thread = hand.ends_with(move || {
-                let worked = || work(entrance, inbox, (plan, links), common);
-                let result = catch_unwind(AssertUnwindSafe(worked));
-                let panicked = |_| Err(io::Error::other("the worker panicked"));
-                // The receiver is gone only when the program ends anyway.
-                let _ = over.try_send(result.unwrap_or_else(panicked));
-            });
+            let thread = thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| {
+                        work(entrance, inbox, (plan, links), common)
+                    }));
+                    let result =
+                        result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
+                    // The receiver is gone only when the program ends anyway.
+                    let _ = over.try_send(result);
+                })?;
             workers.commands.push(commands);
             workers.threads.push(thread);
         }
