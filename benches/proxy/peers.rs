@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::work::{self, Work};
+use crate::work::{self, AGENT, Work};
 
 /// The time. The library's own clock would link all of it into this program, and optimize it once more for minutes.
 #[expect(clippy::disallowed_methods, reason = "nobody chooses the time here")]
@@ -62,7 +62,7 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
 /// How much later a body is sent than its head, where they are apart: under valgrind, too, the head has been read by then.
 const APART: Duration = Duration::from_millis(100);
 
-/// The field of calls whose heads and bodies are sent apart, both ways.
+/// Who sends heads and bodies apart, and is answered so.
 const IS_APART: &str = "User-Agent: apart\r\n";
 
 /// Clients that send a head and its body apart, as many libraries do, to a server that answers so: one after the other.
@@ -70,10 +70,11 @@ pub(crate) fn apart(address: SocketAddr, work: &Work, clients: u32) -> io::Resul
     let request = String::from_utf8_lossy(&work.request()).into_owned();
     let whole = request.split_once("\r\n\r\n");
     let (head, body) = whole.ok_or(io::ErrorKind::InvalidData)?;
+    let head = format!("{head}\r\n\r\n").replace(AGENT, IS_APART);
     (0..clients).try_for_each(|_| {
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.write_all(format!("{head}\r\n{IS_APART}\r\n").as_bytes())?;
+        stream.write_all(head.as_bytes())?;
         thread::sleep(APART);
         let mut reader = BufReader::new(stream.try_clone()?);
         ask((&stream, &mut reader), (work, body.as_bytes())).map(drop)

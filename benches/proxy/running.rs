@@ -31,9 +31,8 @@ pub(crate) enum Files {
     Change,
 }
 
-/// Serves calls by a program, from its start to its end, and some whose clients leave; where files change, also some that
-/// come piece by piece. Where that fails, the last lines of
-/// its log are told.
+/// Serves calls by a program, from its start to its end, and some whose clients leave; where its files change, also some whose
+/// heads and bodies come apart. Where that fails, the last lines of its log are told.
 pub(crate) fn serve(
     command: Command,
     (work, extent): (&Work, &Extent),

@@ -14,8 +14,8 @@ const CALLS: u32 = 4_000;
 /// Connections that call at once.
 const CONNECTIONS: u32 = 64;
 
-/// Serves plain calls of each kind over HTTP/1.1 for a while, and changes its files; a program that counts what it executes
-/// writes that when it ends.
+/// Serves plain calls of each kind over HTTP/1.1 for a while, some of which come apart, and changes its files; a program that
+/// counts what it executes writes that when it ends.
 pub(crate) fn train(program: &Path) -> io::Result<()> {
     let plain = Extent::PRODUCTION;
     let serve = |work: &Work, extent: &Extent, calls: u32| {

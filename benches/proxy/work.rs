@@ -110,10 +110,12 @@ impl Work {
     }
 }
 
+/// Who calls.
+pub(crate) const AGENT: &str = "User-Agent: bench-load/0.1\r\n";
+
 fn head(line: &str, length: Option<usize>) -> String {
-    let mut head = format!(
-        "{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench-load/0.1\r\nAccept: application/json\r\n"
-    );
+    let mut head =
+        format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\n{AGENT}Accept: application/json\r\n");
     if let Some(length) = length {
         let _ = write!(
             head,

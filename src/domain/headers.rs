@@ -95,6 +95,7 @@ pub fn translated_in(
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
+    debug_assert!(headers.is_empty(), "a room has fields of another call");
     // As many as most calls have, with those that are added on the way.
     headers.reserve(12);
     require_host(&mut headers, upstream);

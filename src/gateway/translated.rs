@@ -62,7 +62,7 @@ pub(super) async fn rest_call(
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);
     let carried = carried(record, route, said, (&*head, arrival)).await?;
-    record.worker().rooms().keep(head.headers);
+    record.worker().rooms().keep(head);
     match carried {
         Some(answered) => rest_answer(record, (route, &call.call), answered),
         None => {

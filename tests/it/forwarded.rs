@@ -214,3 +214,34 @@ fn over_http_2_a_stranger_is_believed_as_little() {
     let ours = OURS.replace("proto=http", "proto=https");
     assert_eq!(hops_of(&rest.request()), set(&[("forwarded", &ours)]));
 }
+
+/// Header maps are used again, and what was in them is not.
+#[test]
+fn a_translated_call_has_nothing_of_the_one_before() {
+    let scene = Scene::forwarding("", r#"["x-four"]"#);
+    let sent = [
+        ("Authorization", "Bearer one"),
+        ("Cookie", "a=b"),
+        ("X-Request-Id", "one"),
+        ("X-Four", "4"),
+        ("X-Four", "5"),
+    ];
+    let mut wire = scene.proxy.connect();
+    for fields in [&sent[..], &[]] {
+        body_of(&scene.proxy.rest("GET", "/new/1", fields, ""), 200);
+        let lines = fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"));
+        let lines: String = lines.collect();
+        post(&mut wire, &lines, &call("items/new", r#"{"id":"1"}"#));
+    }
+    for requests in [scene.rest.requests(), scene.rpc.requests()] {
+        let [first, second] = &requests[..] else {
+            panic!("{requests:?}")
+        };
+        assert_eq!(first.head.all("x-four"), ["4", "5"], "{}", first.head);
+        for (name, _) in sent {
+            assert_eq!(second.head.all(name), [""; 0], "{}", second.head);
+        }
+    }
+}

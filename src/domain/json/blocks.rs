@@ -125,27 +125,6 @@ pub(super) struct Letters {
 const LOWEST: u8 = 0xC2;
 const HIGHEST: u8 = 0xDF;
 
-/// The lowest byte in each place of blocks within a string.
-pub(super) struct Lowest(u8x32);
-
-impl Lowest {
-    pub(super) const NONE: Lowest = Lowest(u8x32::MAX);
-
-    /// All of a block is within the string.
-    #[inline(always)]
-    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
-        for bytes in bytes.as_chunks::<32>().0 {
-            self.0 = self.0.min(u8x32::new(*bytes));
-        }
-    }
-
-    /// Whether there was a control character.
-    #[inline(always)]
-    pub(super) fn is_control(&self) -> bool {
-        below_space(self.0).any()
-    }
-}
-
 impl Letters {
     pub(super) const NONE: Letters = Letters {
         torn: u8x32::ZERO,
@@ -176,6 +155,27 @@ impl Letters {
         // %xC0 and %xC1 would say in two bytes what one says.
         let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
         (self.torn | others | overlong).any()
+    }
+}
+
+/// The lowest byte in each place of blocks within a string.
+pub(super) struct Lowest(u8x32);
+
+impl Lowest {
+    pub(super) const NONE: Lowest = Lowest(u8x32::MAX);
+
+    /// All of a block is within the string.
+    #[inline(always)]
+    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
+        for bytes in bytes.as_chunks::<32>().0 {
+            self.0 = self.0.min(u8x32::new(*bytes));
+        }
+    }
+
+    /// Whether there was a control character.
+    #[inline(always)]
+    pub(super) fn has_control(&self) -> bool {
+        below_space(self.0).any()
     }
 }
 

@@ -296,7 +296,9 @@ impl<'a> Scanner<'a> {
     }
 
     /// The rest of a string from the first that is not plain in it, or all of one that has more than ASCII. Where one
-    /// escape is, others are near: they are looked at together, so that the processor need not guess where each is.
+    /// escape is, others are near: they are looked at together, so that the processor need not guess where each is. Control
+    /// characters are looked for once the string has ended: up to there all escapes are good, so that the first of them is the
+    /// first fault.
     #[inline(never)]
     fn string_in_blocks(&mut self, start: usize) -> Step {
         let (mut escapes, mut letters, mut lowest) =
@@ -326,7 +328,7 @@ impl<'a> Scanner<'a> {
                     continue;
                 }
                 let controls = bits(block, below_space) & !(u64::MAX << place);
-                if controls != 0 || lowest.is_control() {
+                if controls != 0 || lowest.has_control() {
                     return self.control(start);
                 }
                 self.is_doubted |= letters.are_doubted();

@@ -135,6 +135,29 @@ fn byte_by_byte(text: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
+#[test]
+fn a_string_that_breaks_off_is_judged_as_byte_by_byte() {
+    let before = ["", "\u{1}", "\\n", "\\\"", "é", "\\x", "é\u{1}\\n"];
+    let ends = [
+        "",
+        "\\",
+        "\\\\",
+        "\\u12",
+        "\u{1}",
+        "\\x\"",
+        "\"",
+        "\" \n",
+        "\\\u{1}\"",
+    ];
+    for length in 0..200 {
+        for (before, end) in before.iter().flat_map(|one| ends.map(|end| (one, end))) {
+            let text = format!("\"{before}{}{end}", "a".repeat(length));
+            let judged = parse(text.as_bytes()).map(drop);
+            assert_eq!(judged, byte_by_byte(text.as_bytes()), "{text:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn text_is_accepted_exactly_when_serde_accepts_it(text in r#"[\[\]{}",:\\ truefalsn0-9eE.+u-]{0,24}"#) {

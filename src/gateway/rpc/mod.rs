@@ -57,7 +57,7 @@ struct Letter {
     /// As it came.
     body: Bytes,
     arrival: Arrival,
-    sender: Rc<Sender>,
+    author: Rc<Author>,
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
@@ -67,15 +67,15 @@ struct Letter {
 }
 
 /// Whose request it is.
-struct Sender {
+struct Author {
     identity: Identity<'static>,
     /// How many more of its calls may have a candidate.
     candidates: Cell<usize>,
 }
 
-impl Sender {
-    fn new(identity: Identity<'_>, plan: &Plan) -> Rc<Sender> {
-        Rc::new(Sender {
+impl Author {
+    fn new(identity: Identity<'_>, plan: &Plan) -> Rc<Author> {
+        Rc::new(Author {
             identity: identity.into_owned(),
             candidates: Cell::new(plan.candidates.per_request),
         })
@@ -138,7 +138,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         return pass(reading, (head, body), arrival).await;
     }
     let identity = identify(&mut reading, &head.headers, &arrival);
-    let sender = Sender::new(identity, &installed.plan);
+    let author = Author::new(identity, &installed.plan);
     let since = body.is_awaited().then(clock::now);
     let read = in_all(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
@@ -157,7 +157,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         head,
         body,
         arrival,
-        sender,
+        author,
         socket: None,
         minted: Vec::new(),
     };
@@ -169,7 +169,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
             // What was begun for the request is the record of its one message.
             let (said, marks) = letter.answer(reading, item, Company::Alone).await;
             let response = letter.alone(said, marks);
-            letter.worker.rooms().keep(letter.head.headers);
+            letter.worker.rooms().keep(letter.head);
             response
         }
         jsonrpc::Incoming::Batch(items) => {
@@ -314,7 +314,7 @@ impl Letter {
     }
 
     fn caller(&self) -> Caller<'_> {
-        self.sender
+        self.author
             .identity
             .caller(&self.installed.plan.rollout.clients)
     }

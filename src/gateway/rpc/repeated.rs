@@ -34,7 +34,7 @@ impl Letter {
         if call.id.is_none() {
             return Err(Skip::Notification);
         }
-        if self.sender.candidates.get() == 0 {
+        if self.author.candidates.get() == 0 {
             return Err(Skip::BatchLimit);
         }
         Ok(())
@@ -42,9 +42,9 @@ impl Letter {
 
     /// A call that is to be made a second time.
     pub(super) fn repeated(&self, call: &Call, company: Company<'_>) -> Repeated {
-        self.sender
+        self.author
             .candidates
-            .set(self.sender.candidates.get().saturating_sub(1));
+            .set(self.author.candidates.get().saturating_sub(1));
         Repeated {
             letter: Letter {
                 // A second run is nobody's answer.

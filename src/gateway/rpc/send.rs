@@ -166,10 +166,7 @@ impl Letter {
             return Some(Scope::Socket(socket));
         }
         let name = self.head.headers.get(&MCP_SESSION)?;
-        let caller = self
-            .sender
-            .identity
-            .caller(&self.installed.plan.rollout.clients);
+        let caller = self.caller();
         Some(Scope::session(caller, name))
     }
 

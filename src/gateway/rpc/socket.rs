@@ -23,7 +23,7 @@ use tokio::time::sleep_until;
 
 use super::ears::{self, Attention, Ears, Spoken, closing};
 use super::underway::{Bounds, Ended, Message, Reply, Underway};
-use super::{Company, Letter, Said, Sender};
+use super::{Author, Company, Letter, Said};
 use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
 use crate::domain::failure::Failure;
@@ -416,7 +416,7 @@ impl Conversation {
             head: self.head.clone(),
             body,
             arrival: self.arrival.clone(),
-            sender: Sender::new(identity, &installed.plan),
+            author: Author::new(identity, &installed.plan),
             socket: Some(self.number),
             minted,
             kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
