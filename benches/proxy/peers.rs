@@ -50,7 +50,7 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
         );
         if message.is_apart {
             stream.write_all(head.as_bytes())?;
-            thread::sleep(APART);
+            thread::sleep(PAUSE);
             stream.write_all(body.as_bytes())?;
         } else {
             stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
@@ -60,22 +60,22 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
 }
 
 /// How much later a body is sent than its head, where they are apart: under valgrind, too, the head has been read by then.
-const APART: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who sends heads and bodies apart, and is answered so.
-const IS_APART: &str = "User-Agent: apart\r\n";
+const APART: &str = "User-Agent: apart\r\n";
 
 /// Clients that send a head and its body apart, as many libraries do, to a server that answers so: one after the other.
 pub(crate) fn apart(address: SocketAddr, work: &Work, clients: u32) -> io::Result<()> {
     let request = String::from_utf8_lossy(&work.request()).into_owned();
     let whole = request.split_once("\r\n\r\n");
     let (head, body) = whole.ok_or(io::ErrorKind::InvalidData)?;
-    let head = format!("{head}\r\n\r\n").replace(AGENT, IS_APART);
+    let head = format!("{head}\r\n\r\n").replace(AGENT, APART);
     (0..clients).try_for_each(|_| {
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.write_all(head.as_bytes())?;
-        thread::sleep(APART);
+        thread::sleep(PAUSE);
         let mut reader = BufReader::new(stream.try_clone()?);
         ask((&stream, &mut reader), (work, body.as_bytes())).map(drop)
     })
@@ -173,7 +173,7 @@ impl Message {
             if line == "\r\n" {
                 break;
             }
-            is_apart |= line.eq_ignore_ascii_case(IS_APART);
+            is_apart |= line.eq_ignore_ascii_case(APART);
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("content-length")
             {

@@ -97,8 +97,7 @@ pub(super) async fn carried(
         Waits::Yes => jsonrpc::request(id, method, params, &members),
         Waits::No => jsonrpc::notification(method, params, &members),
     };
-    let context = (head, arrival);
-    let headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
+    let headers = headers::translated(record, (head, arrival), upstream.plan(), HasBody::Yes);
     let target = upstream.plan().path.clone().into();
     let outgoing = Outgoing::new(Method::POST, target, headers, Body::from(message));
     if route.waits == Waits::No {
@@ -223,8 +222,7 @@ pub(super) async fn rpc_call(
         Credentials::Drop => HeaderMap::new(),
     };
     let has_body = HasBody::of(&call.body);
-    let context = (head, arrival);
-    let mut headers = headers::translated(record, context, upstream.plan(), has_body);
+    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), has_body);
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());

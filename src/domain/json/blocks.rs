@@ -194,15 +194,10 @@ fn are_escapes(bytes: u8x32) -> u8x32 {
 /// Which are a quote, a backslash or a control character.
 #[inline(always)]
 pub(super) fn specials(bytes: u8x32) -> u8x32 {
-    quotes_and_controls(bytes) | bytes.simd_eq(b'\\')
-}
-
-/// Which are a quote or a control character.
-#[inline(always)]
-fn quotes_and_controls(bytes: u8x32) -> u8x32 {
     // So the quote comes right behind the control characters, and nothing else there.
-    let bytes = bytes ^ 2;
-    bytes.min(u8x32::splat(b'"' ^ 2)).simd_eq(bytes)
+    let flipped = bytes ^ 2;
+    let quotes_and_controls = flipped.min(u8x32::splat(b'"' ^ 2)).simd_eq(flipped);
+    quotes_and_controls | bytes.simd_eq(b'\\')
 }
 
 /// One of the `HIGHS` where a byte is not ASCII.
