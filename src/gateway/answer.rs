@@ -21,7 +21,7 @@ use crate::domain::failure::{Blame, Reason};
 use crate::domain::pieces::{Given, Pieces};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
-use crate::upstream::{Lease, Torn};
+use crate::upstream::{Lease, Torn, placed};
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl AnswerBody {
 
     /// A body that streams from a connection.
     pub(super) fn streamed(coming: Coming, record: Box<Record>) -> AnswerBody {
-        let mut streamed = Streamed {
+        let mut streamed = placed(|| Streamed {
             content: coming.content,
             record,
             lease: Some(coming.lease),
@@ -180,12 +180,12 @@ impl AnswerBody {
             given: None,
             waited: Duration::ZERO,
             part: Part::First,
-        };
+        });
         if streamed.content.is_end_stream() || streamed.record.has_no_content() {
             streamed.complete();
             return AnswerBody::of(Kind::Over);
         }
-        AnswerBody::of(Kind::Streamed(Box::new(streamed)))
+        AnswerBody::of(Kind::Streamed(streamed))
     }
 }
 

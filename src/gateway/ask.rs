@@ -15,7 +15,7 @@ use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
     Exchange, HttpUpstream, Inflow, Manner, Memory, Outgoing, Permit, Progress, ReadFault, Repeat,
-    Tap, UpstreamError, chain, read_charged, read_kept,
+    Tap, UpstreamError, chain, pinned, read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -43,7 +43,7 @@ pub(super) async fn whole(
     let memory = record.worker().memory().clone();
     let attempt = upstream.attempt(since);
     // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
-    let asking = async {
+    let asking = pin!(async {
         let exchange = upstream
             .send(&attempt, (permit, outgoing), repeat.into())
             .await;
@@ -61,9 +61,9 @@ pub(super) async fn whole(
             headers: head.headers,
             body,
         })
-    };
+    });
     let mut alarm = record.take_alarm();
-    let asked = alarm.until(since + limit, pin!(asking)).await;
+    let asked = alarm.until(since + limit, asking).await;
     record.keep_alarm(alarm);
     over(record, since, asked.as_ref());
     asked.unwrap_or_else(|| {
@@ -210,7 +210,7 @@ pub(super) async fn in_all<T>(
     if end <= clock::now() {
         return Err(overdue(limit));
     }
-    let called = timeout_at(end, Box::pin(call(record))).await;
+    let called = timeout_at(end, pinned(|| call(record))).await;
     called.unwrap_or_else(|_| Err(overdue(limit)))
 }
 

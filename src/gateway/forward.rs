@@ -20,6 +20,7 @@ use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{
     Body, Heads, HttpUpstream, Inflow, Manner, Outgoing, Progress, Repeat, Tap, Upload, Wants,
+    placed,
 };
 
 /// A call that goes on as it came.
@@ -129,7 +130,7 @@ pub(super) async fn forward(
         // An answer to half a request leaves the rest of it in the connection.
         lease.spoil();
     }
-    Ok(Answer::Stream(Box::new(Stream {
+    Ok(Answer::Stream(placed(|| Stream {
         response,
         lease,
         silence,

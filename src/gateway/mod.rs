@@ -54,7 +54,7 @@ use crate::domain::side::Side;
 use crate::domain::stream::Followed;
 use crate::domain::wire::{Spelling, Violation};
 use crate::upstream::link::OwnLinks;
-use crate::upstream::{Alarm, Inflow};
+use crate::upstream::{Alarm, Inflow, pinned, placed};
 
 pub use answer::AnswerBody;
 pub use call_ids::CallIds;
@@ -195,6 +195,7 @@ pub fn handle(
 ) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let installed = worker.installed();
     let (head, body) = request.into_parts();
+    let head = placed(|| head);
     let faced = face(&installed, &head, &arrival);
     let side = match &faced {
         Ok(Faced::Side(side)) | Err((side, _)) => *side,
@@ -202,15 +203,15 @@ pub fn handle(
     };
     let delivery = Delivery {
         record: Record::begin(&worker, &installed, side, RequestLine::of(&head)),
-        head: Box::new(head),
+        head,
         body,
         arrival,
     };
     match faced {
-        Err((_, failure)) => Box::pin(refused(delivery, failure)),
-        Ok(Faced::Stream(followed)) => Box::pin(stream::serve(delivery, followed)),
-        Ok(Faced::Side(Side::Rest)) => Box::pin(rest::serve(delivery)),
-        Ok(Faced::Side(Side::Rpc)) => Box::pin(rpc::serve(delivery)),
+        Err((_, failure)) => pinned(|| refused(delivery, failure)),
+        Ok(Faced::Stream(followed)) => pinned(|| stream::serve(delivery, followed)),
+        Ok(Faced::Side(Side::Rest)) => pinned(|| rest::serve(delivery)),
+        Ok(Faced::Side(Side::Rpc)) => pinned(|| rpc::serve(delivery)),
     }
 }
 

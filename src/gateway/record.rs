@@ -31,7 +31,7 @@ use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
 use crate::upstream::link::{Ear, OwnLinks};
-use crate::upstream::{Alarm, Tap, Upstream};
+use crate::upstream::{Alarm, Tap, Upstream, placed};
 
 /// What is known of a call so far.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Record {
     ) -> Box<Record> {
         worker.begun();
         // It passes through many hands, and none of them moves it.
-        Box::new(Record {
+        placed(|| Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),

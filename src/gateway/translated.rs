@@ -31,7 +31,7 @@ use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream};
+use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream, placed};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
@@ -181,7 +181,7 @@ fn rest_answer(
         headers.insert(CONTENT_TYPE, kind);
     }
     headers::set(&mut headers, answer.headers);
-    Ok(Answer::Whole(Box::new(Whole {
+    Ok(Answer::Whole(placed(|| Whole {
         status: status(answer.status),
         headers,
         body: answer.body,

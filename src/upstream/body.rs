@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::{Inflow, Tap, violation_of};
+use super::{Inflow, Tap, placed, violation_of};
 use crate::domain::pieces::{Given, Pieces};
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
@@ -58,7 +58,7 @@ impl Body {
     }
 
     fn of(kind: Kind) -> Body {
-        Body(Some(Box::new(kind)))
+        Body(Some(placed(|| kind)))
     }
 
     /// Whether there is none.

@@ -23,7 +23,7 @@ use super::driven::Driver;
 use super::error::UpstreamError;
 use super::line::{Left, Unanswered};
 use super::tape::Tape;
-use super::{Body, Inflow, Outgoing, Reins, Socket, Tasks, Watched};
+use super::{Body, Inflow, Outgoing, Reins, Socket, Tasks, Watched, placed};
 use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 
@@ -162,7 +162,7 @@ impl Connection {
     ) -> Result<Box<Response<Inflow>>, Box<TrySendError<Request<Body>>>> {
         let (driver, tape) = (&self.driver, &self.tape);
         // From here to the client, only its place is handed on.
-        let read = |answer, driver| Box::new(Inflow::of_answer(answer, driver, tape.take_whole()));
+        let read = |answer, driver| placed(|| Inflow::of_answer(answer, driver, tape.take_whole()));
         if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
             let answered = self.sender.try_send_request(outgoing.into()).await;
             return answered.map(|answer| read(answer, None)).map_err(Box::new);

@@ -19,7 +19,7 @@ use super::line::{Left, Line, Unanswered};
 use super::permits::{Permit, Permits};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
-use super::{Body, Inflow, Outgoing, Tasks};
+use super::{Body, Inflow, Outgoing, Tasks, pinned};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::wire::Spelling;
@@ -360,7 +360,7 @@ impl HttpUpstream {
         let Some(again) = again else {
             return Err(classify(error));
         };
-        let lease = Box::pin(self.fresh(attempt, (place, permit), wants)).await?;
+        let lease = pinned(|| self.fresh(attempt, (place, permit), wants)).await?;
         let Some(outgoing) = again.on(&lease.line) else {
             return Err(classify(error));
         };
@@ -386,7 +386,7 @@ impl HttpUpstream {
             }
         }
         // Apart, so that a call on a kept connection does not carry the room for it.
-        Box::pin(self.fresh(attempt, (place, permit), wants)).await
+        pinned(|| self.fresh(attempt, (place, permit), wants)).await
     }
 
     /// A connection that is opened for the call, or shared with others; to another address where this one cannot be

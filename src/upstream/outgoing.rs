@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method, Request, Uri, request};
 
-use super::Body;
+use super::{Body, placed};
 
 /// A request on its way to a server. Its head stays in one place until a connection takes it.
 #[derive(Debug)]
@@ -17,8 +17,7 @@ impl Outgoing {
     /// One that this proxy has written.
     #[must_use]
     pub fn new(method: Method, target: Uri, headers: HeaderMap, body: Body) -> Outgoing {
-        let (head, ()) = Request::new(()).into_parts();
-        let mut head = Box::new(head);
+        let mut head = placed(|| Request::new(()).into_parts().0);
         head.method = method;
         head.uri = target;
         head.headers = headers;

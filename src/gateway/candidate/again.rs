@@ -19,7 +19,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::rpc::Repeated;
 use crate::gateway::translated;
-use crate::upstream::{Missing, ReadFault, Tap, Upstream, read_charged};
+use crate::upstream::{Missing, ReadFault, Tap, Upstream, pinned, read_charged};
 
 /// A call, kept so that it can be made again.
 pub(super) enum Again {
@@ -83,9 +83,9 @@ impl Again {
             } => {
                 let body = body.whole().map_err(|_| Skip::Unread)?;
                 let call = (head.clone(), body);
-                Box::pin(rest(record, way, call, arrival)).await
+                pinned(|| rest(record, way, call, arrival)).await
             }
-            Again::Rpc(repeated) => Box::pin(repeated.go(record, way)).await,
+            Again::Rpc(repeated) => pinned(|| repeated.go(record, way)).await,
         };
         let told = match answered {
             Ok(answer) => keep(record, answer).await?,

@@ -36,7 +36,7 @@ use super::rpc::Repeated;
 use crate::domain::candidates;
 use crate::domain::compare::Skip;
 use crate::domain::rollout::Stage;
-use crate::upstream::{Missing, Tap};
+use crate::upstream::{Missing, Tap, pinned};
 
 pub(super) use bench::Bench;
 pub use desk::{Clerk, Desk};
@@ -226,7 +226,7 @@ impl Candidate {
         };
         let tasks = waiting.record.worker().tasks().clone();
         if let Some(ready) = waiting.ready() {
-            tasks.start_behind(Box::pin(ready.run()));
+            tasks.start_behind(pinned(|| ready.run()));
         }
     }
 

@@ -25,7 +25,7 @@ use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
 use crate::gateway::translated::{self, belongs, no_response};
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream, read_kept};
+use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream, placed, read_kept};
 
 impl Letter {
     pub(super) async fn translate(
@@ -44,8 +44,9 @@ impl Letter {
             }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
         };
-        let whole = render::rpc_message_beside(brought, body);
-        Ok(Spoken::Answer(Box::new(whole)))
+        Ok(Spoken::Answer(placed(|| {
+            render::rpc_message_beside(brought, body)
+        })))
     }
 
     /// Sends a call on as it came, but for credentials that are not for this server.
