@@ -17,7 +17,7 @@ const CONNECTIONS: u32 = 8;
 
 /// Instructions of one call, in user space. The kernel's are not seen.
 pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Result<u64> {
-    let (few, many) = if work.size > 100_000 {
+    let (few, many) = if work.size.max(work.sent) > 100_000 {
         (20, 100)
     } else {
         (400, 2_000)
@@ -33,15 +33,22 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
     let profiles = profiles(&[], program, (work, extent), (calls, Files::Stay))?;
-    let of_calls = profiles.iter().filter(|profile| {
-        let mut functions = OF_CALLS.iter();
-        functions.any(|function| profile.contains(function))
-    });
-    match of_calls.map(|profile| total(profile)).sum() {
-        0 => Err(io::Error::other(
-            "no profile is of a thread that serves calls",
-        )),
-        sum => Ok(sum),
+    let mut sum = 0;
+    let mut met = [false; OF_CALLS.len()];
+    for profile in &profiles {
+        let has = OF_CALLS.map(|function| profile.contains(function));
+        if has.contains(&true) {
+            sum += total(profile);
+        }
+        (0..has.len()).for_each(|place| met[place] |= has[place]);
+    }
+    match met.iter().position(|met| !met) {
+        None => Ok(sum),
+        Some(place) => {
+            let function = OF_CALLS[place];
+            let message = format!("no profile is of a thread that executes `{function}`");
+            Err(io::Error::other(message))
+        }
     }
 }
 

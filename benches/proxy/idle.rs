@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::peers;
 use crate::production::Extent;
-use crate::running::Running;
+use crate::running::{Memory, Running};
 use crate::work::HOT;
 
 /// How many connections there are in each row.
@@ -43,7 +43,7 @@ pub(crate) fn crowd(program: &Path) -> io::Result<()> {
         while idle.len() < count {
             idle.push(peers::idle(address, &work)?);
         }
-        let held = proxy.anonymous_kib()?;
+        let held = proxy.kib(Memory::Anonymous)?;
         let none = *before.get_or_insert(held);
         let each = (held.saturating_sub(none) * 1024).checked_div(count as u64);
         let each = each.map_or_else(|| "-".to_owned(), |each| each.to_string());

@@ -2,7 +2,8 @@
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
-//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold;
+//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold, `-- memory`
+//! what bodies take, `-- calls` what calls ask of the system, and how many there are in a second;
 //! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
 //! that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed` prints the
 //! functions that a program executes.
@@ -10,10 +11,12 @@
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
 
+mod calls;
 mod counted;
 mod executed;
 mod idle;
 mod links;
+mod memory;
 mod peers;
 mod production;
 mod running;
@@ -39,10 +42,10 @@ struct Asked {
     /// Only the work of this name.
     #[arg(long)]
     only: Option<String>,
-    /// Writes the figures that later runs are held against.
-    #[arg(long)]
+    /// Writes the figures that later runs are held against: all of them, of the program that is built.
+    #[arg(long, conflicts_with_all = ["only", "program"])]
     write: bool,
-    /// The program that is measured, in place of the one that is built.
+    /// The program that is measured, in place of the one that is built. The figures are not of it, and hold nothing.
     #[arg(long, global = true)]
     program: Option<PathBuf>,
     /// `cargo bench` says so.
@@ -59,6 +62,10 @@ enum Task {
     },
     /// Prints what connections hold that wait for their next call, up to 10,000 of them.
     Idle,
+    /// Prints the memory of the program at its highest, with bodies of up to 8 MB.
+    Memory,
+    /// Prints the system calls of a call, with one worker and with two, and how many calls there are in a second. Needs strace.
+    Calls,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
     /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
@@ -83,7 +90,10 @@ enum Along {
     Routes,
     Flags,
     Clients,
+    /// Bytes of an answer's body.
     Body,
+    /// Bytes of a call's body.
+    Call,
     Batch,
     Workers,
     Shadow,
@@ -99,6 +109,12 @@ fn main() -> ExitCode {
     let done = match &asked.task {
         Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
         Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
+        Some(Task::Memory) => memory::bodies(&program).map(|()| true).map_err(Into::into),
+        Some(Task::Calls) if !calls::has_strace() => {
+            println!("SKIPPED: strace is not installed, no system call was counted");
+            Ok(true)
+        }
+        Some(Task::Calls) => calls::trace(&program).map(|()| true).map_err(Into::into),
         Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
         Some(Task::Train) => train::train(&program).map(|()| true).map_err(Into::into),
         Some(Task::Executed) => executed::executed(&program)
@@ -155,49 +171,37 @@ fn figures() -> PathBuf {
 
 /// Whether no figure has grown by more than is allowed.
 fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
-    let committed = fs::read_to_string(figures()).unwrap_or_default();
+    let path = figures();
+    let committed = match fs::read_to_string(&path) {
+        Err(_) if asked.write => String::new(),
+        committed => committed.map_err(|error| format!("{}: {error}", path.display()))?,
+    };
     let compiler = compiler()?;
     let before = |name: &str| -> Option<u64> {
         let mut rows = committed.lines().filter_map(|line| line.split_once(' '));
         let (_, count) = rows.find(|(row, _)| *row == name)?;
         count.trim().parse().ok()
     };
+    let only = asked.only.as_deref().unwrap_or_default();
+    let works: Vec<_> = HOT.iter().filter(|work| work.name.contains(only)).collect();
+    if works.is_empty() {
+        let names = HOT.map(|work| work.name).join(", ");
+        return Err(format!("--only {only}: no work has such a name; there are {names}").into());
+    }
     let (mut held, mut written) = (true, format!("{compiler}\n"));
     println!(
         "{:<16} {:>14} {:>10} {:>7}",
         "work", "instructions", "before", "ratio"
     );
-    for work in HOT {
-        if asked
-            .only
-            .as_ref()
-            .is_some_and(|only| !work.name.contains(only))
-        {
-            continue;
-        }
-        let count = counted::per_call(program, &work, &Extent::PRODUCTION)?;
+    for work in works {
+        let count = counted::per_call(program, work, &Extent::PRODUCTION)?;
         let _ = writeln!(written, "{} {count}", work.name);
-        let Some(before) = before(work.name) else {
-            println!("{:<16} {count:>14} {:>10}", work.name, "none");
-            held &= asked.write;
-            continue;
-        };
-        let ratio = count as f64 / before as f64;
-        let verdict = if ratio > ALLOWED {
-            held &= asked.write;
-            "  GREW: find out why, or commit the new figure with the reason (-- --write)"
-        } else if ratio < 1.0 / ALLOWED {
-            "  fell: commit the new figure (-- --write)"
-        } else {
-            ""
-        };
-        println!(
-            "{:<16} {count:>14} {before:>10} {ratio:>7.3}{verdict}",
-            work.name
-        );
+        let verdict = Verdict::of(count, before(work.name), asked);
+        held &= verdict != Verdict::Fails;
+        verdict.print(work.name, count, before(work.name));
     }
     if asked.write {
-        fs::write(figures(), written)?;
+        fs::write(path, written)?;
     }
     if !held && !committed.starts_with(&compiler) {
         println!("NOT HELD: the figures are of another compiler than this {compiler}");
@@ -206,14 +210,58 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
     Ok(held)
 }
 
+/// What a count says beside the figure before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    Fell,
+    /// It has grown too much, or there is no figure.
+    Fails,
+}
+
+impl Verdict {
+    fn of(count: u64, before: Option<u64>, asked: &Asked) -> Verdict {
+        if asked.write || asked.program.is_some() {
+            return Verdict::Holds;
+        }
+        let Some(before) = before else {
+            return Verdict::Fails;
+        };
+        match count as f64 / before as f64 {
+            ratio if ratio > ALLOWED => Verdict::Fails,
+            ratio if ratio < 1.0 / ALLOWED => Verdict::Fell,
+            _ => Verdict::Holds,
+        }
+    }
+
+    fn print(self, name: &str, count: u64, before: Option<u64>) {
+        let what_to_do = match self {
+            Verdict::Holds => "",
+            Verdict::Fell => "  fell: commit the new figure (-- --write)",
+            Verdict::Fails => {
+                "  GREW: find out why, or commit the new figure with the reason (-- --write)"
+            }
+        };
+        let (before, ratio) = match before {
+            None => ("none".to_owned(), "-".to_owned()),
+            Some(before) => (
+                before.to_string(),
+                format!("{:.3}", count as f64 / before as f64),
+            ),
+        };
+        println!("{name:<16} {count:>14} {before:>10} {ratio:>7}{what_to_do}");
+    }
+}
+
 impl Along {
     /// How much of it there is in each row.
     fn counts(self) -> &'static [usize] {
         match self {
             Along::Routes => &[10, 100, 1_000, 10_000],
-            Along::Flags => &[2, 10, 100, 1_000],
-            Along::Clients => &[2, 100, 1_000, 10_000],
+            Along::Flags => &[1, 10, 100, 1_000],
+            Along::Clients => &[1, 100, 1_000, 10_000],
             Along::Body => &[200, 16_384, 131_072, 1_048_576, 8_000_000],
+            Along::Call => &[200, 131_072, 8_000_000],
             Along::Batch => &[1, 10, 100],
             Along::Workers => &[1, 2],
             Along::Shadow => &[0, 10, 100],
@@ -229,6 +277,7 @@ impl Along {
             Along::Flags => extent.flags = count,
             Along::Clients => extent.clients = count,
             Along::Body => work.size = count,
+            Along::Call => work.sent = count,
             Along::Batch if kind == Kind::RpcToRest => work.batch = Some(count),
             Along::Batch => return None,
             Along::Workers => extent.workers = count,

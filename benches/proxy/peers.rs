@@ -14,6 +14,11 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// An address that nobody has now.
+pub(crate) fn free() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
 /// Starts a server that answers GETs with text, `/rpc` with a response and all else with its result. It ends with
 /// the process.
 pub(crate) fn upstream(size: usize) -> io::Result<SocketAddr> {
@@ -49,6 +54,10 @@ fn answer(mut stream: TcpStream, result: &str) -> io::Result<()> {
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nServer: bench\r\n\r\n"
         );
         if message.is_apart {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+                 date: Tue, 24 Nov 2026 08:15:00 GMT\r\n\r\n"
+            );
             stream.write_all(head.as_bytes())?;
             thread::sleep(PAUSE);
             stream.write_all(body.as_bytes())?;
@@ -65,13 +74,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Who sends heads and bodies apart, and is answered so.
 const APART: &str = "User-Agent: apart\r\n";
 
-/// Clients that send a head and its body apart, as many libraries do, to a server that answers so: one after the other.
+/// Clients as many libraries make them, to a server that is made so, too: one after the other. They send a head and its body
+/// apart, with names in lower case, and nobody knows them. Before each, somebody looks whether the port is open.
 pub(crate) fn apart(address: SocketAddr, work: &Work, clients: u32) -> io::Result<()> {
     let request = String::from_utf8_lossy(&work.request()).into_owned();
     let whole = request.split_once("\r\n\r\n");
     let (head, body) = whole.ok_or(io::ErrorKind::InvalidData)?;
-    let head = format!("{head}\r\n\r\n").replace(AGENT, APART);
+    let (line, fields) = head.split_once("\r\n").ok_or(io::ErrorKind::InvalidData)?;
+    let fields = format!("{fields}\r\n").replace(AGENT, APART);
+    let fields = fields.replace("127.0.0.1", &address.to_string());
+    let fields = fields.to_ascii_lowercase();
+    let head = format!("{line}\r\n{fields}accept-encoding: identity\r\n\r\n");
     (0..clients).try_for_each(|_| {
+        drop(TcpStream::connect(address)?);
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.write_all(head.as_bytes())?;

@@ -12,7 +12,7 @@ use crate::work::Kind;
 pub(crate) struct Extent {
     /// Routes; the last one is called.
     pub(crate) routes: usize,
-    /// Flags; the last two are those of the calls that are measured.
+    /// Flags; the last two, or the only one, are those of the calls that are measured.
     pub(crate) flags: usize,
     /// Clients that have a name; the last one calls.
     pub(crate) clients: usize,
@@ -119,11 +119,14 @@ fn flags_in(folder: &Path, kind: Kind) -> PathBuf {
 fn flags_of(extent: &Extent, kind: Kind) -> String {
     let mut text = String::new();
     for number in 0..extent.flags.saturating_sub(2) {
+        let client = match extent.clients - 1 {
+            0 => "bench".to_owned(),
+            others => format!("client-{}", 1 + number % others),
+        };
         let _ = write!(
             text,
-            "[[flag]]\nname = \"flag-{number}\"\nclient = \"client-{}\"\nroute = \"route.{}\"\n\
+            "[[flag]]\nname = \"flag-{number}\"\nclient = \"{client}\"\nroute = \"route.{}\"\n\
              side = \"rest\"\nstage = \"translate\"\npercent = 25\n\n",
-            1 + number % (extent.clients - 1).max(1),
             1 + number % (extent.routes - 1).max(1),
         );
     }
@@ -133,10 +136,19 @@ fn flags_of(extent: &Extent, kind: Kind) -> String {
         "passthrough"
     };
     let stage = |translated| if translated { "translate" } else { plain };
-    for (side, stage) in [
+    let own = [
         ("rest", stage(kind == Kind::RestToRpc)),
         ("rpc", stage(kind == Kind::RpcToRest)),
-    ] {
+    ];
+    let called = if kind == Kind::RpcToRest {
+        "rpc"
+    } else {
+        "rest"
+    };
+    for (side, stage) in own {
+        if extent.flags < own.len() && side != called {
+            continue;
+        }
         let _ = write!(
             text,
             "[[flag]]\nname = \"bench-{side}\"\nclient = \"bench\"\nroute = \"tools.call\"\nside = \"{side}\"\n\

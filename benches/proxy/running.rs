@@ -31,6 +31,15 @@ pub(crate) enum Files {
     Change,
 }
 
+/// Which memory of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// What no file is behind.
+    Anonymous,
+    /// All that it has had at once, at its highest.
+    Highest,
+}
+
 /// Serves calls by a program, from its start to its end, and some whose clients leave; where its files change, also some whose
 /// heads and bodies come apart. Where that fails, the last lines of its log are told.
 pub(crate) fn serve(
@@ -90,7 +99,9 @@ impl Running {
         (work, extent): (&Work, &Extent),
     ) -> io::Result<Running> {
         let upstream = peers::upstream(work.size)?.to_string();
-        let between = ("127.0.0.1:0", upstream.as_str());
+        // Named as in production, so that it is checked as there.
+        let own = peers::free()?.to_string();
+        let between = (own.as_str(), upstream.as_str());
         let config = production::write(folder, extent, work.kind, between)?;
         command.args(["run", "--config"]).arg(&config);
         Running::start(&mut command, &folder.join("log"))
@@ -114,13 +125,17 @@ impl Running {
         Ok(address)
     }
 
-    /// Its memory that no file is behind, in KiB.
-    pub(crate) fn anonymous_kib(&self) -> io::Result<u64> {
+    /// Memory of its own, in KiB.
+    pub(crate) fn kib(&self, memory: Memory) -> io::Result<u64> {
+        let name = match memory {
+            Memory::Anonymous => "RssAnon:",
+            Memory::Highest => "VmHWM:",
+        };
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let mut lines = status.lines();
-        let held = lines.find_map(|line| line.strip_prefix("RssAnon:"));
+        let held = lines.find_map(|line| line.strip_prefix(name));
         let held = held.and_then(|held| held.trim().strip_suffix(" kB"));
-        let held = held.ok_or_else(|| io::Error::other("the kernel does not tell RssAnon"))?;
+        let held = held.ok_or_else(|| io::Error::other(format!("the kernel tells no {name}")))?;
         held.parse().map_err(io::Error::other)
     }
 

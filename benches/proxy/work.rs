@@ -38,6 +38,8 @@ pub(crate) struct Work {
     pub(crate) method: Method,
     /// Bytes of the answer's body, about.
     pub(crate) size: usize,
+    /// Bytes of the call's body that it has besides those of [`CALL`], about.
+    pub(crate) sent: usize,
     /// How many calls a request has, where it is a batch.
     pub(crate) batch: Option<usize>,
 }
@@ -68,14 +70,15 @@ pub(crate) const fn work(name: &'static str, kind: Kind, method: Method, size: u
         kind,
         method,
         size,
+        sent: 0,
         batch: None,
     }
 }
 
-/// The params of a call.
+/// The params of a call: texts with escapes, and with letters that are none of ASCII's.
 pub(crate) const CALL: &str = concat!(
     r#"{"name":"forecast","arguments":{"place":"Gen\u00e8ve","days":3,"#,
-    r#""remark":"early trains leave from the northern platform while the southern one is swept"}}"#
+    r#""remark":"early trains to Zürich leave from the northern platform while the southern one is swept"}}"#
 );
 
 impl Work {
@@ -84,8 +87,9 @@ impl Work {
         let (path, body) = match (self.kind, self.method) {
             (_, Method::Get) => return head("GET /ping", None).into_bytes(),
             (Kind::RpcToRest, Method::Post) => {
+                let params = self.params();
                 let call = format!(
-                    r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{CALL}}}"#
+                    r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{params}}}"#
                 );
                 let body = self
                     .batch
@@ -93,12 +97,19 @@ impl Work {
                 ("POST /mcp", body.unwrap_or(call))
             }
             (Kind::Pass | Kind::RestToRpc, Method::Post) => {
-                ("POST /mcp/v1/tools/call", CALL.to_owned())
+                ("POST /mcp/v1/tools/call", self.params())
             }
         };
         let mut request = head(path, Some(body.len())).into_bytes();
         request.extend_from_slice(body.as_bytes());
         request
+    }
+
+    /// The params, whose last text is as long as is asked for.
+    fn params(&self) -> String {
+        const MORE: &str = " and again";
+        let (text, end) = CALL.split_at(CALL.len() - "\"}}".len());
+        [text, &MORE.repeat(self.sent / MORE.len()), end].concat()
     }
 
     /// What an answer that came through has in it.

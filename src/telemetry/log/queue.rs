@@ -212,7 +212,9 @@ impl Queue {
     }
 }
 
-/// Writes until the end has come and nothing waits.
+/// Writes until the end has come and nothing waits. Whoever counts what calls execute knows the thread by this function, which
+/// stays one.
+#[inline(never)]
 fn write(shared: &Shared, mut writer: impl Write) {
     let mut waiting = shared.lock();
     let mut lines = Lines::default();
