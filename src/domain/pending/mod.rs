@@ -165,19 +165,25 @@ pub enum Unanswered {
 }
 
 /// Why a link is given up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It was not ready in time.
+    #[error("it was not ready in time")]
     Slow,
     /// The server has refused the greeting.
+    #[error("it did not take the handshake")]
     Refused,
     /// It has agreed on something that is not spoken here, as this says.
+    #[error("{0}")]
     Foreign(String),
     /// So many calls in a row had no answer in time that none is expected.
+    #[error("it answered no call in time, so many in a row that none is expected")]
     Stalled,
     /// It showed no sign of life.
+    #[error("it showed no sign of life")]
     Silent,
     /// The server does not know it any more.
+    #[error("the server does not know it any more")]
     Forgotten,
 }
 

@@ -1,6 +1,5 @@
 //! The task that owns a link: what the outputs of [`Pending`] say is done, and what happens is told to it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -20,7 +19,7 @@ use super::recall::Recall;
 use super::spread::Load;
 use super::standing::Account;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
-use crate::domain::pending::{Ask, Fault, Input, Output, Pending, Settings, Ticket, Unanswered};
+use crate::domain::pending::{Ask, Input, Output, Pending, Settings, Ticket, Unanswered};
 use crate::telemetry::clock;
 
 /// How long the last words of a link may take, once nobody asks any more.
@@ -39,13 +38,14 @@ struct Caller {
 pub async fn own<T: Transport>(
     (name, transport): (&str, T),
     settings: Settings,
-    inbox: Inbox,
+    mut inbox: Inbox,
     standing: &Standing,
 ) {
     let mut owner = Owner {
         name,
         transport,
         pending: Pending::new(settings),
+        account: Account::new(standing),
         line: Line::Down,
         wanted: Wanted::No,
         callers: BTreeMap::new(),
@@ -62,13 +62,16 @@ pub async fn own<T: Transport>(
         retired: Retired::No,
         loss: None,
     };
-    owner.run(inbox, Account::new(standing)).await;
+    owner.run(&mut inbox).await;
     let Owner {
         mut line,
         audience,
         loss,
+        account,
         ..
     } = owner;
+    // Whoever finds that nobody takes questions finds no link, either.
+    drop((account, inbox));
     // The client may take its time, which is none of the server's.
     tokio::join!(line.end(), audience.end(loss));
     tracing::info!(upstream = name, "the link has ended");
@@ -78,6 +81,7 @@ struct Owner<'a, T: Transport> {
     name: &'a str,
     transport: T,
     pending: Pending,
+    account: Account<&'a Standing>,
     line: Line<T::Link>,
     /// Whether a link is to be opened as soon as the one before is gone.
     wanted: Wanted,
@@ -179,11 +183,10 @@ impl<L: Link + 'static> Line<L> {
 }
 
 impl<T: Transport> Owner<'_, T> {
-    async fn run(&mut self, mut inbox: Inbox, mut share: Account<&Standing>) {
+    async fn run(&mut self, inbox: &mut Inbox) {
         let mut farewell = None;
         self.take(Input::Tick);
         loop {
-            share.tell(&self.pending);
             if self.loss.is_some() {
                 return inbox.refuse();
             }
@@ -218,7 +221,7 @@ impl<T: Transport> Owner<'_, T> {
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // What was asked before is still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = is_over(&mut inbox.over) => self.retire(&mut inbox),
+                () = is_over(&mut inbox.over) => self.retire(inbox),
                 // What was asked just now is use of it, or is still answered.
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
                     if inbox.asks.is_empty() {
@@ -404,6 +407,8 @@ impl<T: Transport> Owner<'_, T> {
 
     fn take(&mut self, input: Input) {
         self.pending.take(self.at(clock::now()), input);
+        // Whoever has an answer may look at once.
+        self.account.tell(&self.pending);
         while let Some(output) = self.pending.output() {
             self.obey(output);
         }
@@ -416,7 +421,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.wanted = Wanted::No;
                 self.line.leave();
                 // It is taken in at once: this is one of the outputs that are still being obeyed.
-                self.lost(&described(fault));
+                self.lost(&fault.to_string());
             }
             Output::Write(message) => {
                 if let Line::Open(link) = &mut self.line {
@@ -478,18 +483,6 @@ async fn goes_on(audience: &mut Audience<'_>) {
         Some(only) => only.go_on().await,
         None => pending().await,
     }
-}
-
-fn described(fault: Fault) -> Cow<'static, str> {
-    let known = match fault {
-        Fault::Foreign(why) => return Cow::Owned(why),
-        Fault::Slow => "it was not ready in time",
-        Fault::Refused => "it did not take the handshake",
-        Fault::Stalled => "it answered no call in time, so many in a row that none is expected",
-        Fault::Silent => "it showed no sign of life",
-        Fault::Forgotten => "the server does not know it any more",
-    };
-    Cow::Borrowed(known)
 }
 
 /// Random enough for the waits of many proxies to drift apart.

@@ -1,15 +1,18 @@
 //! An owner on a clock that only waits when everything else does, with a server that a test speaks for.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::uri::PathAndQuery;
 use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, yield_now};
 use tokio::time::timeout;
 
 use super::*;
@@ -197,6 +200,43 @@ fn call() -> Say {
 async fn an_answer_finds_its_caller() {
     beside(async |mut driven: Driven| {
         driven.serves(Duration::ZERO).await;
+    })
+    .await;
+}
+
+/// Looks how many calls are in flight when it is woken.
+struct Looks {
+    standing: Arc<Standing>,
+    found: AtomicU64,
+}
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        let found = self.standing.state("fake").in_flight;
+        self.found.store(found, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
+    beside(async |mut driven: Driven| {
+        let (mut written, say) = driven.peer().await;
+        let looks = Arc::new(Looks {
+            standing: driven.standing.clone(),
+            found: AtomicU64::new(u64::MAX),
+        });
+        let waker = Waker::from(looks.clone());
+        let mut asked = pin!(driven.server.ask(call(), SECOND, Repeat::Never));
+        let polled = asked.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        written.recv().await.unwrap();
+        let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
+        say.send(Event::Message(answer)).await.unwrap();
+        for _ in 0..8 {
+            yield_now().await;
+        }
+        assert_eq!(looks.found.load(Ordering::Relaxed), 0);
+        assert!(asked.await.is_ok());
     })
     .await;
 }
