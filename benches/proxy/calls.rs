@@ -4,13 +4,11 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-use std::{fs, thread};
+use std::process::Command;
 
 use crate::peers;
 use crate::production::Extent;
-use crate::running::{Files, Life, Running, serve};
+use crate::running::{Files, Life, Running, serve, wait_for};
 use crate::work::{HOT, Work};
 
 /// Connections that call at once.
@@ -55,13 +53,6 @@ pub(crate) fn trace(program: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether system calls can be traced here.
-pub(crate) fn has_strace() -> bool {
-    let mut command = Command::new("strace");
-    command.arg("--version").stdout(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 fn traced(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<Traced> {
     let folder = tempfile::tempdir()?;
     let table = folder.path().join("table");
@@ -75,7 +66,8 @@ fn traced(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Resul
         files: Files::Stay,
     };
     serve(command, (work, extent), life)?;
-    let table = whole(&table)?;
+    // It is written when the program has ended.
+    let table = wait_for(&table, "total")?;
     let rows = table.lines().filter_map(|row| {
         let (count, name) = row.trim().split_once(' ')?;
         Some((count.parse().ok()?, name.trim()))
@@ -89,23 +81,6 @@ fn traced(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Resul
         }
     }
     Ok(traced)
-}
-
-/// The table, which is written when the program has ended.
-fn whole(path: &Path) -> io::Result<String> {
-    const WITHIN: Duration = Duration::from_secs(10);
-    let since = peers::now();
-    loop {
-        let table = fs::read_to_string(path)?;
-        if table.trim_end().ends_with("total") {
-            return Ok(table);
-        }
-        if since.elapsed() > WITHIN {
-            let message = format!("strace has not written its table within {WITHIN:?}");
-            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Calls a second of a program that nobody traces. Its clients and its upstream have the same processors.

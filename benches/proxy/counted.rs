@@ -33,23 +33,17 @@ const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::wr
 /// The instructions of a run, of the threads that count.
 fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
     let profiles = profiles(&[], program, (work, extent), (calls, Files::Stay))?;
-    let mut sum = 0;
-    let mut met = [false; OF_CALLS.len()];
-    for profile in &profiles {
-        let has = OF_CALLS.map(|function| profile.contains(function));
-        if has.contains(&true) {
-            sum += total(profile);
-        }
-        (0..has.len()).for_each(|place| met[place] |= has[place]);
-    }
-    match met.iter().position(|met| !met) {
-        None => Ok(sum),
-        Some(place) => {
-            let function = OF_CALLS[place];
+    for function in OF_CALLS {
+        if !profiles.iter().any(|profile| profile.contains(function)) {
             let message = format!("no profile is of a thread that executes `{function}`");
-            Err(io::Error::other(message))
+            return Err(io::Error::other(message));
         }
     }
+    let of_calls = profiles.iter().filter(|profile| {
+        let mut functions = OF_CALLS.iter();
+        functions.any(|function| profile.contains(function))
+    });
+    Ok(of_calls.map(|profile| total(profile)).sum())
 }
 
 /// What callgrind tells of each thread, with options of its own.

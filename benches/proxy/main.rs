@@ -2,8 +2,8 @@
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
-//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold, `-- memory`
-//! what bodies take, `-- calls` what calls ask of the system, and how many there are in a second;
+//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold,
+//! `-- memory` what bodies take, `-- calls` what calls ask of the system, and how many there are in a second;
 //! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
 //! that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed` prints the
 //! functions that a program executes.
@@ -110,7 +110,7 @@ fn main() -> ExitCode {
         Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
         Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
         Some(Task::Memory) => memory::bodies(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Calls) if !calls::has_strace() => {
+        Some(Task::Calls) if !is_installed("strace") => {
             println!("SKIPPED: strace is not installed, no system call was counted");
             Ok(true)
         }
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
             .map(|()| true)
             .map_err(Into::into),
         Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
-        _ if !has_valgrind() => {
+        _ if !is_installed("valgrind") => {
             println!("SKIPPED: valgrind is not installed, no instruction was counted");
             Ok(true)
         }
@@ -143,8 +143,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn has_valgrind() -> bool {
-    let mut command = Command::new("valgrind");
+fn is_installed(tool: &str) -> bool {
+    let mut command = Command::new(tool);
     command.arg("--version").stdout(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

@@ -19,30 +19,33 @@ pub(crate) fn bodies(program: &Path) -> io::Result<()> {
         "{:<10} {:>9} {:>12} {:>12} {:>12}",
         "KiB with", "bytes", "pass", "rest2rpc", "rpc2rest"
     );
+    let work = |kind| work::work("long", kind, Method::Post, 200);
     for size in SIZES {
-        row("an answer", program, |kind| Work {
+        row(program, ("an answer", size), |kind| Work {
             size,
-            ..work::work("long", kind, Method::Post, 200)
+            ..work(kind)
         })?;
     }
-    for size in SIZES {
-        row("a call", program, |kind| Work {
-            sent: size,
-            ..work::work("long", kind, Method::Post, 200)
+    for sent in SIZES {
+        row(program, ("a call", sent), |kind| Work {
+            sent,
+            ..work(kind)
         })?;
     }
     Ok(())
 }
 
-fn row(name: &str, program: &Path, of: impl Fn(Kind) -> Work) -> io::Result<()> {
-    let mut line = String::new();
-    let mut bytes = 0;
-    for kind in Kind::ALL {
-        let work = of(kind);
-        bytes = work.size.max(work.sent);
-        line.push_str(&format!(" {:>12}", highest(program, &work)?));
-    }
-    println!("{name:<10} {bytes:>9}{line}");
+fn row(
+    program: &Path,
+    (name, bytes): (&str, usize),
+    work: impl Fn(Kind) -> Work,
+) -> io::Result<()> {
+    let highest = Kind::ALL.map(|kind| highest(program, &work(kind)));
+    let [pass, rest_to_rpc, rpc_to_rest] = highest;
+    println!(
+        "{name:<10} {bytes:>9} {:>12} {:>12} {:>12}",
+        pass?, rest_to_rpc?, rpc_to_rest?
+    );
     Ok(())
 }
 

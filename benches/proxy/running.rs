@@ -67,19 +67,23 @@ pub(crate) fn serve(
     })
 }
 
-/// Waits until a log has a text.
-fn wait_for(log: &Path, text: &str) -> io::Result<()> {
+/// Waits until a file has a text, and gives what it has then.
+pub(crate) fn wait_for(file: &Path, text: &str) -> io::Result<String> {
     /// Under valgrind, and with counts, a program is tens of times slower.
     const WITHIN: Duration = Duration::from_secs(60);
     let since = peers::now();
-    while !fs::read_to_string(log)?.contains(text) {
+    loop {
+        let said = fs::read_to_string(file)?;
+        if said.contains(text) {
+            return Ok(said);
+        }
         if since.elapsed() > WITHIN {
-            let message = format!("the log has not said within {WITHIN:?}: {text}");
+            let file = file.display();
+            let message = format!("{file} has not said within {WITHIN:?}: {text}");
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    Ok(())
 }
 
 /// A proxy that is ended whatever happens.
