@@ -19,7 +19,7 @@ use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance, Installation};
-use crate::telemetry::log::{hand_over, keep_lines};
+use crate::telemetry::log::{hand_over, handing_over, keep_lines};
 use crate::telemetry::metrics::{Buffered, Names, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::Memory;
@@ -272,6 +272,6 @@ fn work(
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(serves, common);
-        listen::run(worker, entrance, commands).await
+        handing_over(listen::run(worker, entrance, commands)).await
     })
 }

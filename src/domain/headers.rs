@@ -203,12 +203,12 @@ pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<Heade
 pub fn brought_back(mut headers: HeaderMap) -> HeaderMap {
     let of_connection = named_by_connection(&headers);
     let is_brought = |name: &HeaderName| match name.as_str() {
-        "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => {
-            !of_connection.contains(name)
-        }
+        "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => true,
         other => other.starts_with("ratelimit") || other.starts_with("x-ratelimit"),
     };
-    let fields = headers.iter().filter(|(name, _)| is_brought(name));
+    let fields = headers
+        .iter()
+        .filter(|(name, _)| is_brought(name) && !of_connection.contains(name));
     let fields: Vec<_> = fields
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
@@ -245,6 +245,18 @@ mod tests {
             }
             let name = HeaderName::try_from(name).unwrap();
             prop_assert_eq!(first_value(&headers, &name), headers.get(&name));
+        }
+
+        #[test]
+        fn a_header_that_is_of_the_connection_is_not_brought_back(
+            name in "set-cookie|www-authenticate|retry-after|(x-)?ratelimit-(limit|reset)",
+        ) {
+            let name = HeaderName::try_from(name).unwrap();
+            let mut headers = HeaderMap::new();
+            headers.insert(name.clone(), HeaderValue::from_static("5"));
+            prop_assert!(brought_back(headers.clone()).contains_key(&name));
+            headers.insert(CONNECTION, name.clone().into());
+            prop_assert!(!brought_back(headers).contains_key(&name));
         }
     }
 }

@@ -31,7 +31,7 @@ use line::Lines;
 use queue::{Flush, Queue};
 
 pub use call::CallLine;
-pub use queue::{hand_over, keep_lines};
+pub use queue::{hand_over, handing_over, keep_lines};
 
 /// What libraries say of every fault of a peer, which whoever is at the other end could have said without end. It is counted
 /// where it matters.

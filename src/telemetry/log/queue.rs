@@ -1,20 +1,26 @@
 //! The way of a line from the thread that says it to the thread that writes it.
 //!
-//! A thread that serves calls keeps its lines until it has nothing else to do, or until they are many: one hand-over stands
-//! for all calls of a turn, and no call wakes another thread. Other threads hand over each line at once. The writer rests
-//! a moment after each write, so that it is woken a few hundred times a second and not for each call.
+//! A thread that serves calls keeps its lines until it has nothing else to do, for half a second at most, or until they are
+//! many: one hand-over stands for all calls of a turn, and no call wakes another thread. Other threads hand over each line at
+//! once. The writer rests a moment after each write, so that it is woken a few hundred times a second and not for each call.
 //!
 //! Laws: nobody waits for the writer, but for a moment at the end; what waits has a bound in bytes; what finds no room is
 //! dropped, whole lines at a time, and counted.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
+use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 /// What a thread keeps at most before it hands over.
 const KEPT: usize = 16 * 1024;
+
+/// How long a thread keeps a line at most, whatever it has to do.
+const KEPT_FOR: Duration = Duration::from_millis(500);
 
 /// The most room that is kept for further lines.
 const ROOM: usize = 4 * KEPT;
@@ -70,7 +76,8 @@ impl Lines {
     }
 }
 
-/// Lets this thread keep its lines; whoever runs it calls [`hand_over`] whenever it is about to wait.
+/// Lets this thread keep its lines; whoever runs it calls [`hand_over`] whenever it is about to wait, and serves within
+/// [`handing_over`].
 pub fn keep_lines() {
     KEEPING.with_borrow_mut(|keeping| {
         if let Keeping::Nothing = keeping {
@@ -86,6 +93,17 @@ pub fn hand_over() {
             kept.hand_over();
         }
     });
+}
+
+/// Serves, and hands over in between what this thread has kept: one that always has something to do never waits.
+pub async fn handing_over<F: Future>(serving: F) -> F::Output {
+    let mut serving = pin!(serving);
+    loop {
+        if let Ok(served) = timeout(KEPT_FOR, serving.as_mut()).await {
+            return served;
+        }
+        hand_over();
+    }
 }
 
 impl Kept {

@@ -319,6 +319,35 @@ fn a_thread_that_keeps_its_lines_hands_them_over_together_and_at_its_end() {
     assert_eq!(String::from_utf8(written).unwrap(), "one\ntwo\nthree\n");
 }
 
+/// A writer that tells each line that it is given.
+struct Telling(mpsc::Sender<Vec<u8>>);
+
+impl Write for Telling {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.send(bytes.to_vec());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_that_never_waits_hands_over_its_lines_within_a_second() {
+    let (tell, told) = mpsc::channel();
+    let (queue, flush) = Queue::new(Telling(tell), 1 << 20).unwrap();
+    keep_lines();
+    let serving = async {
+        queue.offer("line\n");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        tokio::task::yield_now().await;
+        told.recv_timeout(Duration::from_secs(10))
+    };
+    assert_eq!(handing_over(serving).await.unwrap(), b"line\n");
+    drop(flush);
+}
+
 #[test]
 fn a_writer_that_takes_nothing_holds_the_end_for_a_moment_only() {
     let (release, held) = mpsc::channel();
