@@ -15,35 +15,44 @@ use crate::work::Work;
 /// Connections that call at once.
 const CONNECTIONS: u32 = 8;
 
+/// How many calls the two runs have whose difference counts.
+pub(crate) fn runs(work: &Work) -> [u32; 2] {
+    if work.size.max(work.sent) > 100_000 {
+        [20, 100]
+    } else {
+        [400, 2_000]
+    }
+}
+
 /// Instructions of one call, in user space. The kernel's are not seen.
 pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Result<u64> {
-    let (few, many) = if work.size.max(work.sent) > 100_000 {
-        (20, 100)
-    } else {
-        (400, 2_000)
+    let [few, many] = runs(work);
+    let count = |calls| -> io::Result<u64> {
+        let profiles = of_calls(&[], program, (work, extent), calls)?;
+        Ok(profiles.iter().map(|profile| total(profile)).sum())
     };
-    let before = collected(program, work, extent, few)?;
-    let after = collected(program, work, extent, many)?;
-    Ok(after.saturating_sub(before) / u64::from(many - few))
+    Ok(count(many)?.saturating_sub(count(few)?) / u64::from(many - few))
 }
 
 /// What is in the profile of a thread whose work belongs to calls.
 const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::write"];
 
-/// The instructions of a run, of the threads that count.
-fn collected(program: &Path, work: &Work, extent: &Extent, calls: u32) -> io::Result<u64> {
-    let profiles = profiles(&[], program, (work, extent), (calls, Files::Stay))?;
+/// The profiles of a run, of the threads that count.
+pub(crate) fn of_calls(
+    options: &[&str],
+    program: &Path,
+    served: (&Work, &Extent),
+    calls: u32,
+) -> io::Result<Vec<String>> {
+    let mut profiles = profiles(options, program, served, (calls, Files::Stay))?;
     for function in OF_CALLS {
         if !profiles.iter().any(|profile| profile.contains(function)) {
             let message = format!("no profile is of a thread that executes `{function}`");
             return Err(io::Error::other(message));
         }
     }
-    let of_calls = profiles.iter().filter(|profile| {
-        let mut functions = OF_CALLS.iter();
-        functions.any(|function| profile.contains(function))
-    });
-    Ok(of_calls.map(|profile| total(profile)).sum())
+    profiles.retain(|profile| OF_CALLS.iter().any(|function| profile.contains(function)));
+    Ok(profiles)
 }
 
 /// What callgrind tells of each thread, with options of its own.

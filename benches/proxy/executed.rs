@@ -23,8 +23,15 @@ const ADDRESSES: [&str; 3] = [
 /// Names by the address where what they name begins.
 type Symbols = BTreeMap<u64, Vec<String>>;
 
-/// The names.
-pub(crate) fn executed(program: &Path) -> io::Result<BTreeSet<String>> {
+/// Prints the names.
+pub(crate) fn print(program: &Path) -> io::Result<()> {
+    executed(program)?
+        .iter()
+        .for_each(|name| println!("{name}"));
+    Ok(())
+}
+
+fn executed(program: &Path) -> io::Result<BTreeSet<String>> {
     let symbols = symbols(program)?;
     let mut names = BTreeSet::new();
     for work in HOT {

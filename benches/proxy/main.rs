@@ -1,9 +1,9 @@
 //! What one call costs the whole program, in instructions: `cargo bench --bench proxy`.
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
-//! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- grow` prints how costs grow
+//! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- shares` prints where they go, `-- grow` prints how costs grow
 //! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold,
-//! `-- memory` what bodies take, `-- calls` what calls ask of the system, and how many there are in a second;
+//! `-- memory` what bodies take, `-- system-calls` what calls ask of the system, and how many there are in a second;
 //! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
 //! that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed` prints the
 //! functions that a program executes.
@@ -11,7 +11,6 @@
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
 
-mod calls;
 mod counted;
 mod executed;
 mod idle;
@@ -20,6 +19,8 @@ mod memory;
 mod peers;
 mod production;
 mod running;
+mod shares;
+mod system_calls;
 mod train;
 mod work;
 
@@ -65,13 +66,15 @@ enum Task {
     /// Prints the memory of the program at its highest, with bodies of up to 8 MB.
     Memory,
     /// Prints the system calls of a call, with one worker and with two, and how many calls there are in a second. Needs strace.
-    Calls,
+    SystemCalls,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
     /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
     Train,
     /// Prints the functions that the program executes, and parts of functions that lie apart. Needs valgrind and nm.
     Executed,
+    /// Prints where the instructions of a call go. Needs valgrind.
+    Shares,
     /// A server on standard input and output.
     #[command(hide = true)]
     Child,
@@ -103,43 +106,53 @@ enum Along {
 const ALLOWED: f64 = 1.03;
 
 fn main() -> ExitCode {
-    let asked = Asked::parse();
-    let built = env!("CARGO_BIN_EXE_dualgauge");
-    let program = asked.program.clone().unwrap_or_else(|| built.into());
-    let done = match &asked.task {
-        Some(Task::Entry { folder, shadow }) => entry(&program, folder, *shadow).map(|()| true),
-        Some(Task::Idle) => idle::crowd(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Memory) => memory::bodies(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Calls) if !is_installed("strace") => {
-            println!("SKIPPED: strace is not installed, no system call was counted");
-            Ok(true)
-        }
-        Some(Task::Calls) => calls::trace(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Links) => links::compare(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Train) => train::train(&program).map(|()| true).map_err(Into::into),
-        Some(Task::Executed) => executed::executed(&program)
-            .map(|functions| functions.iter().for_each(|function| println!("{function}")))
-            .map(|()| true)
-            .map_err(Into::into),
-        Some(Task::Child) => links::child().map(|()| true).map_err(Into::into),
-        _ if !is_installed("valgrind") => {
-            println!("SKIPPED: valgrind is not installed, no instruction was counted");
-            Ok(true)
-        }
-        None if !is_comparable() => {
-            println!("SKIPPED: the figures are of x86-64 with AVX2, which this processor is not");
-            Ok(true)
-        }
-        Some(Task::Grow { along }) => grow(&program, *along).map(|()| true),
-        None => hold(&program, &asked),
-    };
-    match done {
+    match done(&Asked::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             println!("error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Does what is asked for. It is false where a figure is not held.
+fn done(asked: &Asked) -> Result<bool, Box<dyn Error>> {
+    let built = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
+    let program = asked.program.as_deref().unwrap_or(built);
+    if let Some(missing) = missing(asked.task.as_ref()) {
+        println!("SKIPPED: {missing}");
+        return Ok(true);
+    }
+    match &asked.task {
+        Some(Task::Entry { folder, shadow }) => entry(program, folder, *shadow)?,
+        Some(Task::Idle) => idle::crowd(program)?,
+        Some(Task::Memory) => memory::bodies(program)?,
+        Some(Task::SystemCalls) => system_calls::trace(program)?,
+        Some(Task::Links) => links::compare(program)?,
+        Some(Task::Train) => train::train(program)?,
+        Some(Task::Executed) => executed::print(program)?,
+        Some(Task::Shares) => shares::print(program)?,
+        Some(Task::Child) => links::child()?,
+        Some(Task::Grow { along }) => grow(program, *along)?,
+        None => return hold(program, asked),
+    }
+    Ok(true)
+}
+
+/// What this machine has not that a task needs.
+fn missing(task: Option<&Task>) -> Option<&'static str> {
+    match task {
+        Some(Task::SystemCalls) if !is_installed("strace") => {
+            Some("strace is not installed, no system call was counted")
+        }
+        None | Some(Task::Grow { .. } | Task::Shares) if !is_installed("valgrind") => {
+            Some("valgrind is not installed, no instruction was counted")
+        }
+        None if !is_comparable() => {
+            Some("the figures are of x86-64 with AVX2, which this processor is not")
+        }
+        _ => None,
     }
 }
 
@@ -188,6 +201,11 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
         let names = HOT.map(|work| work.name).join(", ");
         return Err(format!("--only {only}: no work has such a name; there are {names}").into());
     }
+    let is_held = !asked.write && asked.program.is_none();
+    if is_held && !committed.starts_with(&compiler) {
+        let theirs = committed.lines().next().unwrap_or_default();
+        println!("note: the figures are of {theirs}, and this is {compiler}");
+    }
     let (mut held, mut written) = (true, format!("{compiler}\n"));
     println!(
         "{:<16} {:>14} {:>10} {:>7}",
@@ -196,18 +214,26 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
     for work in works {
         let count = counted::per_call(program, work, &Extent::PRODUCTION)?;
         let _ = writeln!(written, "{} {count}", work.name);
-        let verdict = Verdict::of(count, before(work.name), asked);
-        held &= verdict != Verdict::Fails;
-        verdict.print(work.name, count, before(work.name));
+        let before = before(work.name);
+        let verdict = is_held.then(|| Verdict::of(count, before));
+        held &= verdict.is_none_or(Verdict::passes);
+        print(work.name, (count, before), verdict);
     }
     if asked.write {
         fs::write(path, written)?;
     }
-    if !held && !committed.starts_with(&compiler) {
-        println!("NOT HELD: the figures are of another compiler than this {compiler}");
-        return Ok(true);
-    }
     Ok(held)
+}
+
+fn print(name: &str, (count, before): (u64, Option<u64>), verdict: Option<Verdict>) {
+    let what_to_do = verdict.map_or("", Verdict::what_to_do);
+    let ratio = before.map(|before| format!("{:.3}", count as f64 / before as f64));
+    let before = before.map(|before| before.to_string());
+    println!(
+        "{name:<16} {count:>14} {:>10} {:>7}{what_to_do}",
+        before.as_deref().unwrap_or("none"),
+        ratio.as_deref().unwrap_or("-")
+    );
 }
 
 /// What a count says beside the figure before.
@@ -215,41 +241,36 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
 enum Verdict {
     Holds,
     Fell,
-    /// It has grown too much, or there is no figure.
-    Fails,
+    Grew,
+    /// There is no figure.
+    Unknown,
 }
 
 impl Verdict {
-    fn of(count: u64, before: Option<u64>, asked: &Asked) -> Verdict {
-        if asked.write || asked.program.is_some() {
-            return Verdict::Holds;
-        }
+    fn of(count: u64, before: Option<u64>) -> Verdict {
         let Some(before) = before else {
-            return Verdict::Fails;
+            return Verdict::Unknown;
         };
         match count as f64 / before as f64 {
-            ratio if ratio > ALLOWED => Verdict::Fails,
+            ratio if ratio > ALLOWED => Verdict::Grew,
             ratio if ratio < 1.0 / ALLOWED => Verdict::Fell,
             _ => Verdict::Holds,
         }
     }
 
-    fn print(self, name: &str, count: u64, before: Option<u64>) {
-        let what_to_do = match self {
+    fn passes(self) -> bool {
+        matches!(self, Verdict::Holds | Verdict::Fell)
+    }
+
+    fn what_to_do(self) -> &'static str {
+        match self {
             Verdict::Holds => "",
             Verdict::Fell => "  fell: commit the new figure (-- --write)",
-            Verdict::Fails => {
+            Verdict::Grew => {
                 "  GREW: find out why, or commit the new figure with the reason (-- --write)"
             }
-        };
-        let (before, ratio) = match before {
-            None => ("none".to_owned(), "-".to_owned()),
-            Some(before) => (
-                before.to_string(),
-                format!("{:.3}", count as f64 / before as f64),
-            ),
-        };
-        println!("{name:<16} {count:>14} {before:>10} {ratio:>7}{what_to_do}");
+            Verdict::Unknown => "  NO FIGURE to hold it against: commit one (-- --write)",
+        }
     }
 }
 
