@@ -7,12 +7,13 @@ use sha2::{Digest, Sha256};
 use crate::config::decode::guard;
 use crate::config::decode::identity::header_globs;
 use crate::config::decode::{SIDES, STAGES};
+use crate::config::digest::Digests;
 use crate::config::kind::{name, percent, string, text, word};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;
 use crate::config::raw::{RawFlag, WithoutKeyWord};
 use crate::config::reader::{self, Shape, Table, unique};
-use crate::config::toml::{Digests, Document, Part};
+use crate::config::toml::{Document, Part};
 use crate::domain::rollout::Arming;
 
 const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use figment::value::Value;
 
 use crate::config::decode;
+use crate::config::digest::Digests;
 use crate::config::include;
 use crate::config::keys;
 use crate::config::layer::{Layer, Merged, element, join};
@@ -17,7 +18,7 @@ use crate::config::raw::{RawConfig, RawServer, RawStdio};
 use crate::config::reader;
 use crate::config::replica::read_password;
 use crate::config::schema;
-use crate::config::toml::{Digests, Document, Part, parse_value};
+use crate::config::toml::{Document, Part, parse_value};
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "DUALGAUGE_";

@@ -19,6 +19,7 @@
 pub mod compile;
 pub mod configuration;
 mod decode;
+mod digest;
 pub mod flags;
 mod include;
 mod keys;
@@ -34,4 +35,4 @@ mod schema;
 mod tests;
 mod toml;
 
-pub use toml::Digests;
+pub use digest::{Digest, Digests};

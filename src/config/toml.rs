@@ -3,17 +3,16 @@
 //! figment's own provider reads TOML 1.0, forgets the lines and replaces arrays when it merges. Here the arrays
 //! of several files are joined before figment sees them, so `route[7]` still knows its file and line.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use figment::value::{Dict, Empty, Num, Tag, Value};
-use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
+use crate::config::digest::{Digest, Digests};
 use crate::config::layer::{Layer, SaidKind, element, join};
 use crate::config::problem::{Place, Position, Problem};
 
@@ -27,9 +26,6 @@ pub(super) struct Document {
     text: String,
     line_starts: Vec<usize>,
 }
-
-/// Files that were read, each with the SHA-256 of what stood in it then.
-pub type Digests = BTreeMap<PathBuf, [u8; 32]>;
 
 /// The part that a file plays.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +42,7 @@ impl Document {
         let bytes = fs::read(path).map_err(|error| {
             Problem::of_file(Place::file(path), format!("cannot be read: {error}"))
         })?;
-        digests.insert(path.to_path_buf(), Sha256::digest(&bytes).into());
+        digests.insert(path.to_path_buf(), Digest::of(&bytes));
         Document::decode(path, bytes)
     }
 

@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use crate::config::Digests;
 use crate::config::problem::{Place, Problems};
 use crate::config::raw::RawConfig;
+use crate::config::{Digest, Digests};
 
 /// What a look at the files has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub(super) enum Look {
 }
 
 /// The contents of files and the names in folders, each as a digest; nothing for what cannot be read.
-type Contents = BTreeMap<PathBuf, Option<[u8; 32]>>;
+type Contents = BTreeMap<PathBuf, Option<Digest>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Watch {
@@ -95,7 +93,7 @@ fn paths<'p>(
     files.chain(folders).chain(flags).chain(named)
 }
 
-fn digest(path: &Path) -> Option<[u8; 32]> {
+fn digest(path: &Path) -> Option<Digest> {
     // A bare file name has the empty folder as its parent, which the system does not know.
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
@@ -107,7 +105,7 @@ fn digest(path: &Path) -> Option<[u8; 32]> {
     } else {
         fs::read(path).ok()?
     };
-    Some(Sha256::digest(bytes).into())
+    Some(Digest::of(&bytes))
 }
 
 fn names(folder: &Path) -> Option<Vec<u8>> {
