@@ -64,7 +64,11 @@ enum Task {
     /// Prints what connections hold that wait for their next call, up to 10,000 of them.
     Idle,
     /// Prints the memory of the program at its highest, with bodies of up to 8 MB.
-    Memory,
+    Memory {
+        /// How many calls there are, one after the other.
+        #[arg(long, default_value_t = 1)]
+        calls: u32,
+    },
     /// Prints the system calls of a call, with one worker and with two, and how many calls there are in a second. Needs strace.
     SystemCalls,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
@@ -127,7 +131,7 @@ fn done(asked: &Asked) -> Result<bool, Box<dyn Error>> {
     match &asked.task {
         Some(Task::Entry { folder, shadow }) => entry(program, folder, *shadow)?,
         Some(Task::Idle) => idle::crowd(program)?,
-        Some(Task::Memory) => memory::bodies(program)?,
+        Some(Task::Memory { calls }) => memory::bodies(program, *calls)?,
         Some(Task::SystemCalls) => system_calls::trace(program)?,
         Some(Task::Links) => links::compare(program)?,
         Some(Task::Train) => train::train(program)?,

@@ -1,7 +1,7 @@
 //! What stands in a file, in sixteen bytes, to tell whether it has changed.
 //!
-//! It is XXH3, which costs a tenth of a cryptographic one: files are looked at each second, and whoever may write them
-//! has no need to write something else with the same digest.
+//! It is XXH3, which costs far less than a cryptographic one: files are looked at all the time, and whoever may write them
+//! gains nothing by another text with the same digest.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
