@@ -198,8 +198,12 @@ pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Ur
 
 /// A target that this proxy has written, whose text is taken.
 pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
+    parse_target(target).map(Uri::from)
+}
+
+pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
     let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
-    parsed.map(Uri::from).map_err(|error| {
+    parsed.map_err(|error| {
         Failure::new(
             Reason::Internal,
             "the target of the translated call is no valid URL",

@@ -1,13 +1,18 @@
 //! A plan with what one worker needs to serve it: its upstreams, and the handles of its labels.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use http::Uri;
+use http::uri::PathAndQuery;
+
 use super::caller::Remembered;
+use super::forward::parse_target;
 use super::labels::PlanLabels;
 use super::worker::Common;
+use crate::domain::failure::Failure;
 use crate::domain::pending::Rank;
 use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
@@ -31,6 +36,8 @@ pub struct Installed {
     epoch: Epoch,
     /// What the flags were before, for open sessions.
     past: Past,
+    /// By route, the target of translated calls where it is the same for all of them: it is parsed once.
+    targets: Vec<OnceCell<PathAndQuery>>,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
 }
@@ -82,7 +89,9 @@ impl Installed {
             let flags = &*before.plan.rollout.flags;
             before.past.followed((flags, &plan.rollout), (epoch, now))
         });
+        let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         Installed {
+            targets: targets.collect(),
             plan,
             upstreams,
             beside,
@@ -91,6 +100,22 @@ impl Installed {
             past,
             tokens: RefCell::default(),
         }
+    }
+
+    /// The target of a call that has been written for a route.
+    pub(super) fn target(&self, route: usize, written: String) -> Result<Uri, Failure> {
+        if !self.plan.routes.route(route).rest_call.has_one_target() {
+            return parse_target(written).map(Uri::from);
+        }
+        let kept = &self.targets[route];
+        let target = match kept.get() {
+            Some(target) => target,
+            None => {
+                let target = parse_target(written)?;
+                kept.get_or_init(|| target)
+            }
+        };
+        Ok(Uri::from(target.clone()))
     }
 
     /// Those that have connections of this worker.

@@ -8,7 +8,6 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
 use super::Arrival;
 use super::ask::{self, Reply};
-use super::forward::target_uri;
 use super::framed;
 use super::headers::{self, HasBody};
 use super::intake::{self, Content};
@@ -226,7 +225,7 @@ pub(super) async fn rpc_call(
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    let (method, target) = (route.method.clone(), target_uri(call.target)?);
+    let (method, target) = (route.method.clone(), installed.target(index, call.target)?);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = Outgoing::new(method, target, headers, body);
     let reply = ask(record, upstream, route, outgoing).await?;

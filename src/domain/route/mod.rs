@@ -106,6 +106,12 @@ pub struct RestCall {
 }
 
 impl RestCall {
+    /// Whether the target is the same for every call: nothing of it is a hole, nor of a query.
+    #[must_use]
+    pub fn has_one_target(&self) -> bool {
+        self.path.holes.is_empty() && self.query.is_empty()
+    }
+
     /// Whether a parameter of the query must be a certain text.
     fn has_literal(&self) -> bool {
         let mut items = self.query.iter();

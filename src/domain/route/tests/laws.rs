@@ -211,6 +211,10 @@ proptest! {
             let (method, params) = rpc_call(route, &mut dice);
             let Some(found) = table.select_rpc(&method, Some(&params)) else { continue };
             let Ok(written) = table.write_rest(found, (&method, Some(&params)), TERMS) else { continue };
+            let rest_call = &table.route(found).rest_call;
+            if rest_call.has_one_target() {
+                prop_assert_eq!(rest_call.path.literal(), Some(written.target.clone()));
+            }
             let sent = Sent {
                 target: written.target,
                 headers: HeaderMap::from_iter(written.headers),
