@@ -1,12 +1,12 @@
 //! What one call costs the whole program, in instructions: `cargo bench --bench proxy`.
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
-//! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- shares` prints where they go, `-- grow` prints how costs grow
-//! with routes, flags, clients, bodies, batches and workers; `-- idle` prints what connections without a call hold,
-//! `-- memory` what bodies take, `-- system-calls` what calls ask of the system, and how many there are in a second;
-//! `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a harness needs
-//! that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed` prints the
-//! functions that a program executes.
+//! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- shares` prints where they go,
+//! `-- grow` how costs grow with routes, flags, clients, bodies, batches and workers, `-- idle` what connections without a
+//! call hold, `-- memory` what bodies take, `-- system-calls` what calls ask of the system, and how many there are in a
+//! second; `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a
+//! harness needs that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed`
+//! prints the functions that a program executes.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 #![expect(clippy::cast_precision_loss, reason = "ratios of counts")]
