@@ -150,18 +150,13 @@ const ELSE: &str = "else";
 pub(crate) fn print(program: &Path) -> io::Result<()> {
     let of_works = HOT.iter().map(|work| {
         let [few, many] = counted::runs(work);
-        let before = purposes(&counted::of_calls(
-            &NAMES,
-            program,
-            (work, &Extent::PRODUCTION),
-            few,
-        )?);
-        let after = purposes(&counted::of_calls(
-            &NAMES,
-            program,
-            (work, &Extent::PRODUCTION),
-            many,
-        )?);
+        let of = |calls| -> io::Result<_> {
+            let served = (work, &Extent::PRODUCTION);
+            Ok(purposes(&counted::of_calls(
+                &NAMES, program, served, calls,
+            )?))
+        };
+        let (before, after) = (of(few)?, of(many)?);
         let each = after.into_iter().map(|(purpose, after)| {
             let before = before.get(purpose).copied().unwrap_or_default();
             (

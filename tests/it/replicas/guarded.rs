@@ -30,6 +30,18 @@ const FEW: usize = 7;
 /// What a caller is told where the new way answers with something else than JSON.
 const BROKEN: u16 = 502;
 
+/// A server of each way, of which the new one is broken, and the configuration of those that stand before them.
+fn before_a_broken_one() -> ([Upstream; 2], String) {
+    let old = Upstream::serving(|_| scene::json("{}"));
+    let new = Upstream::answering(scene::answer(
+        "503 Service Unavailable",
+        &[],
+        "out of order",
+    ));
+    let config = format!("{}{ITEMS}", both(&old, &new));
+    ([old, new], config)
+}
+
 fn call_of(proxy: &Proxy, device: &str) -> Message {
     let headers = [("x-client-id", "app"), ("x-device-id", device)];
     proxy.rest("GET", "/items/7", &headers, "")
@@ -66,13 +78,7 @@ fn tripped(proxy: &Proxy) -> Option<String> {
 #[test]
 #[ignore = "needs redis-server"]
 fn a_guard_rules_on_what_all_replicas_have_counted_and_acts_on_all() {
-    let old = Upstream::serving(|_| scene::json("{}"));
-    let new = Upstream::answering(scene::answer(
-        "503 Service Unavailable",
-        &[],
-        "out of order",
-    ));
-    let config = format!("{}{ITEMS}", both(&old, &new));
+    let (_servers, config) = before_a_broken_one();
     // Which devices are on the new way is the same everywhere; the proxy that tells counts for nobody here.
     let unguarded = HALF.lines().filter(|line| !line.starts_with("guard"));
     let unguarded: Vec<&str> = unguarded.collect();
@@ -111,13 +117,7 @@ fn a_guard_rules_on_what_all_replicas_have_counted_and_acts_on_all() {
 #[test]
 #[ignore = "needs redis-server"]
 fn a_guard_that_trips_while_the_store_is_away_is_stored_once_when_it_is_back() {
-    let old = Upstream::serving(|_| scene::json("{}"));
-    let new = Upstream::answering(scene::answer(
-        "503 Service Unavailable",
-        &[],
-        "out of order",
-    ));
-    let config = format!("{}{ITEMS}", both(&old, &new));
+    let (_servers, config) = before_a_broken_one();
     let mut store = Server::start(Memory::Kept);
     let [one, other] = ["one", "other"].map(|name| replica_with(&store, (&config, HALF), name));
     store.kill();
