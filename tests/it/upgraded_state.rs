@@ -1,0 +1,123 @@
+//! Configurations and a state folder that an earlier version of the program wrote, read by this one.
+//!
+//! `tests/data/upgrade` holds them as they were before the defaults that CHANGELOG.md lists changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Proxy, eventually, program, run_to_end};
+use crate::two_servers::{Servers, answers};
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/upgrade")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(fixture().join(name)).unwrap()
+}
+
+/// A proxy with the earlier configuration, flags and state, in front of these servers.
+fn upgraded(servers: &Servers) -> Proxy {
+    let folder = tempfile::tempdir().unwrap();
+    let config = read("dualgauge.toml")
+        .replace("127.0.0.1:18082", &servers.rest.address().to_string())
+        .replace("127.0.0.1:18083", &servers.rpc.address().to_string());
+    fs::create_dir(folder.path().join("state")).unwrap();
+    fs::write(folder.path().join("dualgauge.toml"), config).unwrap();
+    for name in ["flags.toml", "state/rollout.json", "state/watch.json"] {
+        fs::write(folder.path().join(name), read(name)).unwrap();
+    }
+    Proxy::run(folder)
+}
+
+fn api(proxy: &Proxy, path: &str) -> Value {
+    let answer = proxy.ask("GET", path, "");
+    assert_eq!(answer.status(), 200, "{answer:?}");
+    answer.json()
+}
+
+#[test]
+fn every_configuration_of_an_earlier_version_still_passes_check() {
+    let folder = fixture().join("config");
+    let mut files = vec![
+        fixture().join("dualgauge.toml"),
+        folder.join("dualgauge.toml"),
+    ];
+    for entry in fs::read_dir(folder.join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    assert!(files.len() > 10, "{files:?}");
+    for file in files {
+        let ended = run_to_end(program(&["check", "--config", file.to_str().unwrap()]));
+        assert_eq!(
+            ended.code,
+            Some(0),
+            "{}:\n{}{}",
+            file.display(),
+            ended.output,
+            ended.errors
+        );
+    }
+}
+
+#[test]
+fn overrides_of_an_earlier_version_stay_in_force() {
+    let servers = Servers::start();
+    let proxy = upgraded(&servers);
+    for (flag, stage, percent, why) in [
+        ("ios-first", "translate", 25, "ticket 7"),
+        ("batch-all", "translate", 100, "all of it"),
+    ] {
+        let found = api(&proxy, &format!("/api/v1/flags/{flag}"));
+        assert_eq!(found["stage"], stage, "{found}");
+        assert_eq!(found["percent"], percent, "{found}");
+        assert_eq!(found["flipped"]["who"], "anna", "{found}");
+        assert_eq!(found["flipped"]["why"], why, "{found}");
+    }
+    // `batch-all` is at passthrough in the flags file: only the override moves the client.
+    let call = proxy.rest("GET", "/things/7", &[("x-client-id", "batch")], "");
+    assert_eq!(call.status(), 200, "{call:?}");
+    assert_eq!(call.json()["by"], "rpc");
+    assert_eq!(answers(&proxy, "nobody"), "rest");
+}
+
+#[test]
+fn history_and_usage_of_an_earlier_version_are_kept() {
+    let servers = Servers::start();
+    let proxy = upgraded(&servers);
+    let history = api(&proxy, "/api/v1/history");
+    let kinds: Vec<&Value> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| &change["what"])
+        .collect();
+    assert_eq!(kinds, ["revive", "kill", "flip", "flip"], "{history}");
+    let callers = eventually("callers that were counted before", || {
+        let usage = api(&proxy, "/api/v1/usage");
+        let routes = usage["routes"].as_array().unwrap();
+        let read = routes.iter().find(|route| route["route"] == "read")?;
+        let callers = read["callers"].as_array().unwrap().clone();
+        (!callers.is_empty()).then_some(callers)
+    });
+    let calls: Vec<(&str, u64, u64)> = callers
+        .iter()
+        .map(|caller| {
+            let calls = |side: &str| caller[side]["calls"].as_u64().unwrap();
+            (
+                caller["client"].as_str().unwrap(),
+                calls("old"),
+                calls("new"),
+            )
+        })
+        .collect();
+    assert_eq!(calls, [("batch", 0, 1), ("ios", 6, 0)]);
+}
