@@ -1,7 +1,8 @@
 //! The request for a WebSocket, as a server reads it (RFC 6455 §4.2.1).
 
 use http::header::{
-    CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, Method};
 
@@ -22,12 +23,23 @@ pub struct Handshake<'a> {
     pub protocol: Option<&'static str>,
 }
 
-/// Whether a request asks for a WebSocket.
+/// Whether a request asks for a WebSocket. A request with content does not: behind the answer, its content would be
+/// read as frames.
 #[must_use]
 pub fn is_asked(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::GET
+        && !has_content(headers)
         && tokens(headers, &UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
         && tokens(headers, &CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
+}
+
+fn has_content(headers: &HeaderMap) -> bool {
+    let is_none = |length: &[u8]| length.iter().all(|digit| *digit == b'0');
+    headers.contains_key(TRANSFER_ENCODING)
+        || headers
+            .get_all(CONTENT_LENGTH)
+            .iter()
+            .any(|length| !is_none(length.as_bytes()))
 }
 
 /// What a request for a WebSocket is answered by.
@@ -101,6 +113,15 @@ mod tests {
         assert!(!is_asked(&Method::POST, &headers(&asked)));
         assert!(!is_asked(&Method::GET, &headers(&asked[..1])));
         assert!(!is_asked(&Method::GET, &headers(&asked[1..])));
+    }
+
+    #[test]
+    fn a_request_with_content_asks_for_no_websocket() {
+        let [upgrade, connection] = [("upgrade", "websocket"), ("connection", "upgrade")];
+        let is_asked = |framing| is_asked(&Method::GET, &headers(&[upgrade, connection, framing]));
+        assert!(is_asked(("content-length", "0")));
+        assert!(!is_asked(("content-length", "5")));
+        assert!(!is_asked(("transfer-encoding", "chunked")));
     }
 
     #[test]

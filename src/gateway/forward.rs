@@ -38,11 +38,12 @@ impl Forwarded {
         head.headers.remove(EXPECT);
         head.headers.remove(TRAILER);
         head.headers.insert(CONTENT_LENGTH, body.len().into());
+        let upgrade = head.extensions.remove();
         Forwarded {
             head,
             body: Body::from(Pieces::from(body)),
             progress: None,
-            upgrade: None,
+            upgrade,
         }
     }
 
@@ -86,7 +87,8 @@ pub(super) async fn forward(
         progress,
         upgrade,
     } = forwarded;
-    let wanted = prepare(&mut head, &body, (record, upstream.plan()), arrival);
+    let context = (&*record, upstream.plan());
+    let wanted = prepare(&mut head, (&body, upgrade.as_ref()), context, arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());
     let outgoing = Outgoing { head, body };
@@ -139,14 +141,29 @@ pub(super) async fn forward(
     })))
 }
 
-/// Makes a head fit for the next connection; tells the protocol that the client wants to change to.
+/// Returns the protocol that the client asks for, if the request may go on as a request for an upgrade. `client` is the
+/// connection that would change its protocol.
+///
+/// A request with content may not. A server that does not read content behind an upgrade takes it for the next request,
+/// and its answers reach the wrong clients of the pool. Chunked content without data is content, too: its last chunk is
+/// sent. Without `Upgrade`, the request is an ordinary one (RFC 9110 §7.8).
+fn agreed_upgrade(
+    head: &request::Parts,
+    (body, client): (&Body, Option<&OnUpgrade>),
+) -> Option<HeaderValue> {
+    client?;
+    let wanted = headers::wanted_upgrade(&head.headers)?;
+    (body.size_hint().exact() == Some(0)).then_some(wanted)
+}
+
+/// Makes a head fit for the next connection; tells the protocol that it is to change to.
 fn prepare(
     head: &mut request::Parts,
-    body: &Body,
+    (body, client): (&Body, Option<&OnUpgrade>),
     (record, upstream): (&Record, &UpstreamPlan),
     arrival: &Arrival,
 ) -> Option<HeaderValue> {
-    let wanted = headers::wanted_upgrade(&head.headers);
+    let wanted = agreed_upgrade(head, (body, client));
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();

@@ -45,11 +45,14 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, which RFC 9113 §3.1
-/// has given up: behind it, requests would pass that nobody has looked at.
+/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, alone and in a list, which
+/// RFC 9113 §3.1 has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let upgrade = first_value(headers, &UPGRADE)
-        .filter(|upgrade| !upgrade.as_bytes().eq_ignore_ascii_case(b"h2c"))?;
+    let is_h2c = |protocol: &[u8]| protocol.trim_ascii().eq_ignore_ascii_case(b"h2c");
+    let upgrade = first_value(headers, &UPGRADE).filter(|upgrade| {
+        let mut protocols = upgrade.as_bytes().split(|byte| *byte == b',');
+        !protocols.any(is_h2c)
+    })?;
     let named = headers
         .get_all(CONNECTION)
         .iter()

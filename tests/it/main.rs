@@ -107,6 +107,7 @@ mod traces;
 mod two_servers;
 mod unread;
 mod upgrade;
+mod upgrade_with_content;
 mod upgraded_state;
 mod upstream_failures;
 mod websocket;
