@@ -1,8 +1,9 @@
 //! The one table of failures: reason → blame, HTTP status, JSON-RPC code, label, retry.
 //!
 //! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a
-//! snapshot test prints the whole table. Codes that are the proxy's own lie in -32000..-32019; those of
-//! -32020..-32099 are MCP's and mean what it says, and -32000 is what an upstream's plain 4xx becomes (see [`crate::domain::outcome`]).
+//! snapshot test prints the whole table. A code that JSON-RPC 2.0 defines stands where its specification says so,
+//! and a code of MCP (-32020..-32022) where MCP says so. Every other reason has a code of its own in
+//! -31000..-31099, outside of the range that JSON-RPC reserves.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -260,47 +261,47 @@ impl Reason {
     #[must_use]
     pub const fn row(self) -> Row {
         match self {
-            Reason::MalformedHttp => client(400, -32600, "malformed_http"),
-            Reason::HeadTooLarge => client(431, -32600, "head_too_large"),
-            Reason::TargetTooLong => client(414, -32600, "target_too_long"),
-            Reason::MalformedTarget => client(400, -32600, "malformed_target"),
-            Reason::BodyTooLarge => client(413, -32006, "body_too_large"),
+            Reason::MalformedHttp => client(400, -31001, "malformed_http"),
+            Reason::HeadTooLarge => client(431, -31002, "head_too_large"),
+            Reason::TargetTooLong => client(414, -31003, "target_too_long"),
+            Reason::MalformedTarget => client(400, -31004, "malformed_target"),
+            Reason::BodyTooLarge => client(413, -31005, "body_too_large"),
             Reason::BodyCut => client(400, -32700, "body_cut"),
-            Reason::RequestTimeout => client(408, -32007, "request_timeout"),
-            Reason::UnsupportedMediaType => client(415, -32008, "unsupported_media_type"),
+            Reason::RequestTimeout => client(408, -31006, "request_timeout"),
+            Reason::UnsupportedMediaType => client(415, -31007, "unsupported_media_type"),
             Reason::MalformedBody => client(400, -32700, "malformed_body"),
             Reason::MalformedJson => client(400, -32700, "malformed_json"),
-            Reason::TooDeep => client(400, -32600, "too_deep"),
+            Reason::TooDeep => client(400, -31008, "too_deep"),
             Reason::InvalidRequest => client(400, -32600, "invalid_request"),
-            Reason::BatchTooLarge => client(400, -32600, "batch_too_large"),
+            Reason::BatchTooLarge => client(400, -31009, "batch_too_large"),
             Reason::NoBatch => client(400, -32600, "no_batch"),
             Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
             Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
-            Reason::MethodNotAllowed => client(405, -32010, "method_not_allowed"),
-            Reason::Retired => client(410, -32009, "retired"),
-            Reason::Brownout => client(410, -32014, "brownout"),
-            Reason::OriginRefused => client(403, -32013, "origin_refused"),
+            Reason::MethodNotAllowed => client(405, -31010, "method_not_allowed"),
+            Reason::Retired => client(410, -31011, "retired"),
+            Reason::Brownout => client(410, -31012, "brownout"),
+            Reason::OriginRefused => client(403, -31013, "origin_refused"),
             Reason::UpstreamUnreachable => Row {
                 retry: Retry::NotSent,
-                ..upstream(502, -32001, "upstream_unreachable")
+                ..upstream(502, -31021, "upstream_unreachable")
             },
-            Reason::UpstreamTimeout => upstream(504, -32002, "upstream_timeout"),
-            Reason::UpstreamCut => upstream(502, -32003, "upstream_cut"),
-            Reason::UpstreamMalformedHttp => upstream(502, -32004, "upstream_malformed_http"),
-            Reason::UpstreamNotJson => upstream(502, -32004, "upstream_not_json"),
-            Reason::UpstreamNotProtocol => upstream(502, -32004, "upstream_not_protocol"),
-            Reason::UpstreamWrongId => upstream(502, -32004, "upstream_wrong_id"),
-            Reason::UpstreamInvalid => upstream(502, -32004, "upstream_invalid"),
-            Reason::UpstreamEmpty => upstream(502, -32004, "upstream_empty"),
-            Reason::UpstreamTooLarge => upstream(502, -32005, "upstream_too_large"),
-            Reason::UpstreamRedirect => upstream(502, -32004, "upstream_redirect"),
-            Reason::UpstreamUpgrade => upstream(502, -32004, "upstream_upgrade"),
-            Reason::UpstreamResting => upstream(503, -32015, "upstream_resting"),
-            Reason::UpstreamBusy => proxy(503, -32012, "upstream_busy"),
-            Reason::Overloaded => proxy(503, -32011, "overloaded"),
-            Reason::MemoryFull => proxy(503, -32011, "memory_full"),
+            Reason::UpstreamTimeout => upstream(504, -31022, "upstream_timeout"),
+            Reason::UpstreamCut => upstream(502, -31023, "upstream_cut"),
+            Reason::UpstreamMalformedHttp => upstream(502, -31024, "upstream_malformed_http"),
+            Reason::UpstreamNotJson => upstream(502, -31025, "upstream_not_json"),
+            Reason::UpstreamNotProtocol => upstream(502, -31026, "upstream_not_protocol"),
+            Reason::UpstreamWrongId => upstream(502, -31027, "upstream_wrong_id"),
+            Reason::UpstreamInvalid => upstream(502, -31028, "upstream_invalid"),
+            Reason::UpstreamEmpty => upstream(502, -31029, "upstream_empty"),
+            Reason::UpstreamTooLarge => upstream(502, -31030, "upstream_too_large"),
+            Reason::UpstreamRedirect => upstream(502, -31031, "upstream_redirect"),
+            Reason::UpstreamUpgrade => upstream(502, -31032, "upstream_upgrade"),
+            Reason::UpstreamResting => upstream(503, -31033, "upstream_resting"),
+            Reason::UpstreamBusy => proxy(503, -31041, "upstream_busy"),
+            Reason::Overloaded => proxy(503, -31042, "overloaded"),
+            Reason::MemoryFull => proxy(503, -31043, "memory_full"),
             Reason::Internal => proxy(500, -32603, "internal"),
         }
     }

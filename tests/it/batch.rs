@@ -96,13 +96,13 @@ fn a_batch_beyond_its_limit_is_refused_whole() {
     let upstream = saying(r#""result":1"#);
     let proxy = before_rpc(&upstream, "[limits]\nbatch = 3\n");
     let answer = proxy.rpc(batch(0..4)).json();
-    assert_eq!(rpc_failure(&answer), (-32600, "batch_too_large"));
+    assert_eq!(rpc_failure(&answer), (-31009, "batch_too_large"));
     assert_eq!(answer["id"], Value::Null);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains('4') && message.contains('3'), "{message}");
     // What is no message counts as well.
     let answer = proxy.rpc("[1,2,3,4]").json();
-    assert_eq!(rpc_failure(&answer), (-32600, "batch_too_large"));
+    assert_eq!(rpc_failure(&answer), (-31009, "batch_too_large"));
     assert_eq!(upstream.requests().len(), 0);
     assert_eq!(proxy.rpc(batch(0..3)).json().as_array().unwrap().len(), 3);
     assert_eq!(upstream.requests().len(), 3);
@@ -172,7 +172,7 @@ fn each_message_of_a_batch_has_its_own_route_flag_and_stage() {
     assert_eq!(answer.as_array().unwrap().len(), 7);
     assert_eq!(answer[0]["result"], json!({"from": "rpc"}));
     assert_eq!(answer[1]["result"], json!({"from": "rest"}));
-    assert_eq!(rpc_failure(&answer[2]), (-32009, "retired"));
+    assert_eq!(rpc_failure(&answer[2]), (-31011, "retired"));
     assert_eq!(
         answer[3]["error"],
         json!({"code": -32601, "message": "none"})
@@ -244,7 +244,7 @@ fn a_call_that_fails_leaves_the_others_of_its_batch_alone() {
         (&answer[0]["result"], &answer[2]["result"]),
         (&json!(1), &json!(1))
     );
-    assert_eq!(rpc_failure(&answer[1]), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&answer[1]), (-31023, "upstream_cut"));
     assert_eq!(answer[1]["id"], 1);
     assert_eq!(upstream.requests().len(), 3, "nothing was sent twice");
 }
@@ -270,7 +270,7 @@ fn the_answers_of_a_batch_are_limited_together() {
         .filter(|answer| answer["error"].is_object())
         .collect();
     assert_eq!(refused.len(), 1, "{answer}");
-    assert_eq!(rpc_failure(refused[0]), (-32600, "batch_too_large"));
+    assert_eq!(rpc_failure(refused[0]), (-31009, "batch_too_large"));
     assert!(
         refused[0]["error"]["message"]
             .as_str()
@@ -294,7 +294,7 @@ fn each_call_of_a_batch_counts_against_the_limit_of_calls_in_progress() {
     let answer = answer.json();
     assert_eq!(answer[0], answers(0..1)[0]);
     assert_eq!(answer[1], answers(1..2)[0]);
-    assert_eq!(rpc_failure(&answer[2]), (-32011, "overloaded"));
+    assert_eq!(rpc_failure(&answer[2]), (-31042, "overloaded"));
     assert_eq!(answer[2]["error"]["data"]["blame"], "proxy");
     upstream.expect_no_connection();
 }

@@ -215,7 +215,7 @@ fn a_brownout_of_the_rpc_side_is_an_rpc_error() {
     let answer = proxy.rpc(call("items/read", r#"{"id":"7"}"#));
     assert_eq!(answer.status(), 200);
     let said = answer.json();
-    assert_eq!(rpc_failure(&said), (-32014, "brownout"));
+    assert_eq!(rpc_failure(&said), (-31012, "brownout"));
     assert_eq!(said["error"]["data"]["successor"], "GET /items/{id}");
     assert!(answer.head.one("retry-after").is_some());
     assert_eq!(notice(&answer).0, Some("@1688169599"));

@@ -21,7 +21,7 @@ const TABLE: &str = r#"
 [[outcomes.failed]]
 lossy = "it has no id"
 frame = { event = "error", payload = { message = "{message}" }, request_id = "{>id}" }
-rpc = { error = { code = [-32603, -32602, -32601, -32000, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008, -32009, -32010, -32012], message = "{message}" } }
+rpc = { error = { code = [-32603, -32602, -32601, -32000, -32001, "-310xx"], message = "{message}" } }
 
 [[route]]
 name = "file"

@@ -1,7 +1,8 @@
 //! Ids of calls: byte for byte those of the client, whatever kind they are and whatever the server makes of them.
 
 use crate::scene::{
-    Called, answer, before_rest, before_rpc, call, json, json_with, problem, rpc_failure, saying,
+    Called, answer, before_rest, before_rpc, call, code_of, json, json_with, problem, rpc_failure,
+    saying,
 };
 use crate::support::{Message, Proxy, Upstream};
 
@@ -291,7 +292,11 @@ fn what_is_no_response_becomes_a_failure_that_bears_the_callers_id() {
             assert!(answer.text().starts_with(&expected), "{what}: {answer:?}");
             let answer = answer.json();
             let answer = answer.get(0).unwrap_or(&answer);
-            assert_eq!(rpc_failure(answer), (-32004, reason), "{what}: {answer}");
+            assert_eq!(
+                rpc_failure(answer),
+                (code_of(reason), reason),
+                "{what}: {answer}"
+            );
             assert_eq!(answer["error"]["data"]["blame"], "upstream");
         }
         let line = proxy.log_line(&["outcome=failed", "blame=upstream"]);
@@ -308,7 +313,7 @@ fn what_is_no_response_becomes_a_bad_gateway_for_a_rest_client() {
         let answer = proxy.rest("POST", "/m", &[], "{}");
         assert_eq!(answer.status(), 502, "{what}: {answer:?}");
         assert_eq!(problem(&answer).0, reason, "{what}: {answer:?}");
-        assert_eq!(answer.json()["rpc"]["code"], -32004);
+        assert_eq!(answer.json()["rpc"]["code"], code_of(reason));
         assert_eq!(upstream.requests().len(), 1);
     }
 }

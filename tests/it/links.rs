@@ -39,7 +39,7 @@ fn ask(proxy: &Proxy) -> Value {
 fn a_websocket_server_that_comes_up_late_is_found_without_a_restart() {
     let server = Upstream::nowhere();
     let proxy = before(&server, "ws", "connect_timeout = \"50ms\"\n");
-    assert_eq!(rpc_failure(&ask(&proxy)), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&ask(&proxy)), (-31021, "upstream_unreachable"));
     becomes(|| starts(&proxy) >= 2.0, &true);
     let server = server.appears();
     std::thread::scope(|scope| {
@@ -76,7 +76,7 @@ fn an_mcp_server_that_comes_up_late_is_found_without_a_restart() {
     let server = Upstream::nowhere();
     let keys = "protocol = \"mcp\"\nconnect_timeout = \"50ms\"\n";
     let proxy = before(&server, "http", keys);
-    assert_eq!(rpc_failure(&ask(&proxy)), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&ask(&proxy)), (-31021, "upstream_unreachable"));
     becomes(|| starts(&proxy) >= 2.0, &true);
     let _server = server.appears_serving(|request| {
         let is_call =

@@ -266,7 +266,7 @@ fn a_page_of_another_origin_is_refused() {
         if status == 403 {
             assert_eq!(problem(&rest).0, "origin_refused");
             let answer = rpc.json();
-            assert_eq!(rpc_failure(&answer), (-32013, "origin_refused"));
+            assert_eq!(rpc_failure(&answer), (-31013, "origin_refused"));
             assert_eq!(answer["id"], 1);
         }
         // What goes to a server is the server's to judge.
@@ -301,7 +301,7 @@ fn in_a_batch_a_foreign_page_is_refused_what_the_proxy_itself_answers() {
     let answer = scene.proxy.rest("POST", "/rpc", &from, body);
     assert_eq!(answer.status(), 200);
     let answers = answer.json();
-    assert_eq!(rpc_failure(&answers[0]), (-32013, "origin_refused"));
+    assert_eq!(rpc_failure(&answers[0]), (-31013, "origin_refused"));
     assert_eq!(answers[1]["result"], "rpc");
     assert_eq!(answers.as_array().unwrap().len(), 2);
     let labels = ["reason", "blame", "side"];

@@ -194,7 +194,7 @@ fn a_session_that_is_lost_is_begun_anew_and_the_call_sent_again() {
 fn a_call_is_sent_again_but_once() {
     let server = with_sessions(|_, _| answer("404 Not Found", &[], ""));
     let proxy = before(&server, "");
-    assert_eq!(rpc_failure(&ask(&proxy, "lost")), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&ask(&proxy, "lost")), (-31023, "upstream_cut"));
     assert_eq!(
         asked(&server)
             .iter()
@@ -235,16 +235,16 @@ fn what_is_no_answer_is_told_as_that() {
     });
     let proxy = before(&server, "message_limit = \"2KiB\"\n");
     for (method, failure) in [
-        ("html", (-32004, "upstream_not_protocol")),
-        ("accepted", (-32004, "upstream_not_protocol")),
-        ("foreign", (-32004, "upstream_not_protocol")),
-        ("text", (-32004, "upstream_not_protocol")),
-        ("redirect", (-32004, "upstream_redirect")),
-        ("huge", (-32005, "upstream_too_large")),
-        ("huge event", (-32005, "upstream_too_large")),
-        ("huge and cut", (-32005, "upstream_too_large")),
-        ("ended", (-32003, "upstream_cut")),
-        ("closed", (-32003, "upstream_cut")),
+        ("html", (-31026, "upstream_not_protocol")),
+        ("accepted", (-31026, "upstream_not_protocol")),
+        ("foreign", (-31026, "upstream_not_protocol")),
+        ("text", (-31026, "upstream_not_protocol")),
+        ("redirect", (-31031, "upstream_redirect")),
+        ("huge", (-31030, "upstream_too_large")),
+        ("huge event", (-31030, "upstream_too_large")),
+        ("huge and cut", (-31030, "upstream_too_large")),
+        ("ended", (-31023, "upstream_cut")),
+        ("closed", (-31023, "upstream_cut")),
     ] {
         assert_eq!(rpc_failure(&ask(&proxy, method)), failure, "{method}");
         assert_eq!(ask(&proxy, "good")["result"], 1, "after {method}");
@@ -358,7 +358,7 @@ fn a_client_that_goes_away_and_a_call_that_is_late_are_cancelled() {
     );
     assert_eq!(
         rpc_failure(&ask(&proxy, "never")),
-        (-32002, "upstream_timeout")
+        (-31022, "upstream_timeout")
     );
     becomes(cancelled, &2);
 }
@@ -441,7 +441,7 @@ fn without_a_session_a_call_is_cancelled_by_closing_its_stream() {
         wire.expect_gone();
         assert_eq!(
             rpc_failure(&asking.join().unwrap()),
-            (-32002, "upstream_timeout")
+            (-31022, "upstream_timeout")
         );
     });
 }
@@ -460,7 +460,7 @@ fn a_server_that_is_away_or_speaks_another_revision_is_no_server() {
     let proxy = before(&server, "connect_timeout = \"200ms\"\n");
     assert_eq!(
         rpc_failure(&ask(&proxy, "any")),
-        (-32001, "upstream_unreachable")
+        (-31021, "upstream_unreachable")
     );
     proxy.log_line(&["the link is lost", "1999-01-01"]);
 }
@@ -481,7 +481,7 @@ fn a_revision_that_is_named_is_not_asked_for() {
     );
     assert_eq!(
         rpc_failure(&ask(&proxy, "any")),
-        (-32001, "upstream_unreachable")
+        (-31021, "upstream_unreachable")
     );
     proxy.log_line(&[
         "the link is lost",

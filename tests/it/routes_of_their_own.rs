@@ -68,7 +68,7 @@ fn a_result_that_the_schema_does_not_allow_is_the_servers_fault() {
     let said = proxy
         .rpc(crate::scene::call("s", r#"{"id":"a","n":1}"#))
         .json();
-    assert_eq!(rpc_failure(&said), (-32004, "upstream_invalid"));
+    assert_eq!(rpc_failure(&said), (-31028, "upstream_invalid"));
 }
 
 #[test]

@@ -346,7 +346,7 @@ fn an_rpc_upstream_that_is_not_there_is_an_error_with_the_id_of_the_client() {
     let answer = proxy.rpc(call("\"a\""));
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.json()["id"], "a");
-    assert_eq!(answer.json()["error"]["code"], -32001);
+    assert_eq!(answer.json()["error"]["code"], -31021);
     assert_eq!(
         answer.json()["error"]["data"]["reason"],
         "upstream_unreachable"

@@ -289,7 +289,7 @@ fn nesting_beyond_the_limit_is_refused_before_anything_is_read() {
     );
     for body in [&nested, &format!("[{nested}]"), &"[".repeat(1_000_000)] {
         let answer = proxy.rpc(body).json();
-        expect_error(&answer, &Value::Null, (-32600, "too_deep"), "128");
+        expect_error(&answer, &Value::Null, (-31008, "too_deep"), "128");
     }
     upstream.expect_no_connection();
 }
@@ -324,7 +324,7 @@ fn other_content_types_charsets_and_codings_are_refused() {
     ];
     for (name, value, words) in rows {
         let answer = proxy.rest("POST", "/rpc", &[(name, value)], CALL);
-        expect_status(&answer, 415, (-32008, "unsupported_media_type"), words);
+        expect_status(&answer, 415, (-31007, "unsupported_media_type"), words);
     }
     upstream.expect_no_connection();
 }
@@ -334,7 +334,7 @@ fn a_body_beyond_its_limit_is_refused_announced_or_not() {
     let upstream = crate::scene::saying(r#""result":1"#);
     let proxy = before_rpc(&upstream, "[limits]\nbody = 1000\n");
     let padded = |length: usize| format!("{CALL}{}", " ".repeat(length - CALL.len()));
-    let failure = (-32006, "body_too_large");
+    let failure = (-31005, "body_too_large");
     expect_status(&proxy.rpc(padded(1001)), 413, failure, "1000 bytes");
     let mut client = proxy.connect();
     client.send("POST /rpc HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");

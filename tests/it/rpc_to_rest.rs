@@ -1,7 +1,7 @@
 //! RPC clients before a REST upstream: what is sent there, and what comes back.
 
 use crate::rest_to_rpc::ROUTES as COMMON;
-use crate::scene::{answer, before_rest, json, json_with, rpc_failure};
+use crate::scene::{answer, before_rest, code_of, json, json_with, rpc_failure};
 use crate::support::{Message, Proxy, Upstream};
 
 const MORE: &str = r#"
@@ -340,7 +340,7 @@ fn a_redirect_is_never_followed_and_shows_its_location() {
     for status in [301, 302, 303, 304, 307, 308] {
         let location = [("Location", "http://elsewhere.example/\"x\"")];
         let scripted = answer(&format!("{status} Elsewhere"), &location, "");
-        let error = expect_failure(&scripted, "", -32004, "upstream_redirect");
+        let error = expect_failure(&scripted, "", -31031, "upstream_redirect");
         let upstream = &error["data"]["upstream"];
         assert_eq!(upstream["status"], status);
         assert_eq!(upstream["location"], "http://elsewhere.example/\"x\"");
@@ -348,7 +348,7 @@ fn a_redirect_is_never_followed_and_shows_its_location() {
     let error = expect_failure(
         &answer("302 Found", &[], ""),
         "",
-        -32004,
+        -31031,
         "upstream_redirect",
     );
     assert_eq!(
@@ -380,7 +380,7 @@ fn a_success_that_is_none_is_a_failure() {
         ),
     ];
     for (scripted, reason) in rows {
-        expect_failure(&scripted, "", -32004, reason);
+        expect_failure(&scripted, "", code_of(reason), reason);
     }
 }
 
@@ -393,7 +393,7 @@ fn an_encoded_answer_is_a_failure() {
     let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x33\x04\0\xb7\xef\xdc\x83\x01\0\0\0";
     for status in ["200 OK", "404 Not Found"] {
         let scripted = answer(status, &headers, gzip);
-        let error = expect_failure(&scripted, "", -32004, "upstream_not_protocol");
+        let error = expect_failure(&scripted, "", -31026, "upstream_not_protocol");
         assert!(
             error["message"].as_str().unwrap().contains("encoded"),
             "{error}"
@@ -405,7 +405,7 @@ fn an_encoded_answer_is_a_failure() {
 fn an_answer_beyond_its_limit_is_a_failure() {
     let limit = "[limits]\nanswer = 1000\n";
     let long = json(format!("\"{}\"", "x".repeat(999)));
-    let error = expect_failure(&long, limit, -32005, "upstream_too_large");
+    let error = expect_failure(&long, limit, -31030, "upstream_too_large");
     assert!(
         error["message"].as_str().unwrap().contains("1000"),
         "{error}"
@@ -415,7 +415,7 @@ fn an_answer_beyond_its_limit_is_a_failure() {
     expect_failure(
         &[head, &chunks].concat(),
         limit,
-        -32005,
+        -31030,
         "upstream_too_large",
     );
 }

@@ -136,7 +136,7 @@ fn client(proxy: &Proxy, seed: u64) -> u64 {
             answered += 1;
         } else {
             let (code, reason) = rpc_failure(&said);
-            assert!((-32012..=-32001).contains(&code), "{said}");
+            assert!((-31099..=-31000).contains(&code), "{said}");
             if reason == "upstream_unreachable" {
                 // Refused at once: a fast client would spend all its turns while a lost link is away.
                 refused += 1;

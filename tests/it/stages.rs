@@ -272,7 +272,7 @@ fn a_retired_route_names_its_successor_and_asks_nobody() {
     let answer = scene.proxy.rpc(call("agents/get", r#"{"id":"7"}"#));
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.json()["id"], 1);
-    assert_eq!(rpc_failure(&answer.json()), (-32009, "retired"));
+    assert_eq!(rpc_failure(&answer.json()), (-31011, "retired"));
     let message = answer.json()["error"]["message"].to_string();
     assert!(
         message.contains("`GET /agents/{id}` over REST") && message.contains("agent.get"),
@@ -349,7 +349,7 @@ fn the_default_of_a_side_can_be_said() {
     assert_eq!(proxy.rest("GET", "/agents/7", &[], "").text(), "2");
     assert_eq!(
         rpc_failure(&proxy.rpc(call("agents/get", "{}")).json()),
-        (-32009, "retired")
+        (-31011, "retired")
     );
 }
 

@@ -166,7 +166,7 @@ fn a_child_has_no_variables_but_its_own() {
 fn a_child_that_crashes_fails_its_call_at_once_and_is_started_again() {
     let proxy = before_child(ROUTE);
     let first = pid(&proxy);
-    assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
     assert_ne!(pid(&proxy), first);
     assert_eq!(
         seen(&proxy)[..2],
@@ -185,18 +185,18 @@ fn a_call_that_times_out_does_not_poison_the_next() {
     ask(&proxy, "echo");
     assert_eq!(
         rpc_failure(&ask(&proxy, "hold")),
-        (-32002, "upstream_timeout")
+        (-31022, "upstream_timeout")
     );
     let next = proxy.rpc(call("release", r#"{"mine":1}"#)).json();
     assert_eq!(next["result"]["got"]["mine"], 1);
     assert_eq!(
         rpc_failure(&ask(&proxy, "silence")),
-        (-32002, "upstream_timeout")
+        (-31022, "upstream_timeout")
     );
     // It may be about the call before.
     assert_eq!(
         rpc_failure(&ask(&proxy, "null")),
-        (-32002, "upstream_timeout")
+        (-31022, "upstream_timeout")
     );
     assert_eq!(
         (strays(&proxy, "late"), strays(&proxy, "foreign")),
@@ -230,7 +230,7 @@ fn an_answer_that_is_too_long_fails_its_call_alone() {
     ask(&proxy, "echo");
     assert_eq!(
         rpc_failure(&ask(&proxy, "large")),
-        (-32005, "upstream_too_large")
+        (-31030, "upstream_too_large")
     );
     assert_eq!(ask(&proxy, "echo")["id"], 1);
 }
@@ -307,7 +307,7 @@ fn a_child_that_cannot_be_started_is_told_of() {
     let proxy = Proxy::start(&format!("{upstream}{ROUTE}"));
     assert_eq!(
         rpc_failure(&ask(&proxy, "echo")),
-        (-32001, "upstream_unreachable")
+        (-31021, "upstream_unreachable")
     );
     let answer = proxy.rest("POST", "/ask/x", &[], "");
     assert_eq!(problem(&answer).0, "upstream_unreachable");

@@ -34,7 +34,7 @@ fn an_rpc_upstream_that_does_not_answer_in_time_is_an_error_with_the_id_of_the_c
     let answer = proxy.rpc(r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#);
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.json()["id"], "a");
-    assert_eq!(answer.json()["error"]["code"], -32002);
+    assert_eq!(answer.json()["error"]["code"], -31022);
     let mut server = upstream.accept();
     server.read_request();
     server.expect_gone();
@@ -91,7 +91,7 @@ fn a_message_that_does_not_arrive_in_time_is_a_request_timeout() {
     client.send("POST /rpc HTTP/1.1\r\nHost: a.example\r\nContent-Length: 10\r\n\r\n{");
     let answer = client.read_answer();
     assert_eq!(answer.status(), 408);
-    assert_eq!(answer.json()["error"]["code"], -32007);
+    assert_eq!(answer.json()["error"]["code"], -31006);
     assert!(answer.json()["id"].is_null());
     client.expect_gone();
     upstream.expect_no_connection();

@@ -31,12 +31,12 @@ fn a_server_that_does_not_answer_in_time_is_a_gateway_timeout_on_both_sides() {
         .rpc(r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#)
         .json();
     assert_eq!(answer["id"], "a");
-    assert_eq!(rpc_failure(&answer), (-32002, "upstream_timeout"));
+    assert_eq!(rpc_failure(&answer), (-31022, "upstream_timeout"));
     // All calls of a batch have the time of their request, and one that has none left is not sent.
     let calls = r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","id":2,"method":"m"}]"#;
     let answers = proxy.rpc(calls).json();
     for place in 0..2 {
-        assert_eq!(rpc_failure(&answers[place]), (-32002, "upstream_timeout"));
+        assert_eq!(rpc_failure(&answers[place]), (-31022, "upstream_timeout"));
     }
 }
 
@@ -80,7 +80,7 @@ fn a_client_that_does_not_send_its_request_in_time_is_told_so() {
     let answer = client.read_answer();
     assert_eq!(
         (answer.status(), rpc_failure(&answer.json())),
-        (408, (-32007, "request_timeout"))
+        (408, (-31006, "request_timeout"))
     );
     proxy.log_line(&["side=rpc", "blame=client"]);
 }
@@ -141,7 +141,7 @@ fn an_answer_that_comes_late_is_its_servers_to_blame_whoever_has_a_piece_of_it_t
     server.read_request();
     server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     client.read_head();
-    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -31022);
     let piece = [b"10000\r\n", &[b'x'; 0x10000][..], b"\r\n"].concat();
     let sending = std::thread::spawn(move || while server.try_send(&piece).is_ok() {});
     // It takes its time with each.
@@ -197,7 +197,7 @@ fn a_client_that_holds_up_its_answer_is_to_blame_for_what_is_missing_then() {
         server.try_send(body).unwrap();
         server
     });
-    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -31022);
     assert_eq!(client.read_rest().0.len(), most);
     let line = proxy.log_line(&["path=/x ", "outcome=cut"]);
     assert!(
@@ -258,7 +258,7 @@ fn slow_uploads_are_no_failures_of_a_server_that_had_too_little_time() {
         server.read_head();
         server.expect(&CALL[..4]);
     }
-    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -32002);
+    assert_eq!(rpc_failure(&proxy.rpc(CALL).json()).0, -31022);
     for client in &mut clients {
         client.send(&CALL[4..]);
     }
@@ -287,7 +287,7 @@ fn slow_messages_are_no_failures_of_a_server_that_had_too_little_time() {
         let answer = client.read_answer();
         let said = answer.json();
         let found = (answer.status(), rpc_failure(&said));
-        assert_eq!(found, (408, (-32007, "request_timeout")));
+        assert_eq!(found, (408, (-31006, "request_timeout")));
         assert_eq!(said["id"], 7);
         rpc.accept().read_request();
     }

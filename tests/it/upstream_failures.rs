@@ -7,10 +7,10 @@ use crate::quadrant::{
 use crate::scene::{before_rest, before_rpc, call, json, rpc_failure};
 use crate::support::{Proxy, Upstream, Wire};
 
-const CUT: (u16, i64, &str) = (502, -32003, "upstream_cut");
-const MALFORMED: (u16, i64, &str) = (502, -32004, "upstream_malformed_http");
-const TIMEOUT: (u16, i64, &str) = (504, -32002, "upstream_timeout");
-const UNREACHABLE: (u16, i64, &str) = (502, -32001, "upstream_unreachable");
+const CUT: (u16, i64, &str) = (502, -31023, "upstream_cut");
+const MALFORMED: (u16, i64, &str) = (502, -31024, "upstream_malformed_http");
+const TIMEOUT: (u16, i64, &str) = (504, -31022, "upstream_timeout");
+const UNREACHABLE: (u16, i64, &str) = (502, -31021, "upstream_unreachable");
 
 /// A server that has read a call of this way, with the client that waits for it.
 struct Scene {
@@ -160,7 +160,7 @@ fn a_route_may_wait_for_less_than_its_upstream() {
     let route = "[[route]]\nname = \"m\"\nrest = \"POST /m\"\nrpc = \"m\"\ntimeout = \"300ms\"\n";
     let proxy = before_rest(&upstream, route);
     let answer = proxy.rpc(call("m", "{}")).json();
-    assert_eq!(rpc_failure(&answer), (-32002, "upstream_timeout"));
+    assert_eq!(rpc_failure(&answer), (-31022, "upstream_timeout"));
     let proxy = before_rpc(&upstream, route);
     assert_eq!(proxy.rest("POST", "/m", &[], "").status(), 504);
 }

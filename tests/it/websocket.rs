@@ -145,7 +145,7 @@ fn a_late_answer_reaches_nobody() {
     let mut server = accept(&upstream);
     let mut first = post(&proxy, &call("do", "[1]"));
     let one = server.hear();
-    assert_eq!(failure(&mut first), (-32002, "upstream_timeout".to_owned()));
+    assert_eq!(failure(&mut first), (-31022, "upstream_timeout".to_owned()));
     let mut second = post(&proxy, &call("do", "[2]"));
     let two = server.hear();
     server.echo(&one);
@@ -167,7 +167,7 @@ fn a_socket_that_drops_fails_its_calls_at_once_and_is_opened_again() {
     }
     drop(server);
     for client in &mut clients {
-        assert_eq!(failure(client), (-32003, "upstream_cut".to_owned()));
+        assert_eq!(failure(client), (-31023, "upstream_cut".to_owned()));
     }
     let mut server = accept(&upstream);
     // It waits until the server has greeted.
@@ -186,7 +186,7 @@ fn a_server_that_is_away_is_told_of() {
     let upstream = Upstream::nowhere();
     let proxy = before(&upstream, &format!("connect_timeout = \"200ms\"\n{ROUTE}"));
     let answer = proxy.rpc(call("do", "{}")).json();
-    assert_eq!(rpc_failure(&answer), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&answer), (-31021, "upstream_unreachable"));
     let answer = proxy.rest("POST", "/ask/x", &[], "");
     assert_eq!(problem(&answer).0, "upstream_unreachable");
     proxy.log_line(&["the link is lost", "cannot be reached"]);
@@ -197,7 +197,7 @@ fn a_server_that_gives_no_websocket_is_none() {
     let upstream = Upstream::answering("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
     let proxy = before(&upstream, "connect_timeout = \"200ms\"\n");
     let answer = proxy.rpc(call("do", "{}")).json();
-    assert_eq!(rpc_failure(&answer), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&answer), (-31021, "upstream_unreachable"));
     proxy.log_line(&["the link is lost", "401"]);
 }
 
@@ -234,14 +234,14 @@ fn a_message_that_is_too_long_or_no_text_ends_the_socket() {
     server.say(result(&heard["id"], &long));
     assert_eq!(
         failure(&mut client),
-        (-32005, "upstream_too_large".to_owned())
+        (-31030, "upstream_too_large".to_owned())
     );
     assert_eq!(server.end(), Some(1009));
     let mut server = accept(&upstream);
     let mut client = post(&proxy, &call("do", "{}"));
     server.hear();
     server.say_raw(b"\x81\x02\xff\xfe");
-    assert_eq!(failure(&mut client), (-32003, "upstream_cut".to_owned()));
+    assert_eq!(failure(&mut client), (-31023, "upstream_cut".to_owned()));
     assert_eq!(server.end(), Some(1007));
     let mut server = accept(&upstream);
     server.say_raw(b"\xf1\x00");

@@ -236,14 +236,14 @@ fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
         (
             rest(),
             &*long,
-            "413 -32006 the body is longer than 200 bytes",
+            "413 -31005 the body is longer than 200 bytes",
         ),
-        (rest(), &deep, "400 -32600 body: "),
-        (rpc(), &long, "413 -32006 the body is longer than 200 bytes"),
+        (rest(), &deep, "400 -31008 body: "),
+        (rpc(), &long, "413 -31005 the body is longer than 200 bytes"),
         (
             rpc(),
             "[1,2,3,4]",
-            "200 -32600 the batch has 4 messages; at most 3 are read",
+            "200 -31009 the batch has 4 messages; at most 3 are read",
         ),
         (
             rpc(),
@@ -253,7 +253,7 @@ fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
         (
             (Method::PUT, "/items/7"),
             "",
-            "405 -32010 PUT is not a method of this path; it has ",
+            "405 -31010 PUT is not a method of this path; it has ",
         ),
         (
             (Method::GET, "/nope"),

@@ -21,7 +21,7 @@ pub enum NumberPattern<H = Slot> {
 pub enum Choice {
     /// This.
     One(i64),
-    /// `5xx`: a class of HTTP statuses (RFC 9110 §15).
+    /// `5xx`: a class of HTTP statuses (RFC 9110 §15); `-310xx`: a hundred codes.
     Class(i64),
 }
 
@@ -46,7 +46,7 @@ impl NumberPattern<Mention> {
                 let mut items = items.iter();
                 let Some(Tree::Literal(first)) = items.next() else {
                     return Err(PatternError::new(
-                        "a list begins with the number that is written; a class such as `5xx` may follow",
+                        "a list begins with the number that is written; a class such as `5xx` or `-310xx` may follow",
                     ));
                 };
                 let others = items.map(choice).collect::<Result<_, _>>()?;
@@ -87,11 +87,12 @@ fn choice(tree: &Tree) -> Result<Choice, PatternError> {
         Tree::Literal(json) => integer(json).map(Choice::One),
         Tree::Text(text) => {
             let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
-            let class = class.filter(|class| (1..=5).contains(class));
+            let class =
+                class.filter(|class| (1..=5).contains(class) || (-999..=-1).contains(class));
             class.map(Choice::Class).ok_or_else(|| no_number(text))
         }
         Tree::Table(_) | Tree::List(_) => Err(PatternError::new(
-            "a list holds numbers, and classes such as `5xx`",
+            "a list holds numbers, and classes such as `5xx` or `-310xx`",
         )),
     }
 }
@@ -147,7 +148,7 @@ impl NumberPattern {
                 has(*first)
                     && others.iter().all(|choice| match choice {
                         Choice::One(number) => has(*number),
-                        Choice::Class(class) => (class * 100..class * 100 + 100).all(has),
+                        Choice::Class(class) => class_of(*class).all(has),
                     })
             }
         }
@@ -175,8 +176,17 @@ impl NumberPattern {
         };
         let more = others.iter().flat_map(|choice| match choice {
             Choice::One(number) => *number..*number + 1,
-            Choice::Class(class) => class * 100..class * 100 + 100,
+            Choice::Class(class) => class_of(*class),
         });
         first.into_iter().chain(more)
+    }
+}
+
+/// The numbers of a class: those that begin with its digits and have two more.
+fn class_of(class: i64) -> std::ops::Range<i64> {
+    if class < 0 {
+        class * 100 - 99..class * 100 + 1
+    } else {
+        class * 100..class * 100 + 100
     }
 }

@@ -155,7 +155,7 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
         .headers
         .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
     let failure = rest_to_rpc(&reply, LIMITS).unwrap_err();
-    let expected = r#"error -32004 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
+    let expected = r#"error -31031 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
     assert_eq!(shown(&error_object(&failure)), expected);
 }
 
@@ -218,12 +218,13 @@ fn the_whole_table_of_failures() {
 }
 
 #[test]
-fn labels_are_distinct_and_codes_keep_out_of_reserved_ranges() {
+fn labels_and_own_codes_are_distinct_and_codes_keep_out_of_reserved_ranges() {
     let labels: std::collections::HashSet<_> = Reason::ALL
         .iter()
         .map(|reason| reason.row().label)
         .collect();
     assert_eq!(labels.len(), Reason::ALL.len());
+    let mut own = std::collections::HashSet::new();
     for reason in Reason::ALL {
         let code = reason.row().code;
         // What MCP calls a header mismatch and an unsupported version is one.
@@ -232,9 +233,14 @@ fn labels_are_distinct_and_codes_keep_out_of_reserved_ranges() {
             (Reason::UnsupportedVersion, -32022),
         ];
         let is_of_mcp = of_mcp.contains(&(reason, code));
+        let is_own = (-31099..=-31000).contains(&code);
         assert!(
-            is_of_mcp || (-32019..=-32001).contains(&code) || (-32700..=-32600).contains(&code),
+            is_of_mcp || is_own || [-32700, -32600, -32601, -32602, -32603].contains(&code),
             "{reason:?}"
+        );
+        assert!(
+            !is_own || own.insert(code),
+            "{reason:?} has a code of another reason"
         );
     }
 }

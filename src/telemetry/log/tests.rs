@@ -77,7 +77,7 @@ fn failure() -> CallLine<'static> {
         decision: "default",
         outcome: Outcome::Failed,
         blame: Some(Blame::Upstream),
-        code: Some(-32001),
+        code: Some(-31021),
         reason: Some(Reason::UpstreamUnreachable),
         cause: Some("connect to \"new\": connection refused (os error 111)"),
         duration: Duration::from_micros(80),
@@ -96,7 +96,7 @@ fn a_call_is_one_line_of_text() {
     });
     insta::assert_snapshot!(lines, @r#"
     2026-02-03T12:00:00.042Z INFO dualgauge::call side=rest method=POST path=/face/v1/tools/call route=tools.call client=ios-app proof=declared stage=translate decision="flag ios-first bucket 17342" outcome=success status=200 duration_ms=12.345 upstream_ms=12 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 dropped=2
-    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rpc method=POST path=/rpc rpc_method=tools/call client=other stage=passthrough decision=default outcome=failed blame=upstream status=200 code=-32001 reason=upstream_unreachable cause="connect to \"new\": connection refused (os error 111)" duration_ms=0.08
+    2026-02-03T12:00:00.042Z INFO dualgauge::call side=rpc method=POST path=/rpc rpc_method=tools/call client=other stage=passthrough decision=default outcome=failed blame=upstream status=200 code=-31021 reason=upstream_unreachable cause="connect to \"new\": connection refused (os error 111)" duration_ms=0.08
     "#);
 }
 
@@ -108,7 +108,7 @@ fn a_call_is_one_object_of_json() {
     });
     insta::assert_snapshot!(lines, @r#"
     {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rest","method":"POST","path":"/face/v1/tools/call","route":"tools.call","client":"ios-app","proof":"declared","stage":"translate","decision":"flag ios-first bucket 17342","outcome":"success","status":200,"duration_ms":12.345,"upstream_ms":12,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","dropped":2}
-    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rpc","method":"POST","path":"/rpc","rpc_method":"tools/call","client":"other","stage":"passthrough","decision":"default","outcome":"failed","blame":"upstream","status":200,"code":-32001,"reason":"upstream_unreachable","cause":"connect to \"new\": connection refused (os error 111)","duration_ms":0.08}
+    {"time":"2026-02-03T12:00:00.042Z","level":"INFO","target":"dualgauge::call","side":"rpc","method":"POST","path":"/rpc","rpc_method":"tools/call","client":"other","stage":"passthrough","decision":"default","outcome":"failed","blame":"upstream","status":200,"code":-31021,"reason":"upstream_unreachable","cause":"connect to \"new\": connection refused (os error 111)","duration_ms":0.08}
     "#);
 }
 

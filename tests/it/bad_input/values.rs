@@ -240,7 +240,7 @@ pub(super) const ROWS: &[Row] = &[
             ],
         ),
         rpc: rpc(
-            "-32600 `too_deep`",
+            "-31008 `too_deep`",
             &[
                 r#"full/post {"id":"7","n":1,"any":DEEP}"#,
                 r#"items/put {"id":"7","a":DEEP}"#,

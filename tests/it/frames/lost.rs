@@ -167,7 +167,7 @@ fn what_was_given_up_before_it_was_written_is_not_written_later() {
     get_file(&mut client, "own", "frame");
     client.say(r#"{"command":"unknown","request_id":"stranger"}"#);
     for _ in 0..5 {
-        assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+        assert_eq!(rpc_failure(&client.hear()), (-31022, "upstream_timeout"));
     }
     proxy.log_line(&["side=rest", "route=file", "upstream_timeout"]);
     proxy.log_line(&["side=rest", "decision=unrouted", "upstream_timeout"]);

@@ -117,7 +117,7 @@ fn a_server_that_never_answers_is_late_and_so_is_its_answer() {
     let mut server = accept(&upstream);
     ask(&mut client, 1, ("file/get", json!({"path": "a"})));
     let one = server.hear();
-    assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+    assert_eq!(rpc_failure(&client.hear()), (-31022, "upstream_timeout"));
     ask(&mut client, 2, ("file/get", json!({"path": "b"})));
     let two = server.hear();
     answer_file(&mut server, &one);
@@ -138,7 +138,7 @@ fn a_socket_that_drops_fails_its_calls_lets_the_client_go_and_the_next_one_opens
     }
     drop(server);
     for _ in 1..=2 {
-        assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+        assert_eq!(rpc_failure(&client.hear()), (-31023, "upstream_cut"));
     }
     // What the server knew of the client is gone, and nothing but this says so.
     let gone = (1001, "the server is gone".to_owned());
@@ -167,7 +167,7 @@ fn each_client_has_a_socket_for_itself_and_there_are_not_too_many() {
         servers.push(server);
     }
     let answer = proxy.rpc(call("file/get", r#"{"path":"a"}"#)).json();
-    assert_eq!(rpc_failure(&answer), (-32012, "upstream_busy"));
+    assert_eq!(rpc_failure(&answer), (-31041, "upstream_busy"));
     let [first, _second] = clients;
     drop(first);
     assert_eq!(servers.remove(0).end(), Some(1001));
@@ -237,7 +237,7 @@ fn a_server_that_is_away_is_told_of_and_lets_a_client_of_frames_go() {
     let upstream = Upstream::nowhere();
     let proxy = before(&upstream, "");
     let answer = proxy.rpc(call("file/get", r#"{"path":"a"}"#)).json();
-    assert_eq!(rpc_failure(&answer), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&answer), (-31021, "upstream_unreachable"));
     let mut client = connect(&proxy);
     get_file(&mut client, "1", "a");
     assert_eq!(client.end(), Some(1001));
@@ -254,7 +254,7 @@ fn a_silent_server_is_given_up() {
     let server = accept(&upstream);
     ask(&mut client, 1, ("file/get", json!({"path": "a"})));
     // This end reads nothing, and so answers no ping.
-    assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&client.hear()), (-31023, "upstream_cut"));
     proxy.log_line(&["a socket of frames is lost", "no sign of life"]);
     drop(server);
 }

@@ -76,7 +76,7 @@ fn client(proxy: &Proxy, seed: u64) {
         match dice.below(40) {
             0 => {
                 let crashed = call(&mut end, turn, &path("crash", &own));
-                assert!(matches!(crashed, Err(-32003 | -32002)), "{crashed:?}");
+                assert!(matches!(crashed, Err(-31023 | -31022)), "{crashed:?}");
                 // One that has spoken in frames first is let go.
                 end = connect(proxy);
                 get_file(&mut end, &own, &path("crash", &own));
@@ -89,7 +89,7 @@ fn client(proxy: &Proxy, seed: u64) {
                 ask(&mut end, turn, ("file/get", never));
                 end = connect(proxy);
             }
-            4 => assert_eq!(call(&mut end, turn, &path("never", &own)), Err(-32002)),
+            4 => assert_eq!(call(&mut end, turn, &path("never", &own)), Err(-31022)),
             5..=22 => {
                 get_file(&mut end, &own, &path("file", &own));
                 answer(&mut end, "request_id", &json!(own));
@@ -99,7 +99,7 @@ fn client(proxy: &Proxy, seed: u64) {
                 match call(&mut end, turn, &path) {
                     Ok(found) => assert_eq!(found, path, "another's answer"),
                     // A slow machine.
-                    Err(code) => assert_eq!(code, -32002),
+                    Err(code) => assert_eq!(code, -31022),
                 }
             }
         }

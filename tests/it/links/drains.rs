@@ -143,7 +143,7 @@ fn a_socket_of_its_client_that_is_lost_in_the_drain_fails_its_call_and_closes_th
     server.hear();
     drain(&proxy);
     drop(server);
-    assert_eq!(rpc_failure(&client.hear()), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&client.hear()), (-31023, "upstream_cut"));
     assert_eq!(client.end(), Some(1001));
     assert!(proxy.wait().status.success());
 }

@@ -70,8 +70,8 @@ fn open_calls_fail_and_what_was_told_is_heard_before_the_client_is_closed() {
     failed.sort_by_key(|failed| failed["id"].as_u64());
     let reasons: Vec<_> = failed.iter().map(rpc_failure).collect();
     // The last was never written.
-    let cut = (-32003, "upstream_cut");
-    assert_eq!(reasons, [cut, cut, (-32001, "upstream_unreachable")]);
+    let cut = (-31023, "upstream_cut");
+    assert_eq!(reasons, [cut, cut, (-31021, "upstream_unreachable")]);
     is_told(client);
 }
 
@@ -132,7 +132,7 @@ fn who_posts_gets_another_socket_with_the_next_call() {
     server.hear();
     drop(server);
     let failed = wire.read_answer().json();
-    assert_eq!(rpc_failure(&failed), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&failed), (-31023, "upstream_cut"));
     wire.send(post);
     let mut server = accept(&upstream);
     let heard = server.hear();

@@ -142,7 +142,7 @@ fn a_failure_after_something_was_told_is_the_last_event() {
     event(&mut client);
     drop(server);
     let failure = json_of(&mut client);
-    assert_eq!(rpc_failure(&failure), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&failure), (-31023, "upstream_cut"));
     assert_eq!(failure["id"], 1);
     assert_eq!(client.read_chunk(), None);
     proxy.log_line(&["outcome=failed", "reason=upstream_cut"]);

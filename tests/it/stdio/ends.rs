@@ -71,7 +71,7 @@ fn a_child_that_cannot_be_started_at_first_is_tried_again() {
     let proxy = Proxy::start(&config);
     // It fails soon, and not after the time of a call.
     let failure = ask(&proxy, "echo");
-    assert_eq!(rpc_failure(&failure), (-32001, "upstream_unreachable"));
+    assert_eq!(rpc_failure(&failure), (-31021, "upstream_unreachable"));
     proxy.log_line(&["the link is lost", "cannot be started"]);
     becomes(|| metric(&proxy, STARTS) >= 2.0, &true);
     let program = std::env::current_exe().unwrap();

@@ -34,7 +34,7 @@ fn a_child_without_a_handshake_is_told_with_each_call_who_asks() {
     assert_eq!(greeting["result"]["serverInfo"]["name"], "modern");
     // Each child is asked anew, and none is greeted otherwise.
     assert_eq!(seen(&proxy), ["server/discover", "echo", "seen"]);
-    assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+    assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
     assert_eq!(seen(&proxy), ["server/discover", "seen"]);
 }
 
@@ -44,7 +44,7 @@ fn a_call_of_a_child_without_a_handshake_is_cancelled_as_any() {
     ask(&proxy, "echo");
     assert_eq!(
         rpc_failure(&ask(&proxy, "silence")),
-        (-32002, "upstream_timeout")
+        (-31022, "upstream_timeout")
     );
     let cancelled = |seen: &String| seen.starts_with("notifications/cancelled ");
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_child_that_does_not_know_the_question_costs_its_upstream_that_once() {
         let first = pid(&proxy);
         assert_eq!(metric(&proxy, STARTS), 1.0, "{era}");
         proxy.log_line(&[told]);
-        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
         assert_ne!(pid(&proxy), first, "{era}");
         assert_eq!(metric(&proxy, STARTS), 2.0, "{era}");
         assert_eq!(proxy.log().matches(told).count(), 1, "{era}");
@@ -102,7 +102,7 @@ fn a_revision_that_is_named_is_not_asked_for() {
     );
     assert_eq!(
         rpc_failure(&ask(&proxy, "echo")),
-        (-32001, "upstream_unreachable")
+        (-31021, "upstream_unreachable")
     );
     proxy.log_line(&[
         "the link is lost",
@@ -138,7 +138,7 @@ fn children_that_end_at_the_question_twice_are_asked_no_more() {
     becomes(|| proxy.log().matches(deaths).count(), &1);
     assert_eq!(proxy.log().matches(last).count(), 0);
     for _ in 0..2 {
-        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-32003, "upstream_cut"));
+        assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
         assert_ne!(pid(&proxy), first);
         becomes(|| proxy.log().matches(last).count(), &1);
     }
@@ -152,7 +152,7 @@ fn a_child_that_agrees_on_a_revision_that_is_not_known_here_is_not_spoken_to() {
         let proxy = before(era, "connect_timeout = \"200ms\"\n");
         assert_eq!(
             rpc_failure(&ask(&proxy, "echo")),
-            (-32001, "upstream_unreachable")
+            (-31021, "upstream_unreachable")
         );
         proxy.log_line(&["the link is lost", "upstream=child", said, "2024-11-05"]);
     }

@@ -274,7 +274,7 @@ fn an_rpc_client_meets_a_rest_body_of_its_server_as_it_is_and_a_batch_has_an_err
     let answers = proxy.rpc(format!("[{call}]")).json();
     assert_eq!(answers[0]["id"], "a", "{answers}");
     let (code, reason) = rpc_failure(&answers[0]);
-    assert_eq!((code, reason), (-32004, "upstream_not_protocol"));
+    assert_eq!((code, reason), (-31026, "upstream_not_protocol"));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_form_does_not_reach_a_server_that_would_lose_it() {
     assert_eq!(answer.status(), 415, "{answer:?}");
     let call = message("agent.chat", &json!({"message": "hi"}));
     let answer = proxy.rest("POST", "/rpc", &form, call).json();
-    assert_eq!(rpc_failure(&answer), (-32008, "unsupported_media_type"));
+    assert_eq!(rpc_failure(&answer), (-31007, "unsupported_media_type"));
     assert_eq!(server.requests().len(), 0);
 }
 

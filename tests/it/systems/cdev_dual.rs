@@ -318,7 +318,7 @@ fn an_answer_with_neither_result_nor_error_is_told_at_once() {
     server.takes();
     let answer = client.hear();
     assert_eq!(answer["id"], 7);
-    assert_eq!(rpc_failure(&answer), (-32004, "upstream_not_protocol"));
+    assert_eq!(rpc_failure(&answer), (-31026, "upstream_not_protocol"));
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn an_answer_that_the_server_drops_is_waited_for_no_longer_than_the_call_may_tak
     client.say(call("status/get", "{}"));
     // Its buffer was full: it has done what it was asked for, and says nothing.
     let lost = server.end.hear();
-    assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+    assert_eq!(rpc_failure(&client.hear()), (-31022, "upstream_timeout"));
     server
         .end
         .say(json!({"jsonrpc": "2.0", "id": lost["id"], "result": {}}).to_string());

@@ -266,7 +266,7 @@ fn a_notification_in_place_of_an_answer_is_none() {
     for body in [unreadable(), message("tools/call", &json!([1]))] {
         client.say(&body);
         assert_eq!(client.hear_text(), UNREADABLE);
-        assert_eq!(rpc_failure(&client.hear()), (-32002, "upstream_timeout"));
+        assert_eq!(rpc_failure(&client.hear()), (-31022, "upstream_timeout"));
     }
     let health = ask(&proxy, "GET /health");
     assert_eq!(body_of(&health, 200), r#"{"status":"ok"}"#);

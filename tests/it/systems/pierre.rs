@@ -299,7 +299,7 @@ fn a_notification_with_an_id_is_not_waited_for() {
     let answers = proxy.rpc(format!("[{call}]")).json();
     assert_eq!(answers[0]["id"], 7);
     let failure = rpc_failure(&answers[0]);
-    assert_eq!(failure, (-32004, "upstream_empty"));
+    assert_eq!(failure, (-31029, "upstream_empty"));
 }
 
 #[test]

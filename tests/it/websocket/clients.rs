@@ -311,7 +311,7 @@ fn where_a_server_keeps_state_each_connection_has_a_socket_for_itself() {
     // There is no third, until one of them ends.
     let mut third = connect(&proxy);
     ask(&mut third, "1", "[]");
-    assert_eq!(rpc_failure(&third.hear()), (-32012, "upstream_busy"));
+    assert_eq!(rpc_failure(&third.hear()), (-31041, "upstream_busy"));
     let [first, _second] = clients;
     drop(first);
     assert_eq!(servers.remove(0).end(), Some(1001));

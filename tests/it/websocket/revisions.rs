@@ -28,7 +28,7 @@ fn a_server_that_agrees_on_a_revision_that_is_not_known_here_is_not_spoken_to() 
     ] {
         let (proxy, server) = greeted("", result);
         let answer = proxy.rpc(call("do", "{}")).json();
-        assert_eq!(rpc_failure(&answer), (-32001, "upstream_unreachable"));
+        assert_eq!(rpc_failure(&answer), (-31021, "upstream_unreachable"));
         proxy.log_line(&["the link is lost", "upstream=socket", said, "2025-11-25"]);
         assert_eq!(server.end(), Some(1001));
     }

@@ -53,7 +53,7 @@ fn calls_go_to_the_least_busy_socket_and_one_that_drops_fails_its_own_alone() {
     // Of the first two only one goes on.
     drop(ends.remove(0));
     let lost = &mut clients[place(&heard[0])];
-    assert_eq!(failure(lost), (-32003, "upstream_cut".to_owned()));
+    assert_eq!(failure(lost), (-31023, "upstream_cut".to_owned()));
     assert_eq!(metric(&proxy, UP), 1.0);
     ends[0].echo(&heard[1]);
     let answered = clients[place(&heard[1])].read_answer();
