@@ -122,6 +122,8 @@ pub enum Reason {
     UnsupportedVersion,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
+    /// Params whose check against the schema of the route exceeds the budget of steps.
+    SchemaTooCostly,
     /// No route, and no upstream to pass the call to.
     RouteNotFound,
     /// A path that exists with other HTTP methods.
@@ -148,6 +150,8 @@ pub enum Reason {
     UpstreamWrongId,
     /// A result that the schema of its route does not allow.
     UpstreamInvalid,
+    /// A result whose check against the schema of its route exceeds the budget of steps.
+    UpstreamTooCostly,
     /// A success without the content that it promises.
     UpstreamEmpty,
     /// An answer beyond the limit.
@@ -215,7 +219,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 39] = [
+    pub const ALL: [Reason; 41] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -233,6 +237,7 @@ impl Reason {
         Reason::HeaderMismatch,
         Reason::UnsupportedVersion,
         Reason::InvalidParams,
+        Reason::SchemaTooCostly,
         Reason::RouteNotFound,
         Reason::MethodNotAllowed,
         Reason::Retired,
@@ -246,6 +251,7 @@ impl Reason {
         Reason::UpstreamNotProtocol,
         Reason::UpstreamWrongId,
         Reason::UpstreamInvalid,
+        Reason::UpstreamTooCostly,
         Reason::UpstreamEmpty,
         Reason::UpstreamTooLarge,
         Reason::UpstreamRedirect,
@@ -278,6 +284,7 @@ impl Reason {
             Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
             Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
+            Reason::SchemaTooCostly => client(422, -31080, "schema_too_costly"),
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
             Reason::MethodNotAllowed => client(405, -31010, "method_not_allowed"),
             Reason::Retired => client(410, -31011, "retired"),
@@ -294,6 +301,7 @@ impl Reason {
             Reason::UpstreamNotProtocol => upstream(502, -31026, "upstream_not_protocol"),
             Reason::UpstreamWrongId => upstream(502, -31027, "upstream_wrong_id"),
             Reason::UpstreamInvalid => upstream(502, -31028, "upstream_invalid"),
+            Reason::UpstreamTooCostly => upstream(502, -31081, "upstream_too_costly"),
             Reason::UpstreamEmpty => upstream(502, -31029, "upstream_empty"),
             Reason::UpstreamTooLarge => upstream(502, -31030, "upstream_too_large"),
             Reason::UpstreamRedirect => upstream(502, -31031, "upstream_redirect"),

@@ -17,6 +17,7 @@ use super::mcp::Discord;
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, PathError, Route};
+use super::schema::Exceeded;
 use super::side::Side;
 use super::stream::Stream;
 use super::translate;
@@ -309,7 +310,18 @@ pub fn browned_out(
 /// A call does not fit its route.
 #[must_use]
 pub fn bind(error: BindError) -> Failure {
-    Failure::new(Reason::InvalidParams, error.to_string())
+    match error.exceeded {
+        None => Failure::new(Reason::InvalidParams, error.to_string()),
+        Some(exceeded) => unchecked(exceeded, (Reason::SchemaTooCostly, error.to_string())),
+    }
+}
+
+/// A value whose check exceeded its budget; the reason is that of too many steps.
+fn unchecked(exceeded: Exceeded, (reason, message): (Reason, String)) -> Failure {
+    match exceeded {
+        Exceeded::Steps => Failure::new(reason, message),
+        Exceeded::Memory => Failure::new(Reason::MemoryFull, message).advise(Advice::RetryAfter(1)),
+    }
 }
 
 /// The params of an RPC call make a URL beyond the limit.
@@ -440,8 +452,15 @@ pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
     let Some(schema) = &route.schema.result else {
         return Ok(());
     };
-    translate::fits_schema(schema, result, "result").map_err(|error| {
-        let message = format!("the server's answer is not what the route's schema allows: {error}");
-        Failure::new(Reason::UpstreamInvalid, message)
+    translate::fits_schema(schema, result, "result").map_err(|error| match error.exceeded {
+        None => {
+            let message =
+                format!("the server's answer is not what the route's schema allows: {error}");
+            Failure::new(Reason::UpstreamInvalid, message)
+        }
+        Some(exceeded) => {
+            let message = format!("the server's answer was not checked to its end: {error}");
+            unchecked(exceeded, (Reason::UpstreamTooCostly, message))
+        }
     })
 }

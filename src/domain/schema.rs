@@ -3,13 +3,27 @@
 //! A schema is compiled when it is loaded, by draft 2020-12 unless its `$schema` names another one. It stays within
 //! itself: a `$ref` leads to its own `#/…`, never to a file or an address. Regular expressions take linear time. Laws:
 //! no value makes it panic; what a schema is asked about is opened, so a value that two parsers could read
-//! differently is refused here as it is by patterns.
+//! differently is refused here as it is by patterns. A validation has a budget of steps and memory; where it keeps
+//! within it, its verdict is that of the validator without a budget.
+
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ReferencingError, ValidationError, Validator};
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
-use super::json::{Json, Kind};
+use self::meter::Meter;
+use self::node::{Handle, Metered};
+use self::value::Tree;
+use super::json::Json;
+
+mod meter;
+mod node;
+mod recursion;
+mod same;
+mod value;
+
+pub use self::meter::{Exceeded, Room};
 
 /// As many faults are told at once.
 const MOST_FAULTS: usize = 3;
@@ -19,7 +33,9 @@ const MOST_REGEX: usize = 1 << 20;
 /// A compiled JSON Schema.
 #[derive(Debug)]
 pub struct Schema {
-    validator: Validator,
+    validator: Validator<Metered>,
+    /// The limit that counts the memory of validations.
+    room: OnceLock<Arc<dyn Room>>,
 }
 
 /// What a schema does not allow.
@@ -33,43 +49,95 @@ pub struct Violation {
     pub what: String,
 }
 
+/// Why a value was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// The schema does not allow it.
+    #[error(transparent)]
+    Violation(Violation),
+    /// The verdict would take more than the budget.
+    #[error("checking it against the schema takes more than the budget of one validation")]
+    Exceeded(Exceeded),
+}
+
 impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
     /// Why it is no schema, for whoever wrote it.
     pub fn compile(schema: &Value) -> Result<Schema, String> {
+        recursion::refuse(schema)?;
         let patterns = PatternOptions::regex().size_limit(MOST_REGEX);
-        let options = jsonschema::options()
+        let options = jsonschema::options_for::<Metered>()
             .offline()
             .with_pattern_options(patterns);
         match options.build(schema) {
-            Ok(validator) => Ok(Schema { validator }),
+            Ok(validator) => Ok(Schema {
+                validator,
+                room: OnceLock::new(),
+            }),
             Err(error) => Err(refusal(&error)),
         }
+    }
+
+    /// Counts the memory of all validations from now on in `room`. Only the first call has an effect.
+    pub fn count_memory_in(&self, room: &Arc<dyn Room>) {
+        self.room.get_or_init(|| room.clone());
     }
 
     /// Checks a value.
     ///
     /// # Errors
-    /// [`Violation`] with the first few faults.
-    pub fn check(&self, value: &Json) -> Result<(), Violation> {
-        let value = open(value, &mut String::new())?;
-        if self.validator.is_valid(&value) {
-            return Ok(());
+    /// [`CheckError`] with the first few faults, or the part of the budget that was exceeded.
+    pub fn check(&self, value: &Json) -> Result<(), CheckError> {
+        let room = self.room.get().map(|room| &**room);
+        let meter = Meter::new(value.as_bytes().len(), room);
+        let tree = Tree::read(value, &meter)?;
+        let in_use = meter.used();
+        let node = Handle::new(&tree.root, tree.longest_pointer, &meter);
+        let is_valid = self.validator.is_valid(node);
+        match meter.exceeded() {
+            Some(exceeded) => Err(CheckError::Exceeded(exceeded)),
+            None if is_valid => Ok(()),
+            None => {
+                let violation = self.violation(node, &meter, in_use);
+                Err(CheckError::Violation(violation))
+            }
         }
-        let mut faults = self.validator.iter_errors(&value);
-        let Some(first) = faults.next() else {
-            return Ok(());
-        };
-        let pointer = first.instance_path().to_string();
-        let mut what = masked(&first);
-        for fault in faults.take(MOST_FAULTS - 1) {
-            let place = fault.instance_path();
-            what.push_str(&format!("; {place}: {}", masked(&fault)));
-        }
-        Err(Violation { pointer, what })
     }
+
+    /// The first few faults of a value that is invalid, or the first one, as far as a small budget reaches.
+    fn violation(&self, node: Handle<'_>, meter: &Meter<'_>, in_use: usize) -> Violation {
+        meter.collect_errors(in_use);
+        let mut faults = self.validator.iter_errors(node);
+        let few = first_of(faults.by_ref().take(MOST_FAULTS));
+        drop(faults);
+        if let (Some(violation), None) = (few, meter.exceeded()) {
+            return violation;
+        }
+        meter.collect_errors(in_use);
+        let one = first_of(self.validator.validate(node).err());
+        if let (Some(violation), None) = (one, meter.exceeded()) {
+            return violation;
+        }
+        Violation {
+            pointer: String::new(),
+            what: "it does not fit the schema, at more places than are searched".to_owned(),
+        }
+    }
+}
+
+/// Several faults as one, if there are any.
+fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option<Violation> {
+    let mut faults = faults.into_iter();
+    let first = faults.next()?;
+    let pointer = first.instance_path().to_string();
+    let mut what = masked(&first);
+    for fault in faults {
+        let place = fault.instance_path();
+        what.push_str(&format!("; {place}: {}", masked(&fault)));
+    }
+    Some(Violation { pointer, what })
 }
 
 /// A fault without the value that has it.
@@ -88,59 +156,6 @@ fn refusal(error: &ValidationError<'_>) -> String {
     }
     let place = error.instance_path();
     format!("is no JSON Schema: at `{place}`, {error}")
-}
-
-/// The value as the validator takes it.
-fn open(value: &Json, pointer: &mut String) -> Result<Value, Violation> {
-    let fault = |pointer: &str, what: &str| Violation {
-        pointer: pointer.to_owned(),
-        what: what.to_owned(),
-    };
-    match value.kind() {
-        Kind::Null => Ok(Value::Null),
-        Kind::Boolean => Ok(Value::Bool(value.as_bytes() == b"true")),
-        Kind::Number => match serde_json::from_slice::<Number>(value.as_bytes()) {
-            Ok(number) => Ok(Value::Number(number)),
-            Err(_) => Err(fault(pointer, "it is no number of 64 bits")),
-        },
-        Kind::String => match value.text() {
-            Some(Ok(text)) => Ok(Value::String(text)),
-            Some(Err(error)) => Err(fault(pointer, &error.to_string())),
-            None => Ok(Value::Null),
-        },
-        Kind::Array => {
-            let mut items = Vec::new();
-            for (index, item) in value.elements().enumerate() {
-                let item = below(pointer, &index.to_string(), |pointer| {
-                    open(&value.piece(item), pointer)
-                });
-                items.push(item?);
-            }
-            Ok(Value::Array(items))
-        }
-        Kind::Object => {
-            let members = value.open();
-            let members = members.map_err(|error| fault(pointer, &error.to_string()))?;
-            let mut object = Map::with_capacity(members.len());
-            for member in members {
-                let inside = below(pointer, &member.name, |pointer| {
-                    open(&value.piece(member.value), pointer)
-                });
-                object.insert(member.name.into_owned(), inside?);
-            }
-            Ok(Value::Object(object))
-        }
-    }
-}
-
-/// Goes one step down for as long as `read` takes.
-fn below<T>(pointer: &mut String, step: &str, read: impl FnOnce(&mut String) -> T) -> T {
-    let length = pointer.len();
-    pointer.push('/');
-    pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
-    let read = read(pointer);
-    pointer.truncate(length);
-    read
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::pieces::Pieces;
 use super::route::{
     BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
 };
-use super::schema::Schema;
+use super::schema::{CheckError, Schema};
 
 /// What holds for every translation of a plan.
 #[derive(Debug, Clone, Copy)]
@@ -242,11 +242,13 @@ fn room(value: Option<&Json>) -> usize {
 /// Checks a value against the schema of its route.
 ///
 /// # Errors
-/// [`BindError`] with the JSON pointer of the fault behind the name of the whole.
+/// [`BindError`] with the JSON pointer of the fault behind the name of the whole, or with what was exceeded.
 pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), BindError> {
-    let checked = schema.check(value);
-    checked.map_err(|violation| {
-        BindError::new(format!("{whole}{}", violation.pointer), violation.what)
+    schema.check(value).map_err(|error| match error {
+        CheckError::Violation(violation) => {
+            BindError::new(format!("{whole}{}", violation.pointer), violation.what)
+        }
+        CheckError::Exceeded(exceeded) => BindError::exceeding(exceeded, error).within(whole),
     })
 }
 

@@ -16,6 +16,7 @@ use crate::domain::failure::Failure;
 use crate::domain::pending::Rank;
 use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use crate::domain::rollout::{Digest, Epoch, Past};
+use crate::domain::schema::Room;
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
@@ -40,6 +41,17 @@ pub struct Installed {
     targets: Vec<OnceCell<PathAndQuery>>,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
+}
+
+/// Counts the memory that validations against schemas take, as that of bodies.
+fn count_validations(plan: &Plan, common: &Common) {
+    let room: Arc<dyn Room> = Arc::new(common.memory.clone());
+    for route in plan.routes.routes() {
+        let both = [&route.schema.params, &route.schema.result];
+        for schema in both.into_iter().flatten() {
+            schema.count_memory_in(&room);
+        }
+    }
 }
 
 impl Installed {
@@ -89,6 +101,7 @@ impl Installed {
             let flags = &*before.plan.rollout.flags;
             before.past.followed((flags, &plan.rollout), (epoch, now))
         });
+        count_validations(&plan, common);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         Installed {
             targets: targets.collect(),

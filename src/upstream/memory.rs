@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
+use crate::domain::schema::Room;
+
 /// The room of the process; its clones are the same room.
 #[derive(Debug, Clone, Default)]
 pub struct Memory(Arc<Space>);
@@ -88,18 +90,35 @@ impl Memory {
     }
 }
 
+/// Validations count their memory here, too.
+impl Room for Memory {
+    fn take(&self, bytes: usize) -> bool {
+        self.0.take(bytes).is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Space {
+    fn take(&self, bytes: usize) -> Result<(), Full> {
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.limit.load(Ordering::Relaxed) {
+            self.held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Full);
+        }
+        Ok(())
+    }
+}
+
 impl Held {
     /// Takes room for so many bytes more.
     ///
     /// # Errors
     /// [`Full`]; what was taken before stays so.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Full> {
-        let room = &self.memory.0;
-        let before = room.held.fetch_add(bytes, Ordering::Relaxed);
-        if before.saturating_add(bytes) > room.limit.load(Ordering::Relaxed) {
-            room.held.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(Full);
-        }
+        self.memory.0.take(bytes)?;
         self.bytes += bytes;
         Ok(())
     }

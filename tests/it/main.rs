@@ -84,6 +84,7 @@ mod rpc_passthrough;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;
+mod schema_budget;
 mod sessions;
 mod shadow;
 #[cfg(target_os = "linux")]

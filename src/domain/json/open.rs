@@ -60,6 +60,12 @@ impl Json {
         }
     }
 
+    /// The number of members of an object, repeated ones included; zero for other kinds.
+    #[must_use]
+    pub fn member_count(&self) -> usize {
+        skip::members(self.as_bytes()).count()
+    }
+
     /// The value of one member of an object: `None` where it is absent, and where it is given twice or beside a
     /// name that differs only in letter case. The other members are stepped over and may be twins themselves.
     #[must_use]

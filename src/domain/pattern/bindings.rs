@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{Slot, Source};
 use crate::domain::json::{Json, OpenFault};
+use crate::domain::schema::Exceeded;
 
 /// Why a value does not fit a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +15,8 @@ pub struct Misfit {
     pub place: String,
     /// What is wrong there, and what is allowed.
     pub what: String,
+    /// The part of a budget that looking at the value exceeded; then nothing is known to be wrong with it.
+    pub exceeded: Option<Exceeded>,
 }
 
 impl Misfit {
@@ -21,6 +24,15 @@ impl Misfit {
         Misfit {
             place: place.into(),
             what: what.to_string(),
+            exceeded: None,
+        }
+    }
+
+    /// A value that takes too much to look at.
+    pub(in crate::domain) fn exceeding(exceeded: Exceeded, what: impl ToString) -> Misfit {
+        Misfit {
+            exceeded: Some(exceeded),
+            ..Misfit::here(what)
         }
     }
 

@@ -1,7 +1,11 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Schema;
+use super::{CheckError, Exceeded, Room, Schema};
 use crate::domain::json::Json;
 
 fn json(text: &str) -> Json {
@@ -14,7 +18,10 @@ fn schema(value: &Value) -> Schema {
 
 /// `pointer | what`
 fn fault(schema: &Schema, text: &str) -> String {
-    let violation = schema.check(&json(text)).unwrap_err();
+    let violation = match schema.check(&json(text)) {
+        Err(CheckError::Violation(violation)) => violation,
+        other => panic!("{other:?}"),
+    };
     format!("{} | {violation}", violation.pointer)
 }
 
@@ -99,18 +106,206 @@ fn a_reference_stays_within_the_schema() {
 }
 
 #[test]
-fn references_in_a_ring_end() {
-    let ring = json!({
-        "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } },
-        "$ref": "#/$defs/a",
-    });
-    for ring in [
-        ring,
-        json!({ "$ref": "#" }),
-        json!({ "allOf": [{ "$ref": "#" }] }),
-    ] {
-        assert_eq!(schema(&ring).check(&json("1")), Ok(()));
+fn a_schema_that_refers_to_itself_without_going_down_is_refused() {
+    let long: Vec<Value> = (0..300)
+        .map(|next| json!({ "$ref": format!("#/$defs/{}", next + 1) }))
+        .collect();
+    let rings = [
+        (json!({ "$ref": "#" }), "#"),
+        (json!({ "allOf": [{ "$ref": "#" }] }), "#"),
+        (
+            json!({ "not": { "anyOf": [{ "type": "null" }, { "$ref": "#/not" }] } }),
+            "#/not",
+        ),
+        (json!({ "if": { "$ref": "#" } }), "#"),
+        (json!({ "dependentSchemas": { "a": { "$ref": "#" } } }), "#"),
+        (
+            json!({ "$dynamicAnchor": "node", "oneOf": [{ "$dynamicRef": "#node" }] }),
+            "#",
+        ),
+        (json!({ "$id": "http://h/a", "$ref": "http://h/a" }), "#"),
+        (
+            json!({
+                "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } },
+                "properties": { "x": { "$ref": "#/$defs/a" } },
+            }),
+            "#/$defs/a",
+        ),
+        (
+            json!({
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "definitions": { "a~/": { "$ref": "#/definitions/a~0~1" } },
+            }),
+            "#/definitions/a~0~1",
+        ),
+    ];
+    for (ring, place) in rings {
+        let shown = refused(&ring);
+        let expected = format!("the schema at `{place}` refers to itself without going down");
+        assert!(shown.starts_with(&expected), "{ring}: {shown}");
     }
+    let mut chain: Vec<Value> = long;
+    chain.push(json!(true));
+    let chain = refused(&json!({ "$ref": "#/$defs/0", "$defs": named(chain) }));
+    assert!(chain.starts_with("more than 200 references"), "{chain}");
+    let twice = |next: usize| json!({ "$ref": format!("#/$defs/{next}") });
+    let mut doubling: Vec<Value> = (1..30)
+        .map(|next| json!({ "anyOf": [twice(next), twice(next)] }))
+        .collect();
+    doubling.push(json!({ "type": "null" }));
+    let doubling = refused(&json!({ "$ref": "#/$defs/0", "$defs": named(doubling) }));
+    assert!(
+        doubling.contains("applies more than 100000 subschemas"),
+        "{doubling}"
+    );
+}
+
+fn named(all: Vec<Value>) -> Value {
+    let all = all.into_iter().enumerate();
+    all.map(|(name, schema)| (name.to_string(), schema))
+        .collect()
+}
+
+#[test]
+fn a_schema_that_recurs_deeper_in_the_value_is_taken() {
+    for fine in [
+        json!({ "properties": { "next": { "$ref": "#" } } }),
+        json!({ "items": { "$ref": "#" }, "not": { "type": "null" } }),
+        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "a": {
+            "$ref": "#/definitions/b", "allOf": [{ "$ref": "#/definitions/a" }],
+        }, "b": true } }),
+        json!({ "properties": { "not": { "$ref": "#" }, "allOf": { "$ref": "#" } } }),
+        json!({ "enum": [{ "$ref": "#" }], "const": { "allOf": [{ "$ref": "#" }] } }),
+        json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" }),
+    ] {
+        assert_eq!(
+            schema(&fine).check(&json("{}")).is_ok(),
+            fine.get("enum").is_none()
+        );
+    }
+}
+
+/// Conditions of `and`, `or`, `not` and leaves: an ordinary recursive schema.
+fn conditions() -> Schema {
+    let list = |name: &str| {
+        json!({
+            "type": "object", "required": [name], "additionalProperties": false,
+            "properties": { name: { "type": "array", "items": { "$ref": "#/$defs/condition" } } },
+        })
+    };
+    schema(&json!({
+        "$ref": "#/$defs/condition",
+        "$defs": { "condition": { "anyOf": [
+            list("and"),
+            list("or"),
+            {
+                "type": "object", "required": ["not"], "additionalProperties": false,
+                "properties": { "not": { "$ref": "#/$defs/condition" } },
+            },
+            {
+                "type": "object", "required": ["field", "value"],
+                "properties": { "field": { "type": "string" }, "value": { "type": "string" } },
+            },
+        ] } },
+    }))
+}
+
+#[test]
+fn errors_of_a_recursive_schema_do_not_grow_with_its_depth() {
+    let conditions = conditions();
+    let nested = |depth: usize, leaf: &str| {
+        format!(
+            "{}{leaf}{}",
+            r#"{"and":["#.repeat(depth),
+            "]}".repeat(depth)
+        )
+    };
+    let fits = nested(200, r#"{"field":"a","value":"b"}"#);
+    assert_eq!(conditions.check(&json(&fits)), Ok(()));
+    for depth in [1, 10, 30, 200] {
+        let told = fault(&conditions, &nested(depth, r#"{"field":1}"#));
+        assert!(told.len() < 200, "{told}");
+    }
+    let wide = format!("[{}0]", r#"{"field":1},"#.repeat(50_000));
+    let told = fault(&schema(&json!({ "items": { "required": ["b"] } })), &wide);
+    assert!(
+        told.starts_with(r#"/0 | "b" is a required property"#),
+        "{told}"
+    );
+}
+
+/// Room for so many bytes, and what is taken.
+#[derive(Debug)]
+struct Limit(usize, AtomicUsize);
+
+impl Room for Limit {
+    fn take(&self, bytes: usize) -> bool {
+        let fits = self.1.load(Relaxed) + bytes <= self.0;
+        if fits {
+            self.1.fetch_add(bytes, Relaxed);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.1.fetch_sub(bytes, Relaxed);
+    }
+}
+
+fn limited(schema: &Schema, bytes: usize) -> Arc<Limit> {
+    let limit = Arc::new(Limit(bytes, AtomicUsize::new(0)));
+    let room: Arc<dyn Room> = limit.clone();
+    schema.count_memory_in(&room);
+    limit
+}
+
+#[test]
+fn memory_of_a_validation_counts_in_the_shared_limit_and_is_given_back() {
+    let text = format!("[{}0]", "{},".repeat(100_000));
+    let any = schema(&json!({ "items": true }));
+    let limit = limited(&any, 1 << 20);
+    assert_eq!(
+        any.check(&json(&text)),
+        Err(CheckError::Exceeded(Exceeded::Memory))
+    );
+    assert_eq!(limit.1.load(Relaxed), 0);
+    assert_eq!(any.check(&json("[1]")), Ok(()));
+    assert_eq!(limit.1.load(Relaxed), 0);
+    let any = schema(&json!({ "items": true }));
+    let limit = limited(&any, 32 << 20);
+    assert_eq!(any.check(&json(&text)), Ok(()));
+    assert_eq!(limit.1.load(Relaxed), 0);
+}
+
+#[test]
+fn a_validation_ends_when_its_steps_are_spent() {
+    // Each level looks at the rest twice: for the verdict, and for what was evaluated.
+    let costly = schema(&json!({
+        "$ref": "#/$defs/node",
+        "$defs": { "node": {
+            "anyOf": [
+                { "properties": { "a": { "$ref": "#/$defs/node" } }, "required": ["x"] },
+                { "properties": { "a": { "$ref": "#/$defs/node" } }, "required": ["y"] },
+                { "properties": { "a": { "$ref": "#/$defs/node" } } },
+            ],
+            "unevaluatedProperties": false,
+        } },
+    }));
+    let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+    assert_eq!(costly.check(&json(&nested(3))), Ok(()));
+    let ended = costly.check(&json(&nested(200)));
+    assert!(
+        matches!(ended, Ok(()) | Err(CheckError::Exceeded(_))),
+        "{ended:?}"
+    );
+    let names = schema(
+        &json!({ "contains": { "uniqueItems": true, "minItems": 100_000 }, "items": {
+        "anyOf": (0..400).map(|name| json!({ "required": [name.to_string()] })).collect::<Vec<_>>(),
+    } }),
+    );
+    let many = format!("[{}{{}}]", r#"{"399":1},"#.repeat(20_000));
+    let ended = names.check(&json(&many));
+    assert_eq!(ended, Err(CheckError::Exceeded(Exceeded::Steps)));
 }
 
 #[test]
@@ -206,6 +401,11 @@ fn any_schema() -> impl Strategy<Value = Value> {
         json!({ "$ref": "#" }),
         json!({ "$ref": "#/properties/a" }),
         json!({ "type": 3 }),
+        json!({ "propertyNames": { "maxLength": 1, "pattern": "[a-z]" } }),
+        json!({ "dependentRequired": { "a": ["b"] }, "minProperties": 1 }),
+        json!({ "unevaluatedProperties": false, "properties": { "b": true } }),
+        json!({ "patternProperties": { "^[ab]$": { "type": "array" } } }),
+        json!({ "const": { "a": [] } }),
     ]);
     leaf.prop_recursive(3, 12, 3, |inner| {
         let named = prop::sample::select(vec!["not", "items", "contains", "unevaluatedItems"]);
@@ -225,8 +425,48 @@ proptest! {
         if let Ok(schema) = Schema::compile(&schema) {
             let checked = schema.check(&json(&text));
             prop_assert_eq!(&checked, &schema.check(&json(&text)));
-            if let Err(violation) = checked {
+            if let Err(CheckError::Violation(violation)) = checked {
                 prop_assert!(!violation.what.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn within_its_budget_the_verdict_is_that_of_the_validator(
+        written in any_schema(),
+        text in any_json(),
+    ) {
+        // What the tree refuses by itself is no matter of the validator.
+        let any = schema(&json!(true));
+        let value = json(&text);
+        if let (Ok(checked), Ok(())) = (Schema::compile(&written), any.check(&value)) {
+            let plain = jsonschema::options().offline().build(&written).unwrap();
+            let opened: Value = serde_json::from_str(&text).unwrap();
+            let verdict = checked.check(&value);
+            let in_budget = !matches!(verdict, Err(CheckError::Exceeded(_)));
+            prop_assert!(in_budget);
+            prop_assert_eq!(verdict.is_ok(), plain.is_valid(&opened));
+        }
+    }
+
+    #[test]
+    fn arrays_are_unique_as_the_validator_says(
+        items in prop::collection::vec(any_json(), 0..20),
+        expected in any_json(),
+    ) {
+        let any = schema(&json!(true));
+        let text = format!("[{}]", items.join(","));
+        if let (Ok(()), Ok(())) = (any.check(&json(&text)), any.check(&json(&expected))) {
+            let opened: Value = serde_json::from_str(&text).unwrap();
+            let expected: Value = serde_json::from_str(&expected).unwrap();
+            for written in [
+                json!({ "uniqueItems": true }),
+                json!({ "contains": { "const": expected } }),
+                json!({ "contains": { "enum": [1, expected] } }),
+            ] {
+                let plain = jsonschema::options().offline().build(&written).unwrap();
+                let verdict = schema(&written).check(&json(&text));
+                prop_assert_eq!(verdict.is_ok(), plain.is_valid(&opened));
             }
         }
     }

@@ -1,0 +1,135 @@
+//! The budget of one validation: steps, and memory that a shared limit must have room for.
+//!
+//! Laws: memory taken from the shared limit is given back exactly once, when the meter is dropped; a spent meter
+//! stays spent.
+
+use std::cell::Cell;
+use std::fmt::Debug;
+
+/// Steps that each validation may take, whatever the length of the value.
+const BASE_STEPS: u64 = 200_000;
+/// Steps for each byte of the value.
+const STEPS_PER_BYTE: u64 = 50;
+/// Steps that no validation may exceed.
+const MOST_STEPS: u64 = 50_000_000;
+/// Steps for the search of error messages, after a value was found invalid.
+const ERROR_STEPS: u64 = 100_000;
+/// Bytes that collected errors may take.
+const ERROR_BYTES: usize = 4 << 20;
+/// Memory is requested from the shared limit in pieces of at least this size.
+const PIECE: usize = 16 << 10;
+
+/// A limit of memory that validations share with others.
+pub trait Room: Debug + Send + Sync {
+    /// Takes `bytes`, or returns `false` where the limit has no room for them.
+    fn take(&self, bytes: usize) -> bool;
+    /// Gives back `bytes` that were taken before.
+    fn give_back(&self, bytes: usize);
+}
+
+/// The part of a budget that a validation has exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exceeded {
+    /// More steps than one validation may take.
+    Steps,
+    /// More memory than the shared limit has room for.
+    Memory,
+}
+
+/// Counts the steps and the memory of one validation.
+#[derive(Debug)]
+pub(super) struct Meter<'r> {
+    room: Option<&'r dyn Room>,
+    steps: Cell<u64>,
+    used: Cell<usize>,
+    most: Cell<usize>,
+    taken: Cell<usize>,
+    exceeded: Cell<Option<Exceeded>>,
+    /// Whether errors are collected, which keep names and places.
+    collects: Cell<bool>,
+}
+
+impl<'r> Meter<'r> {
+    /// A budget for a value of `length` bytes.
+    pub(super) fn new(length: usize, room: Option<&'r dyn Room>) -> Meter<'r> {
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        let steps = BASE_STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE));
+        Meter {
+            room,
+            steps: Cell::new(steps.min(MOST_STEPS)),
+            used: Cell::new(0),
+            most: Cell::new(usize::MAX),
+            taken: Cell::new(0),
+            exceeded: Cell::new(None),
+            collects: Cell::new(false),
+        }
+    }
+
+    /// Starts a search for errors, with a small budget of its own beside the memory that is in use.
+    pub(super) fn collect_errors(&self, in_use: usize) {
+        self.collects.set(true);
+        self.exceeded.set(None);
+        self.steps.set(ERROR_STEPS);
+        self.used.set(in_use);
+        self.most.set(in_use.saturating_add(ERROR_BYTES));
+    }
+
+    /// Counts steps. Returns `false` when the budget is spent.
+    pub(super) fn step(&self, steps: usize) -> bool {
+        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
+        match self.steps.get().checked_sub(steps) {
+            Some(left) if self.exceeded.get().is_none() => {
+                self.steps.set(left);
+                true
+            }
+            _ => self.exceed(Exceeded::Steps),
+        }
+    }
+
+    /// Counts memory that stays in use. Returns `false` when the budget is spent.
+    pub(super) fn hold(&self, bytes: usize) -> bool {
+        let used = self.used.get().saturating_add(bytes);
+        if self.exceeded.get().is_some() || used > self.most.get() {
+            return self.exceed(Exceeded::Memory);
+        }
+        let taken = self.taken.get();
+        if let (Some(room), true) = (self.room, used > taken) {
+            let piece = (used - taken).max(PIECE);
+            if !room.take(piece) {
+                return self.exceed(Exceeded::Memory);
+            }
+            self.taken.set(taken + piece);
+        }
+        self.used.set(used);
+        true
+    }
+
+    /// Counts memory that only collected errors keep.
+    pub(super) fn hold_for_errors(&self, bytes: usize) {
+        if self.collects.get() {
+            self.hold(bytes);
+        }
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    /// The part of the budget that was exceeded first.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded.get()
+    }
+
+    fn exceed(&self, what: Exceeded) -> bool {
+        self.exceeded.set(self.exceeded.get().or(Some(what)));
+        false
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        if let Some(room) = self.room {
+            room.give_back(self.taken.get());
+        }
+    }
+}

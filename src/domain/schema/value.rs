@@ -1,0 +1,146 @@
+//! The value that is validated, as a compact tree. Its memory is counted while it is built.
+
+use serde_json::Number;
+
+use super::meter::{Exceeded, Meter};
+use super::{CheckError, Violation};
+use crate::domain::json::{Json, Kind};
+
+/// Bytes of an item with the spare room of the list that it is in.
+const ITEM_BYTES: usize = 2 * size_of::<Item>();
+/// Bytes of a member: its item, its name, and its places while the object is read.
+const MEMBER_BYTES: usize = ITEM_BYTES + 128;
+/// Bytes that an allocation takes beside its content.
+const ALLOCATION: usize = 16;
+/// A value this long is read in one step.
+const BYTES_PER_STEP: usize = 64;
+
+/// One value of a document.
+#[derive(Debug, Default)]
+pub(super) enum Item {
+    #[default]
+    Null,
+    Boolean(bool),
+    Number(Number),
+    Text(Box<str>),
+    Array(Box<[Item]>),
+    /// Sorted by name.
+    Object(Box<[Member]>),
+}
+
+/// A name and its value.
+pub(super) type Member = (Box<str>, Item);
+
+/// A tree, and the length of the longest JSON pointer into it.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) root: Item,
+    pub(super) longest_pointer: usize,
+}
+
+impl Tree {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// [`CheckError`] where two parsers could read two values, or the budget is spent.
+    pub(super) fn read(value: &Json, meter: &Meter<'_>) -> Result<Tree, CheckError> {
+        let mut reader = Reader {
+            meter,
+            pointer: String::new(),
+            longest: 0,
+        };
+        let root = reader.item(value)?;
+        Ok(Tree {
+            root,
+            longest_pointer: reader.longest,
+        })
+    }
+}
+
+struct Reader<'m, 'r> {
+    meter: &'m Meter<'r>,
+    pointer: String,
+    longest: usize,
+}
+
+impl Reader<'_, '_> {
+    fn item(&mut self, value: &Json) -> Result<Item, CheckError> {
+        self.longest = self.longest.max(self.pointer.len());
+        let length = value.as_bytes().len();
+        self.pay(1 + length / BYTES_PER_STEP, ITEM_BYTES)?;
+        match value.kind() {
+            Kind::Null => Ok(Item::Null),
+            Kind::Boolean => Ok(Item::Boolean(value.as_bytes() == b"true")),
+            Kind::Number => match serde_json::from_slice::<Number>(value.as_bytes()) {
+                Ok(number) => Ok(Item::Number(number)),
+                Err(_) => Err(self.fault("it is no number of 64 bits")),
+            },
+            Kind::String => {
+                self.pay(0, length + ALLOCATION)?;
+                match value.text() {
+                    Some(Ok(text)) => Ok(Item::Text(text.into_boxed_str())),
+                    Some(Err(error)) => Err(self.fault(&error.to_string())),
+                    None => Ok(Item::Null),
+                }
+            }
+            Kind::Array => self.array(value),
+            Kind::Object => self.object(value),
+        }
+    }
+
+    fn array(&mut self, value: &Json) -> Result<Item, CheckError> {
+        let mut items = Vec::new();
+        for (index, place) in value.elements().enumerate() {
+            let index = index.to_string();
+            items.push(self.below(&index, &value.piece(place))?);
+        }
+        Ok(Item::Array(items.into_boxed_slice()))
+    }
+
+    fn object(&mut self, value: &Json) -> Result<Item, CheckError> {
+        // The members are counted before a list of them is made.
+        let count = value.member_count();
+        self.pay(count, count.saturating_mul(MEMBER_BYTES))?;
+        let members = value.open();
+        let members = members.map_err(|error| self.fault(&error.to_string()))?;
+        let mut object = Vec::with_capacity(members.len());
+        for member in members {
+            self.pay(0, member.name.len() + ALLOCATION)?;
+            let item = self.below(&member.name, &value.piece(member.value))?;
+            object.push((member.name.into_owned().into_boxed_str(), item));
+        }
+        object.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(Item::Object(object.into_boxed_slice()))
+    }
+
+    /// Reads a value one step further down.
+    fn below(&mut self, step: &str, value: &Json) -> Result<Item, CheckError> {
+        let length = self.pointer.len();
+        self.pointer.push('/');
+        for letter in step.chars() {
+            match letter {
+                '~' => self.pointer.push_str("~0"),
+                '/' => self.pointer.push_str("~1"),
+                letter => self.pointer.push(letter),
+            }
+        }
+        let item = self.item(value)?;
+        self.pointer.truncate(length);
+        Ok(item)
+    }
+
+    fn pay(&self, steps: usize, bytes: usize) -> Result<(), CheckError> {
+        if self.meter.step(steps) && self.meter.hold(bytes) {
+            return Ok(());
+        }
+        let exceeded = self.meter.exceeded().unwrap_or(Exceeded::Memory);
+        Err(CheckError::Exceeded(exceeded))
+    }
+
+    fn fault(&self, what: &str) -> CheckError {
+        CheckError::Violation(Violation {
+            pointer: self.pointer.clone(),
+            what: what.to_owned(),
+        })
+    }
+}
