@@ -296,7 +296,7 @@ fn sent(error: UpstreamError) -> Failure {
             Reason::UpstreamCut,
             "the server closed the connection before it answered",
         ),
-        UpstreamError::Malformed(_) => (
+        UpstreamError::Malformed(_) | UpstreamError::Unframed(_) => (
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",
         ),

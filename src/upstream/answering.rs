@@ -1,10 +1,12 @@
 //! A connection whose server must come to the point: what it may send before the head of an answer is bounded.
 //!
-//! Interim answers (1xx) are skipped within one read of the connection, so that a server which sends nothing else would
-//! hold its whole worker, timeouts included, for as long as it likes.
+//! An HTTP parser skips interim responses (1xx) within one read of the connection, so that a server which sends nothing
+//! else would hold its whole worker, timeouts included, for as long as it likes. They are taken out before the parser, and
+//! folded fields are unfolded (RFC 9112 §5.2). A head that needs neither goes on as it was read.
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
@@ -12,7 +14,8 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::local::Local;
-use super::tape::Tape;
+use super::tape::{Next, Tape};
+use crate::domain::wire::{Leading, is_ready, leading, unfold};
 
 /// What may come before an answer is known to have begun: many interim answers, a head, and the first of a body.
 const MOST: usize = 1024 * 1024;
@@ -67,6 +70,8 @@ pub(super) struct Answering<S> {
     room: Room,
     /// What was read of an answer and did not go on for want of room.
     rest: BytesMut,
+    /// The first bytes of a response whose head has not come whole.
+    part: BytesMut,
     length: Length,
 }
 
@@ -99,30 +104,64 @@ impl<S> Answering<S> {
             tape,
             room,
             rest: BytesMut::new(),
+            part: BytesMut::new(),
             length: Length::default(),
         }
     }
 }
 
 impl<S: AsyncRead + Unpin> Answering<S> {
-    /// Reads the first of an answer.
+    /// Reads the first of an answer; into `part` where it needs more.
     fn poll_answer(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let room = &mut *self.room.get();
         room.clear();
         room.reserve(ROOM);
         let count = ready!(pin!(self.socket.read_buf(room)).poll(cx))?;
-        if count > 0 {
-            self.tape.hears_answer(room);
-        }
         if count >= ROOM {
             self.length = Length::Long;
         }
-        let fits = room.len().min(buf.remaining());
-        buf.put_slice(&room[..fits]);
-        if fits < room.len() {
-            self.rest = room.split_off(fits);
+        self.patience.spend(count)?;
+        if count == 0 || self.tape.hears_answer(room) {
+            let fits = room.len().min(buf.remaining());
+            buf.put_slice(&room[..fits]);
+            if fits < room.len() {
+                self.rest = room.split_off(fits);
+            }
+        } else {
+            self.part = room.split();
         }
-        Poll::Ready(self.patience.spend(count))
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads until the head of a response has come whole that begins with `part`.
+    fn poll_part(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        while self.lacks_head() {
+            self.part.reserve(ROOM);
+            let count = ready!(pin!(self.socket.read_buf(&mut self.part)).poll(cx))?;
+            if count == 0 {
+                break;
+            }
+            self.patience.spend(count)?;
+        }
+        self.tape.hears(&self.part);
+        self.rest = mem::take(&mut self.part);
+        self.gives_rest(buf);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes interim responses from the start of `part` and unfolds the head behind them; true where that has not come whole.
+    fn lacks_head(&mut self) -> bool {
+        loop {
+            match leading(&self.part) {
+                Leading::Part => return true,
+                Leading::Interim(size) => self.part.advance(size),
+                Leading::Final(size) => {
+                    unfold(&mut self.part[..size]);
+                    return false;
+                }
+                Leading::Other => return false,
+            }
+        }
     }
 
     fn gives_rest(&mut self, buf: &mut ReadBuf<'_>) {
@@ -145,18 +184,31 @@ impl<S: AsyncRead + Unpin> AsyncRead for Answering<S> {
             self.gives_rest(buf);
             return Poll::Ready(Ok(()));
         }
-        let is_first = self.tape.awaits_answer();
-        if is_first && self.length == Length::Short {
-            return self.poll_answer(cx, buf);
+        let next = self.tape.next();
+        if !self.part.is_empty() {
+            return self.poll_part(cx, buf);
+        }
+        if next == Next::Answer && self.length == Length::Short {
+            ready!(self.poll_answer(cx, buf))?;
+            return match self.part.is_empty() {
+                true => Poll::Ready(Ok(())),
+                false => self.poll_part(cx, buf),
+            };
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
         let read = &buf.filled()[before..];
-        if is_first && read.len() < ROOM && buf.remaining() > 0 {
+        if next == Next::Answer && read.len() < ROOM && buf.remaining() > 0 {
             self.length = Length::Short;
         }
+        self.patience.spend(read.len())?;
+        if next != Next::Other && !read.is_empty() && !is_ready(read) {
+            self.part.extend_from_slice(read);
+            buf.set_filled(before);
+            return self.poll_part(cx, buf);
+        }
         self.tape.hears(read);
-        Poll::Ready(self.patience.spend(read.len()))
+        Poll::Ready(Ok(()))
     }
 }
 

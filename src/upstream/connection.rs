@@ -79,7 +79,9 @@ impl Connection {
         open: Open,
         tasks: &Tasks,
     ) -> Result<Box<Connection>, UpstreamError> {
-        let builder = Builder::new();
+        let mut builder = Builder::new();
+        // White space before a colon is removed (RFC 9112 §5.1).
+        builder.allow_spaces_after_header_name_in_responses(true);
         let (patience, tape) = (Patience::new(), Tape::default());
         let socket = socket.deferring(tasks.outbox());
         let reins = socket.reins();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::domain::wire::NoLength;
+
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
@@ -40,6 +42,9 @@ pub enum UpstreamError {
     /// The answer is not valid HTTP.
     #[error("the answer is not valid HTTP")]
     Malformed(#[source] hyper::Error),
+    /// The answer does not say how long it is.
+    #[error("the answer is not valid HTTP")]
+    Unframed(#[source] NoLength),
 }
 
 pub(super) fn classify(error: hyper::Error) -> UpstreamError {

@@ -22,7 +22,7 @@ use super::trunks::Trunks;
 use super::{Body, Inflow, Outgoing, Tasks, pinned};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
-use crate::domain::wire::Spelling;
+use crate::domain::wire::{Ending, Spelling, settle_response};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
@@ -33,6 +33,19 @@ pub struct Exchange {
     pub response: Box<Response<Inflow>>,
     /// The connection.
     pub lease: Lease,
+}
+
+impl Exchange {
+    /// The same with at most one length, and none beside a transfer coding: then the connection serves no other call.
+    fn settled(mut self) -> Result<Exchange, UpstreamError> {
+        if !self.response.body().came_whole() {
+            let ending = settle_response(self.response.headers_mut());
+            if ending.map_err(UpstreamError::Unframed)? == Ending::Twice {
+                self.lease.spoil();
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// A server behind the proxy, as one worker sees it.
@@ -312,6 +325,7 @@ impl HttpUpstream {
         self.places.called();
         let progress = outgoing.body.progress();
         let sent = self.sent(attempt, (permit, outgoing), manner).await;
+        let sent = sent.and_then(Exchange::settled);
         match &sent {
             Ok(exchange) => attempt.answered(exchange.response.status()),
             // The client's doing says nothing of the server.

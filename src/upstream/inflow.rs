@@ -148,6 +148,11 @@ impl Inflow {
         matches!(self.source, Source::Connection(_)) && !self.is_end_stream()
     }
 
+    /// Whether it came at once with its head, by the one length that is told there.
+    pub(super) fn came_whole(&self) -> bool {
+        matches!(self.source, Source::Here(_))
+    }
+
     /// All of it, where it is here and not empty.
     pub(super) fn take_whole(&mut self) -> Option<Bytes> {
         let Source::Here(body) = &mut self.source else {

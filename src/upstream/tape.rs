@@ -18,7 +18,7 @@ use http::Method;
 use super::again::Heads;
 use super::local::Local;
 use super::{Overlay, WholeBody};
-use crate::domain::wire::{Reading, Spelling, Whole};
+use crate::domain::wire::{Reading, Spelling, Whole, is_ready};
 
 /// What a connection keeps of the room of its last call.
 const ROOM: usize = 2 * 1024;
@@ -41,10 +41,12 @@ struct Reel {
 
 /// What is read next.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// An answer, from its first byte on.
+pub(super) enum Next {
+    /// A response, from its first byte on.
     Answer,
-    /// The rest of one, one without a body, or nothing.
+    /// A response without a body, from its first byte on.
+    Head,
+    /// The rest of one, or nothing.
     #[default]
     Other,
 }
@@ -71,7 +73,7 @@ impl Tape {
         let mut reel = self.0.get();
         reel.whole = None;
         reel.next = match *method {
-            Method::HEAD | Method::CONNECT => Next::Other,
+            Method::HEAD | Method::CONNECT => Next::Head,
             _ => Next::Answer,
         };
         match heads {
@@ -90,19 +92,25 @@ impl Tape {
         reel.answer.feed(bytes);
     }
 
-    /// Whether an answer comes next that may have a body.
-    pub(super) fn awaits_answer(&self) -> bool {
-        self.0.get().next == Next::Answer
+    /// What is read next.
+    pub(super) fn next(&self) -> Next {
+        self.0.get().next
     }
 
-    /// This was read of that answer. If it came whole, its head is left, and its body is had by [`Tape::take_whole`].
-    pub(super) fn hears_answer(&self, bytes: &mut BytesMut) {
+    /// This was read of a response that may have a body. If it came whole, its head is left, and its body is had by
+    /// [`Tape::take_whole`]. False where a parser cannot read it as it is: nothing of it was heard.
+    pub(super) fn hears_answer(&self, bytes: &mut BytesMut) -> bool {
+        let whole = Whole::answer(bytes);
+        if whole.is_none() && !is_ready(bytes) {
+            return false;
+        }
         let reel = &mut *self.0.get();
         reel.next = Next::Other;
         reel.answer.feed(bytes);
-        if let Some(whole) = Whole::answer(bytes) {
+        if let Some(whole) = whole {
             reel.whole = WholeBody::take(bytes, &whole);
         }
+        true
     }
 
     /// The body of the answer that is there, where it came whole.

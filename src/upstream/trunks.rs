@@ -128,7 +128,8 @@ impl Trunks {
             UpstreamError::Resting { .. }
             | UpstreamError::Busy { .. }
             | UpstreamError::Broken(_)
-            | UpstreamError::Malformed(_) => (io::ErrorKind::Other, chain(error)),
+            | UpstreamError::Malformed(_)
+            | UpstreamError::Unframed(_) => (io::ErrorKind::Other, chain(error)),
         };
         *faults = Faults {
             count: faults.count + 1,

@@ -4,7 +4,9 @@ use std::mem;
 
 use memchr::memchr;
 
+use super::class::trimmed;
 use super::field::Field;
+use super::response::is_interim;
 use super::spelling::{Noted, Read, Spelling};
 
 /// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
@@ -84,6 +86,8 @@ impl Reading {
             (Part::Fields, []) => Part::Over,
             (Part::Fields, line) => {
                 let name = memchr(b':', line).unwrap_or(0);
+                // White space before the colon is removed from the field (RFC 9112 §5.1).
+                let name = trimmed(&line[..name]).len();
                 self.names.look(rest, name, length + 1);
                 Part::Fields
             }
@@ -99,12 +103,6 @@ impl Reading {
         self.names.begin();
         spelling
     }
-}
-
-/// Whether an answer that begins so is followed by another one; 101 is the last one of its protocol.
-fn is_interim(line: &[u8]) -> bool {
-    let status = line.get(9..).unwrap_or_default();
-    status.starts_with(b"1") && !status.starts_with(b"101")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use memchr::memchr;
 use wide::u8x32;
 
+use super::class::trimmed;
 use super::field::{BLOCK, Letters, within};
 use crate::domain::vectors::first_bits;
 use crate::domain::words::{lowered, overlapping};
@@ -123,7 +124,7 @@ impl Noted {
         }
         let lines = &passed[passed.len().saturating_sub(looked)..];
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let name = &line[..memchr(b':', line).unwrap_or(0)];
+            let name = trimmed(&line[..memchr(b':', line).unwrap_or(0)]);
             // A longer one is no name of a head that anybody takes.
             let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
             self.names.extend_from_slice(&length.to_le_bytes());

@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::head::decimal;
 use crate::domain::vectors::first_bits;
 
-const CONTENT_LENGTH: &[u8; 15] = b"content-length:";
-const TRANSFER_ENCODING: &[u8; 18] = b"transfer-encoding:";
+const CONTENT_LENGTH: &[u8; 14] = b"content-length";
+const TRANSFER_ENCODING: &[u8; 17] = b"transfer-encoding";
 
 /// Where the parts of such a message are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Whole {
                 match Line::of(message.get(end + 1..)?) {
                     Line::Last => return Whole::with(message, end + 3, length?),
                     Line::Length if length.is_none() => {
-                        length = Some(end + 1 + CONTENT_LENGTH.len())
+                        length = Some(end + 2 + CONTENT_LENGTH.len())
                     }
                     Line::Length | Line::Unusual => return None,
                     Line::Other => {}
@@ -96,7 +96,13 @@ impl Line {
         match rest {
             [b'\r', b'\n', ..] => Line::Last,
             [b' ' | b'\t', ..] => Line::Unusual,
-            [b'C' | b'c', ..] if begins(rest, CONTENT_LENGTH) => Line::Length,
+            [b'C' | b'c', ..] if begins(rest, CONTENT_LENGTH) => {
+                match rest.get(CONTENT_LENGTH.len()) {
+                    Some(b':') => Line::Length,
+                    // White space before the colon, or another name.
+                    _ => Line::Unusual,
+                }
+            }
             [b'T' | b't', ..] if begins(rest, TRANSFER_ENCODING) => Line::Unusual,
             _ => Line::Other,
         }

@@ -226,7 +226,7 @@ impl Door {
                 }
                 UpstreamError::Busy { .. } => Unanswered::Busy,
                 UpstreamError::Broken(_) => Unanswered::Cut,
-                UpstreamError::Malformed(_) => Unanswered::Unusable(0),
+                UpstreamError::Malformed(_) | UpstreamError::Unframed(_) => Unanswered::Unusable(0),
             }
         })
     }

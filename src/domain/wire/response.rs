@@ -1,0 +1,258 @@
+//! The start of a response and its framing: interim responses, folded fields, `Content-Length` beside `Transfer-Encoding`.
+//!
+//! [`is_ready`] looks at bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`] checks the
+//! parsed fields. Laws: a response that is not unusual stays as it is; a change never moves a byte.
+
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use memchr::{memchr, memchr_iter};
+use wide::u8x32;
+
+use super::class::trimmed;
+use super::head::decimal;
+use crate::domain::vectors::first_bits;
+
+/// How every response that is read begins.
+const PROTOCOL: &[u8] = b"HTTP/1.";
+
+/// Whether a parser can read these bytes, the first of a response, as they are: they hold a whole head without folded
+/// fields, which is not interim, or no response at all.
+#[must_use]
+pub fn is_ready(bytes: &[u8]) -> bool {
+    if !bytes.starts_with(PROTOCOL) {
+        return !PROTOCOL.starts_with(bytes);
+    }
+    if is_interim(bytes) {
+        return false;
+    }
+    // What the end of the block before tells of the first byte of the next one.
+    let (mut behind_end, mut behind_cr) = (0, 0);
+    for block in (0..bytes.len()).step_by(64) {
+        let block = &bytes[block..];
+        let ends = first_bits(block, |bytes| bytes.simd_eq(b'\n'));
+        let starts = ends << 1 | behind_end;
+        behind_end = ends >> 63;
+        if starts == 0 && behind_cr == 0 {
+            continue;
+        }
+        let returns = first_bits(block, |bytes| bytes.simd_eq(b'\r')) & starts;
+        let folds = first_bits(block, is_space) & starts;
+        let empty = ends & (starts | returns << 1 | behind_cr);
+        behind_cr = returns >> 63;
+        if empty != 0 {
+            let before = empty.wrapping_sub(1) & !empty;
+            return folds & before == 0;
+        }
+        if folds != 0 {
+            return false;
+        }
+    }
+    false
+}
+
+fn is_space(bytes: u8x32) -> u8x32 {
+    bytes.simd_eq(b' ') | bytes.simd_eq(b'\t')
+}
+
+/// The first head of what came of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leading {
+    /// It has not come whole.
+    Part,
+    /// A head that another one follows (RFC 9110 §15.2), of so many bytes.
+    Interim(usize),
+    /// The head of the response, of so many bytes.
+    Final(usize),
+    /// No head: a parser refuses it.
+    Other,
+}
+
+/// The first head of these bytes.
+#[must_use]
+pub fn leading(bytes: &[u8]) -> Leading {
+    if !bytes.starts_with(PROTOCOL) {
+        return match PROTOCOL.starts_with(bytes) {
+            true => Leading::Part,
+            false => Leading::Other,
+        };
+    }
+    let mut start = 0;
+    for end in memchr_iter(b'\n', bytes) {
+        if matches!(&bytes[start..end], [] | [b'\r']) {
+            return match is_interim(bytes) {
+                true => Leading::Interim(end + 1),
+                false => Leading::Final(end + 1),
+            };
+        }
+        start = end + 1;
+    }
+    Leading::Part
+}
+
+/// Whether a head that begins so is followed by another one; 101 is the last one of its protocol.
+pub(super) fn is_interim(line: &[u8]) -> bool {
+    let status = line.get(9..).unwrap_or_default();
+    status.starts_with(b"1") && !status.starts_with(b"101")
+}
+
+/// Replaces each folded line end of a head by spaces (RFC 9112 §5.2). White space behind the first line is left: it
+/// is no field's.
+pub fn unfold(head: &mut [u8]) {
+    let Some(mut end) = memchr(b'\n', head) else {
+        return;
+    };
+    while let Some(length) = memchr(b'\n', &head[end + 1..]) {
+        end += 1 + length;
+        if let Some(b' ' | b'\t') = head.get(end + 1) {
+            head[end] = b' ';
+            if head[end - 1] == b'\r' {
+                head[end - 1] = b' ';
+            }
+        }
+    }
+}
+
+/// How a response told where its body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// In one way.
+    Clear,
+    /// By `Transfer-Encoding`, beside a `Content-Length`, which was removed (RFC 9112 §6.3): its connection must be closed.
+    Twice,
+}
+
+/// A `Content-Length` that is no length, or more than one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
+pub struct NoLength(String);
+
+/// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
+///
+/// # Errors
+/// [`NoLength`] where it is no number, or says two (RFC 9110 §8.6).
+pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, NoLength> {
+    let (mut lengths, mut codings) = (0, 0);
+    for name in headers.keys() {
+        lengths += usize::from(*name == CONTENT_LENGTH);
+        codings += usize::from(*name == TRANSFER_ENCODING);
+    }
+    if lengths == 0 {
+        return Ok(Ending::Clear);
+    }
+    if codings > 0 {
+        headers.remove(CONTENT_LENGTH);
+        return Ok(Ending::Twice);
+    }
+    let mut values = headers.get_all(CONTENT_LENGTH).iter();
+    if let (Some(first), None) = (values.next(), values.next())
+        && decimal(first.as_bytes()).is_some()
+    {
+        return Ok(Ending::Clear);
+    }
+    let one = one_length(headers).ok_or_else(|| {
+        let values = headers.get_all(CONTENT_LENGTH).iter();
+        let values: Vec<_> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        NoLength(values.join(", ").chars().take(100).collect())
+    })?;
+    headers.insert(CONTENT_LENGTH, one);
+    Ok(Ending::Clear)
+}
+
+/// The length that all members of the list tell.
+fn one_length(headers: &HeaderMap) -> Option<HeaderValue> {
+    let values = headers.get_all(CONTENT_LENGTH).iter();
+    let members = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let mut lengths = members.map(|member| decimal(trimmed(member)));
+    let first = lengths.next()??;
+    let are_equal = lengths.all(|length| length == Some(first));
+    are_equal.then(|| HeaderValue::from(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a look at each line says.
+    fn step_by_step(bytes: &[u8]) -> bool {
+        let Leading::Final(size) = leading(bytes) else {
+            return leading(bytes) == Leading::Other;
+        };
+        let lines = bytes[..size].split(|byte| *byte == b'\n');
+        !lines.skip(1).any(|line| matches!(line, [b' ' | b'\t', ..]))
+    }
+
+    proptest! {
+        #[test]
+        fn a_response_is_ready_where_a_look_at_each_line_says_so(
+            status in prop::sample::select(&["200 OK", "103 Early Hints", "101 Switching Protocols", "20"][..]),
+            lines in prop::collection::vec((prop::sample::select(&["", "", "", " ", "\t"][..]), "[ -~]{0,70}", prop::sample::select(&["\r\n", "\n"][..])), 0..6),
+            end in prop::sample::select(&["\r\n", "\n", "", "\r"][..]),
+            body in "[\r\n a]{0,20}",
+            size in any::<prop::sample::Index>(),
+        ) {
+            let lines: String = lines.iter().map(|(start, line, end)| format!("{start}{line}{end}")).collect();
+            let whole = format!("HTTP/1.1 {status}\r\n{lines}{end}{body}");
+            prop_assert_eq!(is_ready(whole.as_bytes()), step_by_step(whole.as_bytes()), "{:?}", whole);
+            let part = &whole.as_bytes()[..size.index(whole.len())];
+            prop_assert_eq!(is_ready(part), step_by_step(part), "{:?}", part);
+        }
+    }
+
+    #[test]
+    fn a_folded_field_becomes_one_line_of_the_same_size() {
+        let mut head = *b"HTTP/1.1 200 OK\r\nA: 1,\r\n\t2,\n 3\r\nB: 4\r\n \r\n\r\n";
+        unfold(&mut head);
+        let expected = b"HTTP/1.1 200 OK\r\nA: 1,  \t2,  3\r\nB: 4   \r\n\r\n";
+        assert_eq!(
+            String::from_utf8_lossy(&head),
+            String::from_utf8_lossy(expected)
+        );
+        let mut odd = *b"HTTP/1.1 200 OK\r\n A: 1\r\n\r\n";
+        unfold(&mut odd);
+        assert_eq!(&odd, b"HTTP/1.1 200 OK\r\n A: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_length_is_one_number() {
+        let settled = |lengths: &[&'static str], coding: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            for length in lengths {
+                headers.append(CONTENT_LENGTH, HeaderValue::from_static(length));
+            }
+            if let Some(coding) = coding {
+                headers.insert(TRANSFER_ENCODING, HeaderValue::from_static(coding));
+            }
+            let ending = settle_response(&mut headers).map_err(|error| error.0)?;
+            let values = headers.get_all(CONTENT_LENGTH).iter();
+            let values = values.map(|value| value.to_str().unwrap().to_owned());
+            Ok((ending, values.collect::<Vec<_>>().join("|")))
+        };
+        let clear = |length: &str| Ok((Ending::Clear, length.to_owned()));
+        assert_eq!(settled(&[], None), clear(""));
+        assert_eq!(settled(&[], Some("chunked")), clear(""));
+        assert_eq!(settled(&["5"], None), clear("5"));
+        assert_eq!(settled(&["5", "5"], None), clear("5"));
+        assert_eq!(settled(&["5, 5", "5"], None), clear("5"));
+        for coding in ["chunked", "identity"] {
+            for length in ["5", "+5", "5, 6"] {
+                let expected = Ok((Ending::Twice, String::new()));
+                assert_eq!(settled(&[length], Some(coding)), expected);
+            }
+        }
+        let bad: [&[&str]; 7] = [
+            &["+5"],
+            &["-1"],
+            &[""],
+            &["5, 6"],
+            &["5", "6"],
+            &["5,"],
+            &["9223372036854775808"],
+        ];
+        for lengths in bad {
+            assert_eq!(settled(lengths, None), Err(lengths.join(", ")));
+        }
+    }
+}
