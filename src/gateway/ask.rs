@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::hops::without_secrets;
 use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -34,6 +35,7 @@ pub(super) async fn whole(
     repeat: Repeat,
     limit: Duration,
 ) -> Result<Reply, Failure> {
+    let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let since = clock::now();
     record.asks(since);
@@ -95,6 +97,7 @@ pub(super) async fn forget(
     outgoing: Outgoing,
     limit: Duration,
 ) -> Result<(), Failure> {
+    let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
     let most = record.installed().plan.limits.answer;
@@ -127,6 +130,7 @@ pub(super) async fn head(
     outgoing: Outgoing,
     wait: Wait<'_>,
 ) -> Result<Exchange, Failure> {
+    let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.asks(since);

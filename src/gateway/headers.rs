@@ -18,7 +18,7 @@ use super::record::Record;
 
 /// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Connection` names it or not. `Trailer` is not: it
 /// announces what follows the body.
-fn is_hop_by_hop(name: &HeaderName) -> bool {
+pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
         "connection"

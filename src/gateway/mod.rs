@@ -18,6 +18,7 @@ mod forward;
 mod framed;
 mod guarded;
 mod headers;
+mod hops;
 mod installed;
 mod intake;
 mod labels;
@@ -65,6 +66,7 @@ pub use sessions::Sessions;
 pub use worker::{Common, Connected, Worker};
 
 use framed::OwnSockets;
+use hops::Hop;
 use record::{Record, RequestLine};
 
 /// How long the head of a request took, from its first byte; an extension of one that did not come at once.
@@ -195,7 +197,11 @@ pub fn handle(
 ) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let installed = worker.installed();
     let (head, body) = request.into_parts();
-    let head = placed(|| head);
+    let mut head = placed(|| head);
+    if head.uri.authority().is_some() {
+        forward::origin_form(&mut head);
+    }
+    let hop = hops::step(&mut head);
     let faced = face(&installed, &head, &arrival);
     let side = match &faced {
         Ok(Faced::Side(side)) | Err((side, _)) => *side,
@@ -209,6 +215,7 @@ pub fn handle(
     };
     match faced {
         Err((_, failure)) => pinned(|| refused(delivery, failure)),
+        Ok(_) if hop == Hop::Last => pinned(|| hops::respond(delivery)),
         Ok(Faced::Stream(followed)) => pinned(|| stream::serve(delivery, followed)),
         Ok(Faced::Side(Side::Rest)) => pinned(|| rest::serve(delivery)),
         Ok(Faced::Side(Side::Rpc)) => pinned(|| rpc::serve(delivery)),

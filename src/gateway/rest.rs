@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Response, request};
 
 use super::ask::in_all;
 use super::caller::identify;
-use super::forward::{Forwarded, forward, origin_form};
+use super::forward::{Forwarded, forward};
 use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
@@ -55,7 +55,7 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    (mut head, body): (Box<request::Parts>, Inflow),
+    (head, body): (Box<request::Parts>, Inflow),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
@@ -96,7 +96,6 @@ async fn call(
                 .upstream(selected, Side::Rest)
                 .and_then(Upstream::http)
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
-            origin_form(&mut head);
             let forwarded = match content {
                 Content::Coming(body, tap) => Forwarded::streamed(head, body, tap),
                 Content::Read(body) => Forwarded::read(head, body),

@@ -5,7 +5,7 @@ use http::{Method, Response, StatusCode, Version, request};
 
 use super::ask::{self, Wait};
 use super::caller::identify;
-use super::forward::{Forwarded, forward, origin_form, target_uri};
+use super::forward::{Forwarded, forward, target_uri};
 use super::headers::{self, HasBody};
 use super::record::Record;
 use super::render::{Answer, Stream};
@@ -40,7 +40,7 @@ pub(super) async fn serve(delivery: Delivery, followed: Followed) -> Response<An
 
 async fn follow(
     record: &mut Record,
-    (mut head, body): (Box<request::Parts>, Inflow),
+    (head, body): (Box<request::Parts>, Inflow),
     arrival: &Arrival,
     followed: Followed,
 ) -> Result<Answer, Failure> {
@@ -61,7 +61,6 @@ async fn follow(
             let upstream = installed
                 .upstream_of_stream(followed.stream, followed.side)
                 .ok_or_else(|| refusal::no_upstream(followed.side))?;
-            origin_form(&mut head);
             let forwarded = Forwarded::streamed(head, body, None);
             forward(record, upstream, forwarded, arrival).await?
         }

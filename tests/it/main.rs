@@ -71,6 +71,7 @@ mod redis_server;
 mod reloaded;
 #[cfg(unix)]
 mod replicas;
+mod request_hops;
 mod response_framing;
 mod rest_answers;
 mod rest_refused;

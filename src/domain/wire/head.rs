@@ -61,17 +61,6 @@ pub(super) struct Head {
     pub(super) framing: Framing,
     content_length: Option<u64>,
     fields: u8,
-    /// The authority of an absolute target, to compare with `Host`.
-    authority: Option<Authority>,
-}
-
-/// The host that an absolute target names.
-#[derive(Debug)]
-struct Authority {
-    /// Without the port that the scheme means anyway.
-    host: Box<[u8]>,
-    /// That port, with its colon.
-    default_port: &'static [u8],
 }
 
 impl Head {
@@ -92,8 +81,7 @@ impl Head {
         if target == b"*" && method == b"OPTIONS" {
             return Ok(());
         }
-        self.authority = Some(absolute(target)?);
-        Ok(())
+        absolute(target)
     }
 
     /// Reads a header line, without its end, and tells how long its name is.
@@ -160,10 +148,8 @@ impl Head {
         if !is_host(value) {
             return Err(Violation::Host);
         }
-        match &self.authority {
-            Some(authority) if !authority.is(value) => Err(Violation::AuthorityDiffers),
-            Some(_) | None => Ok(()),
-        }
+        // Behind an absolute target it is ignored, whatever it names (RFC 9112 §3.2.2).
+        Ok(())
     }
 
     fn read_content_length(&mut self, value: &[u8]) -> Result<(), Violation> {
@@ -301,15 +287,13 @@ fn target_fault(target: &[u8]) -> Violation {
     }
 }
 
-/// The authority of an `http` or `https` URL.
-fn absolute(target: &[u8]) -> Result<Authority, Violation> {
+/// An `http` or `https` URL.
+fn absolute(target: &[u8]) -> Result<(), Violation> {
     let colon = target.iter().position(|byte| *byte == b':').unwrap_or(0);
     let (scheme, rest) = target.split_at(colon);
-    let default_port: &'static [u8] = match scheme.len() {
-        4 if scheme.eq_ignore_ascii_case(b"http") => b":80",
-        5 if scheme.eq_ignore_ascii_case(b"https") => b":443",
-        _ => return Err(target_fault(target)),
-    };
+    if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {
+        return Err(target_fault(target));
+    }
     let Some(rest) = rest.strip_prefix(b"://") else {
         return Err(target_fault(target));
     };
@@ -320,23 +304,7 @@ fn absolute(target: &[u8]) -> Result<Authority, Violation> {
     if authority.is_empty() || !is_host(authority) {
         return Err(target_fault(target));
     }
-    path_and_query(path)?;
-    Ok(Authority {
-        host: without(authority, default_port).into(),
-        default_port,
-    })
-}
-
-fn without<'a>(authority: &'a [u8], default_port: &[u8]) -> &'a [u8] {
-    authority.strip_suffix(default_port).unwrap_or(authority)
-}
-
-impl Authority {
-    /// Whether a `Host` names the same (RFC 9110 §4.2.3: in any case, with or without the default port).
-    fn is(&self, value: &[u8]) -> bool {
-        self.host
-            .eq_ignore_ascii_case(without(value, self.default_port))
-    }
+    path_and_query(path)
 }
 
 /// `uri-host [":" port]` (RFC 9110 §7.2); empty is allowed, as for a target without authority.

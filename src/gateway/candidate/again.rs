@@ -13,7 +13,7 @@ use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::gateway::Arrival;
-use crate::gateway::forward::{Forwarded, forward, origin_form};
+use crate::gateway::forward::{Forwarded, forward};
 use crate::gateway::intake::Content;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
@@ -114,7 +114,7 @@ impl Again {
 async fn rest(
     record: &mut Record,
     way: Way,
-    (mut head, body): (Box<request::Parts>, Bytes),
+    (head, body): (Box<request::Parts>, Bytes),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     match (way, record.route()) {
@@ -125,7 +125,6 @@ async fn rest(
             let upstream = record.upstream(Side::Rest).and_then(Upstream::http);
             let upstream = upstream.cloned();
             let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
-            origin_form(&mut head);
             let forwarded = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {
                 Forwarded::empty(head)
             } else {

@@ -1,0 +1,115 @@
+//! The hops of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and what a TRACE may show (§9.3.8).
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, MAX_FORWARDS};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
+
+use super::caller::identify;
+use super::headers::named_by_connection;
+use super::record::Record;
+use super::render::{self, Answer, Whole};
+use super::{AnswerBody, Delivery};
+use crate::domain::pieces::Pieces;
+use crate::domain::redact::Redaction;
+use crate::domain::rollout::Why;
+use crate::upstream::Outgoing;
+
+/// Where a request goes from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hop {
+    /// To a server, or to what the proxy answers.
+    On,
+    /// Nowhere: the proxy responds as the final recipient.
+    Last,
+}
+
+/// Counts `Max-Forwards` down. Requests with other methods and with no number stay as they are.
+pub(super) fn step(head: &mut request::Parts) -> Hop {
+    match head.method {
+        Method::TRACE | Method::OPTIONS => counted(&mut head.headers),
+        _ => Hop::On,
+    }
+}
+
+#[cold]
+fn counted(headers: &mut HeaderMap) -> Hop {
+    let mut values = headers.get_all(MAX_FORWARDS).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Hop::On;
+    };
+    let digits = value.as_bytes();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Hop::On;
+    }
+    // A number beyond 64 bits is more than any path has hops.
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    match number.unwrap_or(u64::MAX) {
+        0 => Hop::Last,
+        number => {
+            headers.insert(MAX_FORWARDS, (number - 1).into());
+            Hop::On
+        }
+    }
+}
+
+/// Responds as the final recipient.
+pub(super) async fn respond(delivery: Delivery) -> Response<AnswerBody> {
+    let Delivery {
+        mut record,
+        head,
+        arrival,
+        ..
+    } = delivery;
+    identify(&mut record, &head.headers, &arrival);
+    let answer = record.admit().map(|()| {
+        record.stays_here(Why::Local);
+        let whole = match head.method {
+            Method::TRACE => reflection(&head, &record.installed().plan.redaction),
+            _ => render::acknowledged(StatusCode::NO_CONTENT),
+        };
+        record.answered_here(whole.status.as_u16(), None);
+        Answer::Whole(Box::new(whole))
+    });
+    render::settled(record, answer)
+}
+
+/// The request as it came, without fields of the connection and without secrets.
+fn reflection(head: &request::Parts, redaction: &Redaction) -> Whole {
+    let of_connection = named_by_connection(&head.headers);
+    let target = head.uri.path_and_query().map_or("/", |own| own.as_str());
+    let mut text = format!("TRACE {target} {:?}\r\n", head.version).into_bytes();
+    for (name, value) in &head.headers {
+        if super::headers::is_hop_by_hop(name)
+            || of_connection.contains(name)
+            || redaction.hides_header(name)
+        {
+            continue;
+        }
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("message/http"));
+    Whole {
+        status: StatusCode::OK,
+        headers,
+        body: Pieces::from(Bytes::from(text)),
+    }
+}
+
+/// Takes credentials and other secrets from a TRACE, which its recipient shows to whoever reads the response.
+pub(super) fn without_secrets(record: &Record, mut outgoing: Outgoing) -> Outgoing {
+    if outgoing.head.method == Method::TRACE {
+        let redaction = &record.installed().plan.redaction;
+        let headers = &mut outgoing.head.headers;
+        let hidden = headers.keys().filter(|name| redaction.hides_header(name));
+        let hidden: Vec<_> = hidden.cloned().collect();
+        for name in hidden {
+            headers.remove(name);
+        }
+    }
+    outgoing
+}
