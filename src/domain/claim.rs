@@ -4,11 +4,13 @@
 //! Nothing here reads a body; where the body decides, the claim says among which routes. Law: whoever asks
 //! with the same plan and the same head gets the same answer.
 
+mod near;
+
 use http::{HeaderMap, Method, Uri, request};
 
 use super::calendar::Moment;
 use super::cors;
-use super::failure::{Failure, Reason};
+use super::failure::Failure;
 use super::json::Json;
 use super::jsonrpc::Call;
 use super::lifecycle::Window;
@@ -17,11 +19,13 @@ use super::mcp;
 use super::plan::{Irregular, Plan, Transport, Unrouted};
 use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
-use super::route::{Group, RestSelection, Segments};
+use super::route::{Group, Near, RestSelection, Segments};
 use super::side::Side;
 use super::stream::{self, Followed};
 use super::translate::RestHead;
 use super::websocket;
+
+pub use near::{Nearby, pass_near};
 
 /// The head of a request, as far as routes see it.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +72,7 @@ pub struct Facing {
 }
 
 /// Who claims a REST call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Claim<'p> {
     /// This route.
     Route(usize),
@@ -76,6 +80,8 @@ pub enum Claim<'p> {
     ByBody(&'p Group),
     /// No route, and it passes by all of them.
     Nobody,
+    /// No route, but another program may take the path for one: [`pass_near`] says whether it passes.
+    Near(Nearby),
 }
 
 /// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
@@ -83,11 +89,10 @@ pub enum Claim<'p> {
 /// proxy may serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
-    let followed = plan.streams.find(head.method, head.uri.path());
-    if let Some(followed) = followed.filter(|_| !is_local(plan, head)) {
+    if let Some(followed) = followed(plan, head).filter(|_| !is_local(plan, head)) {
         return Facing {
             side: followed.side,
-            refused: followed.irregular.map(refusal::irregular_stream_path),
+            refused: None,
             followed: Some(followed),
         };
     }
@@ -106,6 +111,17 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
         refused,
         followed: None,
     }
+}
+
+/// The stream that a request asks for. An RPC path works with a slash at its end as well.
+fn followed(plan: &Plan, head: Head<'_>) -> Option<Followed> {
+    let path = head.uri.path();
+    let found = plan.streams.find(head.method, path);
+    if found.is_some() || plan.streams.all().is_empty() {
+        return found;
+    }
+    let slashed = plan.face.slashed(path);
+    slashed.and_then(|path| plan.streams.find(head.method, path))
 }
 
 /// What is not posted to an RPC path.
@@ -139,6 +155,7 @@ fn is_local(plan: &Plan, head: Head<'_>) -> bool {
 pub fn local<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Option<&'p RestLocal>, Failure> {
     match plan.locals.rest(head.method, head.uri.path()) {
         LocalFound::Answer(local) => guard(plan, head).map(|()| Some(local)),
+        LocalFound::Irregular(_) if is_routed(plan, head) => Ok(None),
         LocalFound::Irregular(why) => Err(refusal::irregular_local_path(why)),
         LocalFound::Nothing => Ok(None),
     }
@@ -240,7 +257,7 @@ fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> b
     match claim(plan, head) {
         Ok(Claim::Route(route)) => serves(route),
         Ok(Claim::ByBody(group)) => group.routes().iter().any(|route| serves(*route)),
-        Ok(Claim::Nobody) | Err(_) => false,
+        Ok(Claim::Nobody | Claim::Near(_)) | Err(_) => false,
     }
 }
 
@@ -256,29 +273,34 @@ fn is_routed(plan: &Plan, head: Head<'_>) -> bool {
 pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
     let path = head.uri.path();
     let segments = Segments::split(path);
-    let may_pass = may_pass(plan);
     let selected = plan
         .routes
         .select_rest(head.method, &segments, head.uri.query(), head.headers);
-    match selected {
-        RestSelection::Route(index) => Ok(Claim::Route(index)),
-        RestSelection::ByBody(group) => Ok(Claim::ByBody(group)),
-        RestSelection::Unsafe(found) => {
-            let route = &plan.routes.route(found.route).name;
-            let message = format!(
-                "path: {} is refused, because the path without it is the route `{route}`; send the path in its normal form",
-                found.why
-            );
-            Err(Failure::new(Reason::MalformedTarget, message))
-        }
-        RestSelection::OtherMethods(_) | RestSelection::OtherLiterals | RestSelection::Unrouted
-            if may_pass =>
-        {
-            Ok(Claim::Nobody)
-        }
-        RestSelection::OtherLiterals => Err(refusal::other_literals(head.method, path)),
-        RestSelection::OtherMethods(methods) => Err(other_methods(plan, head, methods)),
-        RestSelection::Unrouted => Err(other_methods(plan, head, Vec::new())),
+    let near = match selected {
+        RestSelection::Route(index) => return Ok(Claim::Route(index)),
+        RestSelection::ByBody(group) => return Ok(Claim::ByBody(group)),
+        RestSelection::OtherLiterals if may_pass(plan) => return Ok(Claim::Nobody),
+        RestSelection::OtherLiterals => return Err(refusal::other_literals(head.method, path)),
+        RestSelection::Near(near) => near,
+        RestSelection::OtherMethods(methods) => Near {
+            methods,
+            ..Near::default()
+        },
+        RestSelection::Unrouted => Near::default(),
+    };
+    let nearby = Nearby {
+        routes: near.routes,
+        streams: plan.streams.near(head.method, path),
+    };
+    if may_pass(plan) {
+        return Ok(match nearby.is_empty() {
+            true => Claim::Nobody,
+            false => Claim::Near(nearby),
+        });
+    }
+    match nearby.first(plan).filter(|_| near.methods.is_empty()) {
+        Some(refused) => Err(refused),
+        None => Err(other_methods(plan, head, near.methods)),
     }
 }
 

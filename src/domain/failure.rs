@@ -94,7 +94,7 @@ pub enum Reason {
     HeadTooLarge,
     /// A request target beyond the limit.
     TargetTooLong,
-    /// A path that names a route only after normalising, or malformed percent-encoding.
+    /// A path near a route on which the client is moved, or malformed percent-encoding.
     MalformedTarget,
     /// A body beyond the limit.
     BodyTooLarge,

@@ -193,14 +193,17 @@ impl Locals {
             return LocalFound::Nothing;
         }
         let segments = Segments::split(path);
-        let found = match segments.irregular() {
-            None => self.at(&segments.normal(), method).map(LocalFound::Answer),
-            Some(why) => {
-                let tidied = self.at(&segments.tidied(), method);
-                tidied.map(|_| LocalFound::Irregular(why))
-            }
+        let exact = match segments.irregular() {
+            None => self.at(&segments.normal(), method),
+            Some(_) => None,
         };
-        found.unwrap_or(LocalFound::Nothing)
+        match (exact, segments.oddity()) {
+            (Some(local), _) => LocalFound::Answer(local),
+            (None, Some(why)) if self.at(&segments.tidied(), method).is_some() => {
+                LocalFound::Irregular(why)
+            }
+            (None, _) => LocalFound::Nothing,
+        }
     }
 
     /// The methods that are answered at a path.

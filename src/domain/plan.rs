@@ -214,9 +214,24 @@ impl RpcFace {
         let segments = Segments::split(path);
         match segments.irregular() {
             Some(why) => knows(&segments.tidied()).then_some(Irregular::By(why)),
-            None => knows(&segments.normal()).then_some(Irregular::No),
+            None => knows(without_slash(&segments.normal())).then_some(Irregular::No),
         }
     }
+
+    /// The RPC path that a path is with a slash at its end: `/mcp/` works where `/mcp` does.
+    #[must_use]
+    pub fn slashed<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let before = without_slash(path);
+        let ends = before.len() < path.len();
+        (ends && self.find(path) == Some(Irregular::No)).then_some(before)
+    }
+}
+
+/// A path without the slash at its end, unless that is all of it.
+#[must_use]
+pub fn without_slash(path: &str) -> &str {
+    let before = path.strip_suffix('/');
+    before.filter(|before| !before.is_empty()).unwrap_or(path)
 }
 
 /// Whether a path may have other spellings than this one.
@@ -365,14 +380,15 @@ mod tests {
             envelope: Vec::new(),
             sockets: None,
         };
-        for path in ["/", "/rpc", "/%72pc", "/a/%62"] {
+        for path in ["/", "/rpc", "/%72pc", "/a/%62", "/rpc/", "/%72pc/", "/a/b/"] {
             assert_eq!(face.find(path), Some(Irregular::No), "{path}");
         }
         for path in [
             "//",
             "//rpc",
-            "/rpc/",
+            "/rpc//",
             "/./rpc",
+            "/./rpc/",
             "/x/../rpc",
             "/%2e/rpc",
             "/a//b",

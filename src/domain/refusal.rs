@@ -16,7 +16,7 @@ use super::lifecycle::Window;
 use super::mcp::Discord;
 use super::outcome::{RestReply, is_json, kept};
 use super::plan::{Plan, UpstreamPlan};
-use super::route::{BindError, PathError, Route};
+use super::route::{BindError, Likeness, PathError, Route};
 use super::schema::Exceeded;
 use super::side::Side;
 use super::stream::Stream;
@@ -246,12 +246,31 @@ pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
     Failure::new(Reason::Retired, message).advise(successor.advice(None))
 }
 
-/// A path by which a program that tidies up would find a stream.
+/// A path that another program may take for that of a stream.
 #[must_use]
-pub fn irregular_stream_path(why: PathError) -> Failure {
+pub fn near_stream(stream: &Stream) -> Failure {
     let message = format!(
-        "path: {why} is refused, because the path without it is a stream; send the path in its normal form"
+        "path: a server may take it for the path of the stream `{}`, which it is not; send the path of the stream",
+        stream.name
     );
+    Failure::new(Reason::MalformedTarget, message)
+}
+
+/// A path that another program may take for that of a route.
+#[must_use]
+pub fn near_route(route: &Route, likeness: Likeness) -> Failure {
+    let name = &route.name;
+    let message = match likeness {
+        Likeness::Without(why) => format!(
+            "path: {why} is refused, because the path without it is the route `{name}`; send the path in its normal form"
+        ),
+        Likeness::WithSlash => format!(
+            "path: it is refused without a slash at the end, because the path with one is the route `{name}`"
+        ),
+        Likeness::EmptyHole => format!(
+            "path: an empty segment is refused where the route `{name}` has a value; send the value"
+        ),
+    };
     Failure::new(Reason::MalformedTarget, message)
 }
 

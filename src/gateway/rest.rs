@@ -74,6 +74,10 @@ async fn call(
     let (selected, content) = match selected {
         Claim::Route(route) => (Some(route), Content::Coming(body, None)),
         Claim::Nobody => (None, Content::Coming(body, None)),
+        Claim::Near(nearby) => {
+            claim::pass_near(plan, (caller, &head.headers), &nearby, record.at())?;
+            (None, Content::Coming(body, None))
+        }
         Claim::ByBody(group) => {
             let body = read(record, body).await?;
             let bounds = (&plan.limits, record.worker().memory());

@@ -54,6 +54,7 @@ mod max_age;
 mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
+mod near_paths;
 mod proxy_protocol;
 mod quadrant;
 mod random;

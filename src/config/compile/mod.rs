@@ -40,7 +40,7 @@ use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
 use crate::domain::forwarding::Forwarding;
 use crate::domain::local::Locals;
-use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams};
+use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams, without_slash};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::redact::Redaction;
 use crate::domain::route::{Route, RouteTable, Segments};
@@ -162,7 +162,7 @@ fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
 fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
     for path in &raw.paths {
-        let normal = Segments::split(&path.value).normal();
+        let normal = normal(&path.value);
         if let Some(first) = seen.get(&normal) {
             let message = format!(
                 "the path `{}` is given twice; see {}",
@@ -238,12 +238,13 @@ fn limits(raw: &RawLimits) -> Limits {
     }
 }
 
-/// A path as calls are compared with it. One with empty or dot segments stays as it is, for it fits only itself.
+/// A path as calls are compared with it: a slash at its end does not matter. One with empty or dot segments stays as it
+/// is, for it fits only itself.
 fn normal(path: &str) -> String {
     let segments = Segments::split(path);
     if segments.irregular().is_some() {
         path.to_owned()
     } else {
-        segments.normal()
+        without_slash(&segments.normal()).to_owned()
     }
 }

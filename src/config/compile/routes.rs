@@ -8,6 +8,7 @@ use crate::config::compile::sets::Sets;
 use crate::config::problem::{Located, Places, Problem};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
 use crate::domain::outcome::RowSource;
+use crate::domain::plan::without_slash;
 use crate::domain::route::{Route, RouteSource, RouteTable, Schemas, Segments, parse_route};
 use crate::domain::schema::Schema;
 
@@ -130,7 +131,9 @@ fn check_rpc_paths(
     let Some(own) = route.rest_call.path.literal() else {
         return;
     };
-    let taken = |path: &&Located<String>| Segments::split(&path.value).normal() == own;
+    let taken = |path: &&Located<String>| {
+        without_slash(&Segments::split(&path.value).normal()) == without_slash(&own)
+    };
     if let Some(path) = paths.iter().find(taken) {
         let message = format!(
             "`POST {own}` is taken by {}, so that the route is never called",

@@ -242,7 +242,7 @@ pub(super) fn select_rest(
         RestSelection::OtherMethods(_)
         | RestSelection::OtherLiterals
         | RestSelection::Unrouted
-        | RestSelection::Unsafe(_) => None,
+        | RestSelection::Near(_) => None,
     }
 }
 

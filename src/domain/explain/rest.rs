@@ -6,7 +6,7 @@ use super::secrets::HIDDEN;
 use super::{
     Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, carrier, strangers, view,
 };
-use crate::domain::claim::{Claim, by_body, claim, refused};
+use crate::domain::claim::{Claim, by_body, claim, pass_near, refused};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
@@ -39,6 +39,10 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
             by_body(plan, (group, head), body.as_ref())?
         }
         Claim::Nobody => None,
+        Claim::Near(nearby) => {
+            pass_near(plan, (case.caller, head.headers), &nearby, case.at())?;
+            None
+        }
     };
     let decision = case.decide(explanation, route);
     match (decision.stage.control(), route) {

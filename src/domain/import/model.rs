@@ -53,6 +53,13 @@ impl RestOperation {
         format!("{} {}", self.method, self.path)
     }
 
+    /// The last segment that is not empty: a path may end in a slash.
+    pub(super) fn last_segment(&self) -> Option<&Segment> {
+        let is_empty =
+            |segment: &Segment| matches!(segment, Segment::Literal(text) if text.is_empty());
+        self.segments.iter().rfind(|segment| !is_empty(segment))
+    }
+
     /// Whether its calls have a body (RFC 9110 §9.3).
     pub(super) fn carries(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")

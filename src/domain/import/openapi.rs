@@ -292,6 +292,10 @@ fn segments(path: &str) -> Result<Vec<Segment>, Stop> {
     let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let last = names.len() - 1;
     let cut = names.iter().enumerate().map(|(at, name)| {
+        if name.is_empty() && at > 0 && at == last {
+            // `/items/` is another resource than `/items`.
+            return Ok(Segment::Literal(String::new()));
+        }
         let spot = if at == last { Spot::Last } else { Spot::Before };
         segment(name, spot)
     });
@@ -308,7 +312,7 @@ enum Spot {
 fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
     if text.is_empty() || text == "." || text == ".." {
         return Err(Stop::left_out(
-            "its path has an empty or a dot segment, or ends in `/`, which a route cannot have",
+            "its path has an empty or a dot segment, which a route cannot have",
         ));
     }
     if text == "*" || text == "**" || text.chars().any(char::is_control) {

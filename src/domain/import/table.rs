@@ -11,6 +11,7 @@ use super::pair::{self, Pairs};
 use super::refs::shown;
 use super::route::{self, Drafted, Keys, Origin};
 use super::{LeftOut, Report};
+use crate::domain::plan::without_slash;
 
 /// Paths whose POST is JSON-RPC unless the configuration says otherwise.
 const RPC_PATHS: &[&str] = &["/", "/rpc", "/jsonrpc", "/mcp"];
@@ -171,7 +172,7 @@ impl Taken {
 
 fn is_rpc_path(key: &str) -> bool {
     key.strip_prefix("POST ")
-        .is_some_and(|path| RPC_PATHS.contains(&path))
+        .is_some_and(|path| RPC_PATHS.contains(&without_slash(path)))
 }
 
 /// Why operations are alone.

@@ -350,7 +350,7 @@ fn whatever_is_no_route_is_told_with_its_reason() {
     let object =
         json!([{ "name": "q", "in": "query", "required": true, "schema": { "type": "object" } }]);
     let paths = json!({
-        "/a/": { "get": {} },
+        "/a//": { "get": {} },
         "/b?c": { "get": {} },
         "/{x}-{y}": { "get": {} },
         "/{x}/{x}": { "get": {} },

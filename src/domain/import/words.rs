@@ -155,7 +155,7 @@ fn says_nothing(segment: &str) -> bool {
 
 /// What an HTTP method does to what its path names.
 pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
-    let ends_in_hole = matches!(operation.segments.last(), Some(Segment::Hole { .. }));
+    let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
     match operation.method.as_str() {
         "GET" | "HEAD" if ends_in_hole => "get",
         "GET" | "HEAD" => {
@@ -186,7 +186,7 @@ pub(super) fn of_last_literal(operation: &RestOperation) -> Meaning {
             Segment::Literal(text) => Some(text.as_str()),
             Segment::Hole { .. } => None,
         })
-        .find(|text| !says_nothing(text));
+        .find(|text| !text.is_empty() && !says_nothing(text));
     let words = last.map(words).unwrap_or_default();
     let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
     meaning(verb_of(operation), &nouns)
@@ -225,7 +225,7 @@ pub(super) fn invented(operation: &RestOperation) -> String {
         words.push("root".to_owned());
     }
     // `/notes:archive` has said what is done.
-    let said = match operation.segments.last() {
+    let said = match operation.last_segment() {
         Some(Segment::Literal(text)) => text.contains(':'),
         Some(Segment::Hole { verb, .. }) => verb.is_some(),
         None => false,

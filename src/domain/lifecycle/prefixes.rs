@@ -92,7 +92,8 @@ pub(super) fn is_under(prefix: &str, above: &str) -> bool {
 /// The first literal segments of a path; `/` where it begins with a hole.
 fn prefix(route: &Route) -> String {
     let mut prefix = String::new();
-    for segment in &route.rest_call.path.segments {
+    let (segments, _) = route.rest_call.path.before_slash();
+    for segment in segments {
         let SegmentPattern::Literal(text) = segment else {
             break;
         };

@@ -46,7 +46,9 @@ impl PathMask {
         if segments.irregular().is_some() {
             return Err("a path has no empty segments, and no dot segments");
         }
-        let steps: Vec<_> = segments.iter().map(step).collect();
+        // Where a path ends in a slash does not matter here.
+        let segments = segments.iter().filter(|segment| !segment.is_empty());
+        let steps: Vec<_> = segments.map(step).collect();
         if steps.iter().all(|step| step.shown == Shown::Yes) {
             return Err("it hides nothing; write `*` for a segment, or `**` for the rest");
         }
@@ -78,7 +80,8 @@ impl PathMask {
         if holes.is_empty() {
             return None;
         }
-        let steps = template.segments.iter().enumerate().map(|(at, segment)| {
+        let (segments, _) = template.before_slash();
+        let steps = segments.iter().enumerate().map(|(at, segment)| {
             let inside = holes
                 .iter()
                 .any(|hole| (hole.start..hole.end).contains(&at));

@@ -288,6 +288,8 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
     }
     if dice.below(6) == 0 && !path.ends_with("**}") {
         path.push_str(":verb");
+    } else if dice.below(6) == 0 && !path.ends_with("**}") {
+        path.push('/');
     }
     if dice.below(6) == 0 {
         query.push(if query.is_empty() { '?' } else { '&' });

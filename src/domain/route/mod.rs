@@ -8,6 +8,7 @@
 mod draft;
 mod frame;
 mod names;
+mod near;
 mod parse;
 mod path;
 mod segments;
@@ -29,11 +30,12 @@ use super::side::Side;
 pub use draft::parse_route;
 pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use frame::{FRAME, Speech, frame_line};
+pub use near::{Likeness, Near};
 pub use path::Found;
 pub use segments::{PathError, Segments};
 pub use siblings::Group;
 pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
-pub use table::{RestSelection, RouteTable, TableError, Unsafe};
+pub use table::{RestSelection, RouteTable, TableError};
 pub use url::{Query, read as read_url, write as write_url};
 
 /// Why a call cannot be translated.
@@ -284,7 +286,7 @@ impl Route {
 /// The path of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template<H = Slot> {
-    /// What each segment must be.
+    /// What each segment must be. The last one is the empty text where the path ends in a slash.
     pub segments: Vec<SegmentPattern>,
     /// Where the holes lie.
     pub holes: Vec<PlacedHole<H>>,
@@ -293,6 +295,14 @@ pub struct Template<H = Slot> {
 }
 
 impl<H> Template<H> {
+    /// Whether the path ends in a slash, and the segments before it.
+    pub(in crate::domain) fn before_slash(&self) -> (&[SegmentPattern], bool) {
+        match self.segments.split_last() {
+            Some((SegmentPattern::Literal(last), before)) if last.is_empty() => (before, true),
+            _ => (&self.segments, false),
+        }
+    }
+
     /// The only path that fits, in normal form, where there is no hole.
     #[must_use]
     pub fn literal(&self) -> Option<String> {

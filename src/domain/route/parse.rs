@@ -92,13 +92,21 @@ fn parse_path(path: &str) -> Result<Template<Mention>, PatternError> {
         _ => (inside, None),
     };
     template.verb = verb.map(literal).transpose()?;
-    for segment in split_outside_braces(inside, '/') {
+    let segments = split_outside_braces(inside, '/');
+    let last = segments.len() - 1;
+    for (at, segment) in segments.into_iter().enumerate() {
         if template.segments.last() == Some(&SegmentPattern::Rest) {
             return Err(PatternError::new(
                 "nothing but a verb may stand behind `**`",
             ));
         }
-        parse_segment(segment, &mut template)?;
+        if segment.is_empty() && at > 0 && at == last && template.verb.is_none() {
+            // The slash at the end of `/items/`.
+            let empty = SegmentPattern::Literal(String::new());
+            template.segments.push(empty);
+        } else {
+            parse_segment(segment, &mut template)?;
+        }
     }
     Ok(template)
 }
@@ -106,7 +114,7 @@ fn parse_path(path: &str) -> Result<Template<Mention>, PatternError> {
 fn parse_segment(segment: &str, template: &mut Template<Mention>) -> Result<(), PatternError> {
     match &tokens(segment)?[..] {
         [] => Err(PatternError::new(
-            "the path has an empty segment, which no request can be trusted with",
+            "the path has an empty segment, which only its last one may be, as in `/items/`",
         )),
         [Token::Hole(inside)] => parse_path_hole(inside, template),
         [Token::Text(text)] => {

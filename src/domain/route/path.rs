@@ -29,7 +29,11 @@ impl Template {
         let open = self.segments.last() == Some(&SegmentPattern::Rest);
         let fixed = self.segments.len() - usize::from(open);
         let longer = found.len() > fixed && !open;
+        // Nothing of what `**` takes is empty.
+        let behind = found.get(fixed..).unwrap_or_default();
+        let empty = open && behind.iter().any(|text| text.is_empty());
         !longer
+            && !empty
             && self.segments[..fixed]
                 .iter()
                 .enumerate()
@@ -129,7 +133,15 @@ impl End {
 struct Search<'a> {
     verb: Option<(&'a str, Cow<'a, str>)>,
     method: &'a Method,
+    empty: Empty,
     others: Vec<Method>,
+}
+
+/// Whether the hole before a verb may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Empty {
+    Refused,
+    Allowed,
 }
 
 /// The last segment of a path as `head:verb`, the verb in normal form.
@@ -158,7 +170,8 @@ impl Tree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
         self.has_verbs |= route.rest_call.path.verb.is_some();
         let mut node = &mut self.root;
-        for segment in &route.rest_call.path.segments {
+        let (segments, _) = route.rest_call.path.before_slash();
+        for segment in segments {
             node = match segment {
                 SegmentPattern::Literal(text) => node.literals.under(text),
                 SegmentPattern::One => node.one.get_or_insert_default(),
@@ -176,16 +189,40 @@ impl Tree {
 
     /// Whether a path that a template makes may be the path of another route with its method.
     pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
-        let template = &route.rest_call.path;
-        self.root
-            .contests(&template.segments, (&route.method, index))
+        let (segments, _) = route.rest_call.path.before_slash();
+        self.root.contests(segments, (&route.method, index))
     }
 
-    pub(super) fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
-        let path = segments.path();
+    /// Whether there is no template in it.
+    pub(super) fn is_empty(&self) -> bool {
+        let root = &self.root;
+        root.literals.is_empty()
+            && root.one.is_none()
+            && root.here.is_empty()
+            && root.rest.is_empty()
+    }
+
+    /// Whether a template has a verb.
+    pub(super) fn has_verbs(&self) -> bool {
+        self.has_verbs
+    }
+
+    /// The routes of a path, which is what stands behind its first slash.
+    pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> Found<'t> {
+        self.find_with(path, method, Empty::Refused)
+    }
+
+    /// The same, where holes may be empty: a hole takes any segment that the path has.
+    pub(super) fn find_with<'t>(
+        &'t self,
+        path: Option<&str>,
+        method: &Method,
+        empty: Empty,
+    ) -> Found<'t> {
         let mut search = Search {
             verb: path.filter(|_| self.has_verbs).and_then(cut_verb),
             method,
+            empty,
             others: Vec::new(),
         };
         match self.root.find(path, &mut search) {
@@ -284,7 +321,8 @@ impl Node {
     fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
         let (head, verb) = search.verb.clone()?;
         let literal = self.literal(head);
-        let one = self.one.as_deref().filter(|_| !head.is_empty());
+        let fits = !head.is_empty() || search.empty == Empty::Allowed;
+        let one = self.one.as_deref().filter(|_| fits);
         literal
             .and_then(|node| node.here.find(Some(&verb), search))
             .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))

@@ -1,7 +1,8 @@
 //! The segments of a path, and what is irregular about it.
 //!
 //! Segments are compared in normal form. A path with empty or dot segments is irregular: two programs may read it
-//! in two ways. Segments are cut where they are looked at, which costs less than to keep where they are.
+//! in two ways. A slash at the end is not: the path has one more segment, which is empty, and names another resource
+//! (RFC 3986 §3.3). Segments are cut where they are looked at, which costs less than to keep where they are.
 
 use std::borrow::Cow;
 
@@ -13,15 +14,18 @@ use crate::domain::words::{equal, place_of_first};
 pub struct Segments<'a> {
     /// Behind the first slash.
     path: &'a str,
-    irregular: Option<PathError>,
+    oddity: Option<PathError>,
 }
 
 /// Why two programs may read a path in two ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// `//`, or a slash at the end.
+    /// `//`
     #[error("an empty segment")]
     EmptySegment,
+    /// A slash at the end, and nothing else.
+    #[error("a slash at the end")]
+    TrailingSlash,
     /// `.` or `..`, plain or percent-encoded.
     #[error("a dot segment")]
     DotSegment,
@@ -33,20 +37,30 @@ impl<'a> Segments<'a> {
     #[inline]
     pub fn split(path: &'a str) -> Segments<'a> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        let mut segments = Segments {
-            path,
-            irregular: None,
-        };
-        if may_be_irregular(path.as_bytes()) {
-            segments.irregular = segments.iter().find_map(fault);
+        let mut segments = Segments { path, oddity: None };
+        if may_be_odd(path.as_bytes()) {
+            segments.oddity = oddity(path);
         }
         segments
     }
 
-    /// What is irregular about the path, if anything is.
+    /// What is irregular about the path, if anything is. A slash at the end is not.
     #[must_use]
     pub fn irregular(&self) -> Option<PathError> {
-        self.irregular
+        self.oddity.filter(|why| *why != PathError::TrailingSlash)
+    }
+
+    /// The same, or the slash at its end.
+    #[must_use]
+    #[inline]
+    pub fn oddity(&self) -> Option<PathError> {
+        self.oddity
+    }
+
+    /// Whether the path ends in a slash that is not its only one.
+    #[must_use]
+    pub fn ends_in_slash(&self) -> bool {
+        self.path.ends_with('/')
     }
 
     /// All of them with the slashes between them, if there are any.
@@ -71,7 +85,7 @@ impl<'a> Segments<'a> {
         path_of(self.iter().map(normalise))
     }
 
-    /// The path as a program that tidies up would read it, with each segment in normal form.
+    /// The path as a program that tidies up would read it, with each segment in normal form and no slash at the end.
     #[must_use]
     pub fn tidied(&self) -> String {
         let mut kept = Vec::new();
@@ -82,6 +96,23 @@ impl<'a> Segments<'a> {
                 _ => kept.push(segment),
             }
         }
+        path_of(kept)
+    }
+
+    /// The path without dot segments and with the empty ones, each segment in normal form (RFC 3986 §5.2.4).
+    pub(super) fn undotted(&self) -> String {
+        let mut kept = Vec::new();
+        let mut open = false;
+        for segment in self.iter().map(normalise) {
+            open = matches!(&*segment, "." | "..");
+            match &*segment {
+                "." => {}
+                ".." => drop(kept.pop()),
+                _ => kept.push(segment),
+            }
+        }
+        // A dot segment at the end leaves the slash before it.
+        kept.extend(open.then_some(Cow::Borrowed("")));
         path_of(kept)
     }
 }
@@ -105,7 +136,7 @@ pub(super) fn cut(path: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether a segment is empty, or begins like a dot segment: with a dot, or with one that is escaped.
-fn may_be_irregular(path: &[u8]) -> bool {
+fn may_be_odd(path: &[u8]) -> bool {
     let begins = |at: usize| matches!(path.get(at), None | Some(b'/' | b'.' | b'%'));
     if path.is_empty() {
         return false;
@@ -123,6 +154,15 @@ fn may_be_irregular(path: &[u8]) -> bool {
     let behind = words.len() * 8 + 1;
     let mut last = last.iter().enumerate();
     begins(0) || last.any(|(index, byte)| *byte == b'/' && begins(behind + index))
+}
+
+/// What is irregular about a path, or that it ends in a slash.
+fn oddity(path: &str) -> Option<PathError> {
+    let (inside, slash) = match path.strip_suffix('/') {
+        Some(inside) => (inside, Some(PathError::TrailingSlash)),
+        None => (path, None),
+    };
+    inside.split('/').find_map(fault).or(slash)
 }
 
 /// What is irregular about a segment, if anything is.

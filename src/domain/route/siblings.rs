@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use super::names::ByName;
 use super::specificity::{heads_share, literals, refines, share};
-use super::table::holds_literal;
 use super::{Route, TableError};
 use crate::domain::json::Json;
 use crate::domain::pattern::Pattern;
@@ -354,5 +353,29 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
             | Pattern::Each(_),
             _,
         ) => {}
+    }
+}
+
+/// Whether a value has the literals of a pattern in their places: else it cannot be meant.
+pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
+    match pattern {
+        Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
+        Pattern::Object(object) => object.members.iter().all(|(name, member)| {
+            !holds_literal(member)
+                || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
+        }),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+    }
+}
+
+/// Whether there are literals in a pattern, but for those in lists.
+fn holds_literal(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Literal(_) => true,
+        Pattern::Object(object) => object
+            .members
+            .iter()
+            .any(|(_, member)| holds_literal(member)),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
     }
 }

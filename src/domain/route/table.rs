@@ -3,12 +3,13 @@
 use http::{HeaderMap, Method};
 
 use super::names::ByName;
+use super::near::{self, Near};
 use super::path::{Found, Tree};
-use super::siblings::{Group, arrange, duplicate_names};
+use super::siblings::{Group, arrange, duplicate_names, has_literals};
 use super::url::Query;
 use super::{BindError, PathError, Route, Segments, Speech};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Bound, Pattern, Reading, Strangers, Words};
+use crate::domain::pattern::{Bound, Reading, Strangers, Words};
 use crate::domain::side::Side;
 use crate::domain::translate::{
     RestHead, Terms, ToRest, read_body, read_rest, read_rpc, write_rest_call,
@@ -40,6 +41,8 @@ pub struct RouteTable {
 #[derive(Debug, Default)]
 struct Index {
     tree: Tree,
+    /// Those whose paths end in a slash, by what stands before it.
+    slashed: Tree,
     by_rpc: ByName<Group>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
     by_rpc_pattern: Group,
@@ -65,17 +68,8 @@ pub enum RestSelection<'t> {
     OtherLiterals,
     /// No route has this path.
     Unrouted,
-    /// The path names a route only after normalising.
-    Unsafe(Unsafe),
-}
-
-/// A path that two programs may read in two ways, one of which is a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsafe {
-    /// The route that it names for a program that tidies up.
-    pub route: usize,
-    /// What is irregular.
-    pub why: PathError,
+    /// No route has this path and method, but another program may take it for the path of one.
+    Near(Near),
 }
 
 /// The first route that fits and ignores nothing, else the first that fits.
@@ -103,7 +97,7 @@ impl Index {
         let all = routes.iter().enumerate();
         for (place, route) in all.filter(|(_, route)| route.speech == speech) {
             if route.enters_from(Side::Rest) {
-                index.tree.insert(route, place);
+                index.tree_of(route).insert(route, place);
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {
@@ -115,9 +109,41 @@ impl Index {
         index
     }
 
+    /// The tree that the path of a route stands in.
+    fn tree_of(&mut self, route: &Route) -> &mut Tree {
+        match route.rest_call.path.before_slash() {
+            (_, true) => &mut self.slashed,
+            (_, false) => &mut self.tree,
+        }
+    }
+
+    /// The routes of exactly this path.
+    fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
+        let path = segments.path();
+        match segments.oddity() {
+            None => self.tree.find(path, method),
+            Some(PathError::TrailingSlash) => {
+                let before = path.and_then(|path| path.strip_suffix('/'));
+                self.slashed.find(before, method)
+            }
+            Some(PathError::EmptySegment | PathError::DotSegment) => Found::Nothing,
+        }
+    }
+
+    /// Whether a path that a route writes may be the path of another one.
+    fn contests(&self, route: &Route, place: usize) -> bool {
+        let tree = match route.rest_call.path.before_slash() {
+            (_, true) => &self.slashed,
+            (_, false) => &self.tree,
+        };
+        tree.contests(route, place)
+    }
+
     fn arrange(&mut self, routes: &mut [Route], errors: &mut Vec<TableError>) {
-        for group in self.tree.groups_mut() {
-            arrange(group, routes, Side::Rest, errors);
+        for tree in [&mut self.tree, &mut self.slashed] {
+            for group in tree.groups_mut() {
+                arrange(group, routes, Side::Rest, errors);
+            }
         }
         let patterns = [&mut self.by_rpc_pattern];
         for group in self.by_rpc.values_mut().chain(patterns) {
@@ -145,7 +171,7 @@ impl RouteTable {
                     Speech::Http => &http,
                     Speech::Frame => &frames,
                 };
-                if own.tree.contests(route, index) {
+                if own.contests(route, index) {
                     Contested::Yes
                 } else {
                     Contested::No
@@ -183,17 +209,7 @@ impl RouteTable {
         query: Option<&str>,
         headers: &HeaderMap,
     ) -> RestSelection<'t> {
-        if let Some(why) = segments.irregular() {
-            let tidied = segments.tidied();
-            return match self.http.tree.find(&Segments::split(&tidied), method) {
-                Found::Routes(group) => match group.routes() {
-                    [route, ..] => RestSelection::Unsafe(Unsafe { route: *route, why }),
-                    [] => RestSelection::Unrouted,
-                },
-                Found::OtherMethods(_) | Found::Nothing => RestSelection::Unrouted,
-            };
-        }
-        match self.http.tree.find(segments, method) {
+        match self.http.find(segments, method) {
             Found::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
             Found::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
             Found::Routes(group) => {
@@ -205,8 +221,29 @@ impl RouteTable {
                 let found = self.among_rest(group.routes(), head);
                 found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
-            Found::OtherMethods(methods) => RestSelection::OtherMethods(methods),
-            Found::Nothing => RestSelection::Unrouted,
+            Found::OtherMethods(methods) => self.beside(segments, method, methods),
+            Found::Nothing => self.beside(segments, method, Vec::new()),
+        }
+    }
+
+    /// What is said of a path that no route has with this method.
+    #[inline(never)]
+    fn beside<'t>(
+        &'t self,
+        segments: &Segments<'_>,
+        method: &Method,
+        methods: Vec<Method>,
+    ) -> RestSelection<'t> {
+        let search = near::Search {
+            plain: &self.http.tree,
+            slashed: &self.http.slashed,
+            method,
+        };
+        let routes = search.of(segments);
+        match (routes.is_empty(), methods.is_empty()) {
+            (false, _) => RestSelection::Near(Near { routes, methods }),
+            (true, false) => RestSelection::OtherMethods(methods),
+            (true, true) => RestSelection::Unrouted,
         }
     }
 
@@ -214,7 +251,7 @@ impl RouteTable {
     #[must_use]
     pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
         // No route has CONNECT, so that all others are told.
-        match self.http.tree.find(segments, &Method::CONNECT) {
+        match self.http.find(segments, &Method::CONNECT) {
             Found::OtherMethods(methods) => methods,
             Found::Routes(_) | Found::Nothing => Vec::new(),
         }
@@ -359,7 +396,7 @@ impl RouteTable {
             RestSelection::OtherMethods(_)
             | RestSelection::OtherLiterals
             | RestSelection::Unrouted
-            | RestSelection::Unsafe(_) => None,
+            | RestSelection::Near(_) => None,
         }
     }
 
@@ -375,7 +412,7 @@ impl RouteTable {
         &self,
         (segments, method): (&Segments<'_>, &Method),
     ) -> Option<&Group> {
-        match self.frames.tree.find(segments, method) {
+        match self.frames.find(segments, method) {
             Found::Routes(group) => Some(group),
             Found::OtherMethods(_) | Found::Nothing => None,
         }
@@ -440,29 +477,5 @@ impl RouteTable {
             names.iter().filter(|name| known(name)).count()
         };
         routes.iter().rev().max_by_key(named).copied()
-    }
-}
-
-/// Whether a value has the literals of a pattern in their places: else it cannot be meant.
-fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
-    match pattern {
-        Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
-        Pattern::Object(object) => object.members.iter().all(|(name, member)| {
-            !holds_literal(member)
-                || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
-        }),
-        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
-    }
-}
-
-/// Whether there are literals in a pattern, but for those in lists.
-pub(super) fn holds_literal(pattern: &Pattern) -> bool {
-    match pattern {
-        Pattern::Literal(_) => true,
-        Pattern::Object(object) => object
-            .members
-            .iter()
-            .any(|(_, member)| holds_literal(member)),
-        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
     }
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::plan::Plan;
+use super::plan::{Plan, without_slash};
 use super::rollout::{self, Caller, Decision, Kill, Stage, Why};
-use super::route::{PathError, Segments};
+use super::route::Segments;
 use super::side::Side;
 
 pub use path::{StreamPath, StreamPathError};
@@ -48,7 +48,11 @@ impl Stream {
     #[must_use]
     pub fn other_path(&self, side: Side, asked: &str) -> Option<String> {
         let asked = Segments::split(asked).normal();
-        let holes = self.path(side).read(&asked)?;
+        let path = self.path(side);
+        // An RPC path works with a slash at its end as well.
+        let holes = path
+            .read(&asked)
+            .or_else(|| path.read(without_slash(&asked)))?;
         self.path(side.other()).write(&holes)
     }
 }
@@ -66,8 +70,6 @@ pub struct Followed {
     pub stream: usize,
     /// The side whose path was asked for.
     pub side: Side,
-    /// Why the path is refused, where only a program that tidies up would find the stream there.
-    pub irregular: Option<PathError>,
 }
 
 impl Streams {
@@ -89,21 +91,34 @@ impl Streams {
         if self.all.is_empty() || *method != Method::GET {
             return None;
         }
+        let path = Segments::split(path).normal();
+        self.each(|own| own.read(&path).is_some()).next()
+    }
+
+    /// The streams that another program may take a path for, though it is the path of none.
+    #[must_use]
+    pub fn near(&self, method: &Method, path: &str) -> Vec<Followed> {
+        if self.all.is_empty() || *method != Method::GET {
+            return Vec::new();
+        }
         let segments = Segments::split(path);
-        let irregular = segments.irregular();
-        let path = match irregular {
-            None => segments.normal(),
-            Some(_) => segments.tidied(),
+        let (normal, tidied) = (segments.normal(), segments.tidied());
+        let slashed = format!("{tidied}/");
+        let is_odd = segments.oddity().is_some();
+        let near = |own: &StreamPath| {
+            own.read(&tidied).is_some()
+                || own.read(&slashed).is_some()
+                || is_odd && (own.is_like(&normal) || own.is_like(&slashed))
         };
+        self.each(near).collect()
+    }
+
+    /// Each path of a stream that is as wanted.
+    fn each(&self, fits: impl Fn(&StreamPath) -> bool) -> impl Iterator<Item = Followed> {
         let all = self.all.iter().enumerate();
-        let mut each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
-        let (stream, _, side) =
-            each.find(|(_, own, side)| own.path(*side).read(&path).is_some())?;
-        Some(Followed {
-            stream,
-            side,
-            irregular,
-        })
+        let each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
+        each.filter(move |(_, own, side)| fits(own.path(*side)))
+            .map(|(stream, _, side)| Followed { stream, side })
     }
 }
 

@@ -91,6 +91,18 @@ impl StreamPath {
     /// What the holes stand for in a path in normal form, if it fits.
     #[must_use]
     pub fn read<'p>(&'p self, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
+        let holes = self.read_any(path)?;
+        let filled = holes.iter().all(|(_, value)| !value.is_empty());
+        filled.then_some(holes)
+    }
+
+    /// Whether a path in normal form would fit if holes could be empty.
+    #[must_use]
+    pub fn is_like(&self, path: &str) -> bool {
+        self.read_any(path).is_some()
+    }
+
+    fn read_any<'p>(&'p self, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
         let mut segments = Segments::split(path).iter();
         let mut holes = Vec::new();
         for part in &self.parts {
@@ -98,7 +110,6 @@ impl StreamPath {
             match part {
                 Part::Literal(literal) if literal == segment => {}
                 Part::Literal(_) => return None,
-                Part::Hole(_) if segment.is_empty() => return None,
                 Part::Hole(name) => holes.push((name.as_str(), segment)),
             }
         }

@@ -191,19 +191,31 @@ fn a_stream_is_found_at_its_path_on_each_side() {
         assert!(StreamPath::parse(wrong).is_err(), "{wrong}");
     }
     let streams = Streams::new(vec![stream("/old/sse", "/sse"), session]);
-    let find = |path| {
-        streams
-            .find(&Method::GET, path)
-            .map(|found| (found.side, found.irregular.is_some()))
-    };
-    assert_eq!(find("/old/sse"), Some((Side::Rest, false)));
-    assert_eq!(find("/old/%73se"), Some((Side::Rest, false)));
-    assert_eq!(find("/sse"), Some((Side::Rpc, false)));
-    assert_eq!(find("//sse"), Some((Side::Rpc, true)));
-    assert_eq!(find("/sse/1"), None);
-    assert_eq!(find("/old/by/1"), Some((Side::Rest, false)));
-    assert_eq!(find("/old/by/x/../1"), Some((Side::Rest, true)));
+    let find = |path| streams.find(&Method::GET, path).map(|found| found.side);
+    assert_eq!(find("/old/sse"), Some(Side::Rest));
+    assert_eq!(find("/old/%73se"), Some(Side::Rest));
+    assert_eq!(find("/sse"), Some(Side::Rpc));
+    assert_eq!(find("/old/by/1"), Some(Side::Rest));
+    for none in ["//sse", "/sse/", "/sse/1", "/old/by/x/../1", "/old/by/"] {
+        assert_eq!(find(none), None, "{none}");
+    }
     assert_eq!(streams.find(&Method::POST, "/sse"), None);
+    let near = |path| {
+        let near = streams.near(&Method::GET, path).into_iter();
+        near.map(|near| near.stream).collect::<Vec<_>>()
+    };
+    assert_eq!(near("//sse"), [0]);
+    assert_eq!(near("/sse/"), [0]);
+    assert_eq!(near("/old/by/x/../1"), [1]);
+    assert_eq!(near("/old/by/"), [1]);
+    assert_eq!(near("//events"), [1]);
+    for none in ["/sse/1", "/old/by", "/old/x"] {
+        assert_eq!(near(none), [0; 0], "{none}");
+    }
+    assert!(streams.near(&Method::POST, "//sse").is_empty());
+    let slashed = Streams::new(vec![stream("/a/", "/b")]);
+    assert_eq!(slashed.near(&Method::GET, "/a").len(), 1);
+    assert!(slashed.find(&Method::GET, "/a/").is_some());
 }
 
 proptest! {

@@ -11,6 +11,8 @@ pub(super) const ROWS: &[Row] = &[
             &[
                 get("DELETE /items/"),
                 get("DELETE /items//"),
+                get("GET /full/"),
+                get("PUT /items/."),
                 get("GET /items/?q=x"),
             ],
         ),
@@ -28,9 +30,9 @@ pub(super) const ROWS: &[Row] = &[
         rest: rest(
             "404 `route_not_found`",
             &[
-                get("GET /full/"),
+                get("GET /nothing/"),
                 get("GET /nothing//7"),
-                get("PUT /items/."),
+                get("PUT /nothing/."),
             ],
         ),
         rpc: rpc("", &[]),

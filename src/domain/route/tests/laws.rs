@@ -115,7 +115,7 @@ fn taken(table: &RouteTable, method: &Method, sent: &Sent) -> Option<usize> {
         RestSelection::OtherMethods(_)
         | RestSelection::OtherLiterals
         | RestSelection::Unrouted
-        | RestSelection::Unsafe(_) => None,
+        | RestSelection::Near(_) => None,
     }
 }
 
