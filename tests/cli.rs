@@ -324,6 +324,26 @@ fn losses_that_are_accepted_are_no_problem() {
 }
 
 #[test]
+fn a_row_with_a_code_of_the_proxys_own_failures_is_noted() {
+    let row = "rpc = { error = { code = -32001, message = \"{m}\" } }";
+    let own = row.replace("-32001", "-31021");
+    let note = "the proxy itself answers -31021 for `upstream_unreachable`";
+    let own = LOSSY_ROUTES.replace(row, &own);
+    let moved = "rpc.failure_codes = -40000\n";
+    for (keys, routes, noted) in [
+        ("", LOSSY_ROUTES, false),
+        ("", &*own, true),
+        (moved, &*own, false),
+    ] {
+        let main = format!("{keys}{LOSSY}");
+        let folder = folder(&[("dualgauge.toml", &main), ("routes.toml", routes)]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(all.contains(note), noted, "{all}");
+    }
+}
+
+#[test]
 fn every_problem_of_every_file_is_printed_to_standard_error() {
     let folder = wrong();
     let run = check(&folder.path().join("dualgauge.toml"), &[]);

@@ -8,6 +8,7 @@ mod compare;
 mod cors;
 mod event;
 mod example;
+mod failures;
 mod frame;
 pub(super) mod guard;
 mod headers;
@@ -40,10 +41,16 @@ use crate::config::raw::{
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::forwarding::{Believed, Told};
+use crate::domain::outcome::ErrorStatus;
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
+/// The words of `rpc.error_status`.
+const ERROR_STATUS: &[(&str, ErrorStatus)] = &[
+    ("server", ErrorStatus::OfServer),
+    ("always-200", ErrorStatus::Always200),
+];
 /// The words of a side.
 pub(super) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];
 /// The words of a stage.
@@ -213,7 +220,6 @@ fn envelope(table: &mut Table<'_>) -> Option<Vec<RawPaired>> {
 }
 
 fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
-    table.later(&["error_status"]);
     let paths = table.list("paths", path);
     if paths.as_ref().is_some_and(Vec::is_empty) {
         table.report(
@@ -222,6 +228,12 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         );
     }
     let notification_status = table.require("notification_status", notification_status);
+    let failure_codes = failures::codes(table);
+    let error_status = table.get_or(
+        "error_status",
+        word(ERROR_STATUS, &[]),
+        ErrorStatus::OfServer,
+    );
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
     let websocket = table.get(
         "websocket",
@@ -233,6 +245,8 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     Some(RawRpc {
         paths: paths?,
         notification_status: notification_status?,
+        failure_codes: failure_codes?,
+        error_status: error_status?.value,
         batch_concurrency: batch_concurrency?,
         websocket,
         socket_concurrency: socket_concurrency?,

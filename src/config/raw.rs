@@ -27,9 +27,10 @@ use serde_json::Value;
 use crate::config::problem::{Located, Place, Places};
 use crate::domain::cors::HostName;
 use crate::domain::event::EventSource;
+use crate::domain::failure::FailureCodes;
 use crate::domain::forwarding::{Believed, Told};
 use crate::domain::hops::Network;
-use crate::domain::outcome::RowSource;
+use crate::domain::outcome::{ErrorStatus, RowSource};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::Multiplexing;
 use crate::domain::preface::PrefaceUse;
@@ -213,6 +214,10 @@ pub struct RawRpc {
     pub paths: Vec<Located<String>>,
     /// `notification_status`: 200, 202 or 204.
     pub notification_status: Located<u16>,
+    /// `failure_codes`
+    pub failure_codes: FailureCodes,
+    /// `error_status`
+    pub error_status: ErrorStatus,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
     /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.

@@ -48,7 +48,6 @@ impl Walk<'_> {
             entries,
             key,
             known: Vec::new(),
-            later: Vec::new(),
         };
         let value = by(&mut table);
         table.finish();
@@ -116,7 +115,6 @@ pub(super) struct Table<'t> {
     entries: &'t Dict,
     key: String,
     known: Vec<&'static str>,
-    later: Vec<&'static str>,
 }
 
 impl<'t> Table<'t> {
@@ -244,11 +242,6 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Keys of a later version: they are reported as such, and never hinted at.
-    pub(super) fn later(&mut self, names: &[&'static str]) {
-        self.later.extend(names);
-    }
-
     /// The name that the user chose for this table.
     pub(super) fn named(
         &mut self,
@@ -355,11 +348,6 @@ impl<'t> Table<'t> {
         asked::note(&self.key, &self.known);
         for name in self.entries.keys() {
             if self.known.contains(&name.as_str()) {
-                continue;
-            }
-            if self.later.contains(&name.as_str()) {
-                let message = format!("`{name}` is not supported in this version");
-                self.report(name, Wrong::new(message));
                 continue;
             }
             let near = nearest(name, self.known.iter().copied());

@@ -11,6 +11,10 @@ use std::fmt;
 use super::calendar::Moment;
 use super::json::Json;
 
+mod codes;
+
+pub use codes::FailureCodes;
+
 /// Whose fault a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Blame {
@@ -49,7 +53,7 @@ impl Blame {
     #[must_use]
     pub const fn of_code(code: i64) -> Blame {
         match code {
-            -32700 | -32602..=-32600 => Blame::Client,
+            -32700 | -32602..=-32600 | -31499..=-31400 => Blame::Client,
             _ => Blame::Upstream,
         }
     }
@@ -60,9 +64,11 @@ impl Blame {
 pub const fn code_of_status(status: u16) -> i64 {
     match status {
         400 | 422 => -32602,
-        404 | 405 => -32601,
+        404 => -31404,
+        410 => -31410,
+        405 | 501 => -32601,
         500.. => -32603,
-        _ => -32000,
+        _ => -31400,
     }
 }
 
@@ -70,8 +76,9 @@ pub const fn code_of_status(status: u16) -> i64 {
 #[must_use]
 pub const fn status_of_code(code: i64) -> u16 {
     match code {
-        -32700 | -32600 | -32602 => 400,
-        -32601 => 404,
+        -32700 | -32600 | -32602 | -31400 => 400,
+        -32601 | -31404 => 404,
+        -31410 => 410,
         _ => 500,
     }
 }

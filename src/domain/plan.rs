@@ -13,12 +13,13 @@ use super::compare::Rules;
 use super::cors::{Cors, HostName};
 use super::envelope::Paired;
 use super::event::Events;
+use super::failure::FailureCodes;
 use super::forwarding::Forwarding;
 use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
-use super::outcome::ReplyLimits;
+use super::outcome::{ErrorStatus, ReplyLimits};
 use super::preface::PrefaceUse;
 use super::redact::Redaction;
 use super::rollout::Rollout;
@@ -156,12 +157,16 @@ const fn index(side: Side) -> usize {
 }
 
 /// How the RPC face behaves.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RpcFace {
     /// Paths whose POSTs are JSON-RPC, in normal form.
     pub paths: Vec<String>,
     /// What a notification is answered with.
     pub notification_status: StatusCode,
+    /// The codes of the proxy's own failures.
+    pub failure_codes: FailureCodes,
+    /// Which HTTP status a call has whose REST server asks for credentials or for a pause.
+    pub error_status: ErrorStatus,
     /// How many calls of one batch run at a time.
     pub batch_concurrency: usize,
     /// Members beside those of JSON-RPC by which clients send credentials.
@@ -376,6 +381,8 @@ mod tests {
         let face = RpcFace {
             paths,
             notification_status: StatusCode::NO_CONTENT,
+            failure_codes: FailureCodes::default(),
+            error_status: ErrorStatus::OfServer,
             batch_concurrency: 1,
             envelope: Vec::new(),
             sockets: None,

@@ -22,6 +22,10 @@ use super::side::Side;
 use super::stream::Stream;
 use super::translate;
 
+mod unknown;
+
+pub use unknown::unknown_method;
+
 /// No route takes a REST call.
 #[must_use]
 pub fn no_route(method: &Method, path: &str) -> Failure {
@@ -65,21 +69,6 @@ pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
     let allowed = allowed.join(", ");
     let message = format!("{method} is not a method of this path; it has {allowed}");
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
-}
-
-/// No route takes an RPC method.
-#[must_use]
-pub fn unknown_method(plan: &Plan, method: &str) -> Failure {
-    let shown: String = method.chars().take(100).collect();
-    let shown = shown.escape_debug();
-    let message = if plan.routes.knows_rpc(method) {
-        format!(
-            "no route takes the method `{shown}` with these params: each that has it wants a certain value in them, which the call does not have"
-        )
-    } else {
-        format!("no route takes the method `{shown}`")
-    };
-    Failure::new(Reason::RouteNotFound, message)
 }
 
 /// A client of MCP that says two things, or speaks a revision that is not spoken here.

@@ -14,7 +14,7 @@ use super::content::Content;
 use super::record::Record;
 use super::tunnel;
 use crate::domain::compare::Skip;
-use crate::domain::failure::{Advice, Failure};
+use crate::domain::failure::{Advice, Failure, FailureCodes};
 use crate::domain::headers::JSON;
 use crate::domain::jsonrpc::{self, RequestId};
 use crate::domain::outcome::{error_object, problem};
@@ -149,10 +149,11 @@ fn withheld(head: &response::Parts) -> Option<u64> {
 
 /// Renders a failure of a whole request on the face of its record.
 pub(super) fn failure(mut record: Box<Record>, failure: Failure) -> Response<AnswerBody> {
+    let codes = &record.installed().plan.face.failure_codes;
     let whole = match (record.side(), record.stream()) {
         // Who asks for a stream looks at the status, whichever side it is of.
-        (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure),
-        (Side::Rpc, None) => rpc_failure(&failure, &RequestId::null()),
+        (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure, codes),
+        (Side::Rpc, None) => rpc_failure(&failure, codes, &RequestId::null()),
     };
     record.failed(whole.status.as_u16(), &failure);
     let candidate = beside(&mut record, || Told::failure(&whole, &failure));
@@ -188,8 +189,8 @@ pub(super) fn beside(record: &mut Record, control: impl FnOnce() -> Told) -> Opt
 }
 
 /// A failure as a problem document.
-pub(super) fn rest_failure(failure: &Failure) -> Whole {
-    let answer = problem(failure);
+pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> Whole {
+    let answer = problem(failure, codes);
     let mut headers = advice(failure);
     headers.insert(
         CACHE_CONTROL,
@@ -209,8 +210,8 @@ pub(super) fn rest_failure(failure: &Failure) -> Whole {
 }
 
 /// A failure as an RPC error for the call that bears an id.
-pub(super) fn rpc_failure(failure: &Failure, id: &RequestId) -> Whole {
-    let body = jsonrpc::error(id, &error_object(failure));
+pub(super) fn rpc_failure(failure: &Failure, codes: &FailureCodes, id: &RequestId) -> Whole {
+    let body = jsonrpc::error(id, &error_object(failure, codes));
     let mut whole = rpc_message(body);
     whole.headers.extend(advice(failure));
     whole.status = status(failure.reason.rpc_face_status());

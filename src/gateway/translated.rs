@@ -187,19 +187,32 @@ fn rest_answer(
     })))
 }
 
-/// An RPC call, answered by the REST upstream, with what its HTTP answer brings back.
+/// What an RPC call is answered with.
+pub(super) struct Answered {
+    pub(super) answer: RpcAnswer,
+    /// What the server's HTTP answer brings back.
+    pub(super) headers: HeaderMap,
+    /// The HTTP status where the call is alone in a request of HTTP.
+    pub(super) status: StatusCode,
+}
+
+/// An RPC call, answered by the REST upstream.
 pub(super) async fn rpc_call(
     record: &mut Record,
     index: usize,
     said: &Call,
     (head, arrival): (&request::Parts, &Arrival),
-) -> Result<(RpcAnswer, HeaderMap), Failure> {
+) -> Result<Answered, Failure> {
     let installed = record.installed().clone();
     let routes = &installed.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
         let answer = framed::rpc_call(record, route, said, arrival).await?;
-        return Ok((answer, HeaderMap::new()));
+        return Ok(Answered {
+            answer,
+            headers: HeaderMap::new(),
+            status: StatusCode::OK,
+        });
     }
     let limits = &installed.plan.limits;
     let terms = terms(limits);
@@ -237,7 +250,7 @@ fn rpc_answer(
     record: &mut Record,
     (route, call): (&Route, &Bindings),
     reply: Reply,
-) -> Result<(RpcAnswer, HeaderMap), Failure> {
+) -> Result<Answered, Failure> {
     let installed = record.installed().clone();
     let limits = &installed.plan.limits;
     let reply = RestReply {
@@ -250,6 +263,11 @@ fn rpc_answer(
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match &answer {
+        RpcAnswer::Result(_) if answered.row.is_none() && reply.status >= 400 => {
+            // A tool's failure, which the schema of its results does not describe.
+            let error = Blame::of_status(reply.status).map(|blame| (blame, None));
+            record.answered_here(200, error);
+        }
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() {
                 refusal::unless_valid(route, &Json::sent(result.clone()))?;
@@ -261,7 +279,13 @@ fn rpc_answer(
             record.answered_error(200, error.code, blame);
         }
     }
-    Ok((answer, headers::brought_back(reply.headers)))
+    let errors = installed.plan.face.error_status;
+    let kept = route.outcomes.rpc_status(&reply, &answer, errors);
+    Ok(Answered {
+        answer,
+        headers: headers::brought_back(reply.headers),
+        status: status(kept),
+    })
 }
 
 fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {

@@ -131,7 +131,7 @@ impl Scene {
         let other_version = r#"{"jsonrpc":"1.0","id":1,"method":"things/read"}"#;
         assert_eq!(proxy.rpc(other_version).json()["error"]["code"], -32600);
         assert_eq!(moved(&read("7"))["result"]["by"], "rest");
-        assert_eq!(moved(&read("none"))["error"]["code"], -32601);
+        assert_eq!(moved(&read("none"))["error"]["code"], -31404);
         8
     }
 

@@ -31,6 +31,7 @@ mod envelope;
 mod every_kind;
 mod expect;
 mod explained;
+mod failure_meanings;
 mod flags_at_run_time;
 mod floods;
 mod forwarded;

@@ -242,6 +242,9 @@ fn an_error_is_a_problem_document_with_the_error_inside() {
         (-32600, 400, "Bad Request"),
         (-32602, 400, "Bad Request"),
         (-32601, 404, "Not Found"),
+        (-31404, 404, "Not Found"),
+        (-31410, 410, "Gone"),
+        (-31400, 400, "Bad Request"),
         (-32603, 500, "Internal Server Error"),
         (-32000, 500, "Internal Server Error"),
         (1, 500, "Internal Server Error"),
@@ -289,12 +292,12 @@ fn an_error_counts_whatever_http_status_bears_it() {
 fn an_error_that_was_a_rest_answer_is_that_answer_again() {
     let rows = [
         (
-            -32601,
+            -31404,
             r#"{"status":404,"type":"application/json","body":{"detail":1.10}}"#,
             (404, Some("application/json"), r#"{"detail":1.10}"#),
         ),
         (
-            -32000,
+            -31400,
             r#"{"status":409,"type":"text/plain","body":"taken \u0041"}"#,
             (409, Some("text/plain"), "taken A"),
         ),

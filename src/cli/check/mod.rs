@@ -2,6 +2,7 @@
 
 mod human;
 mod json;
+mod own_codes;
 mod verdict;
 
 use std::io;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::own_codes;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems};
 use crate::domain::check::{
@@ -72,6 +73,7 @@ impl<'c> Checked<'c> {
         }
         note_events(configuration, &events, &mut problems, &mut notes);
         notes.extend(flags(configuration));
+        notes.extend(own_codes::notes(configuration));
         Checked {
             configuration,
             reports,

@@ -181,6 +181,8 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     RpcFace {
         paths: raw.paths.iter().map(|path| normal(&path.value)).collect(),
         notification_status,
+        failure_codes: raw.failure_codes.clone(),
+        error_status: raw.error_status,
         batch_concurrency: raw.batch_concurrency.value,
         envelope: upstreams::envelope(&raw.envelope, problems),
         sockets: None,

@@ -157,6 +157,9 @@ fn others(default: &str) -> Vec<String> {
             number.saturating_sub(2).to_string(),
         ];
     }
+    if let Ok(number) = default.parse::<i64>() {
+        return vec![(number - 1).to_string()];
+    }
     if let Ok(number) = default.parse::<f64>() {
         return vec![format!("{:.3}", number * 1.5)];
     }
@@ -176,6 +179,7 @@ fn others(default: &str) -> Vec<String> {
         "a",
         "rpc",
         "off",
+        "always-200",
     ];
     let words = words.map(|word| format!("'{word}'"));
     let more = [

@@ -38,7 +38,8 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     let said = route.map(|index| {
         let route = case.plan.routes.route(index);
         let call = route.unread(frame);
-        failure_to_frame(route, (&failure, &call), case.terms).answer
+        let codes = &case.plan.face.failure_codes;
+        failure_to_frame(route, (&failure, codes), &call, case.terms).answer
     });
     if let Some(refused) = &mut explanation.refused {
         // In frames, or not at all.

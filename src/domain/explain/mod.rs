@@ -247,10 +247,11 @@ impl<'a> Case<'a> {
     ) -> Explanation {
         let secrets = self.secrets();
         let row = failure.reason.row();
+        let codes = &self.plan.face.failure_codes;
         let (status, document) = match (self.side, id) {
-            (Side::Rest, _) => (row.status, problem(&failure).body),
+            (Side::Rest, _) => (row.status, problem(&failure, codes).body),
             (Side::Rpc, Some(id)) => {
-                let error = super::jsonrpc::error(id, &error_object(&failure));
+                let error = super::jsonrpc::error(id, &error_object(&failure, codes));
                 (failure.reason.rpc_face_status(), error)
             }
             (Side::Rpc, None) => (
@@ -260,7 +261,7 @@ impl<'a> Case<'a> {
         };
         explanation.refused = Some(Refused {
             status,
-            code: row.code,
+            code: codes.of(failure.reason),
             reason: row.label,
             blame: row.blame.as_str(),
             message: secrets.hide(&failure.message),

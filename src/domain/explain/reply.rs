@@ -71,9 +71,12 @@ pub(super) fn answer_rpc(
     let answered = route
         .outcomes
         .rest_to_rpc(reply, call, (limits, case.terms))?;
+    let errors = case.plan.face.error_status;
+    let status = route.outcomes.rpc_status(reply, &answered.answer, errors);
+    let is_failed_tool = answered.row.is_none() && reply.status >= 400;
     let message = match answered.answer {
         RpcAnswer::Result(result) => {
-            if route.schema.result.is_some() {
+            if route.schema.result.is_some() && !is_failed_tool {
                 refusal::unless_valid(route, &Json::sent(result.clone()))?;
             }
             jsonrpc::result(id, result)
@@ -87,7 +90,7 @@ pub(super) fn answer_rpc(
     );
     Ok(Some(Answer {
         row: row(route, answered.row),
-        status: 200,
+        status,
         headers: case.headers(&headers),
         body: shown(case, &message.into_bytes(), &reply.headers),
         dropped: answered.dropped,

@@ -172,7 +172,7 @@ fn tell(
         }
         (Some(Way::New), Some(index)) => translate(case, (index, call), explanation),
         (Some(Way::Old), _) | (_, None) => {
-            let unknown = || refusal::unknown_method(plan, &call.method);
+            let unknown = || refusal::unknown_method(plan, call);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
             refusal::withheld(upstream, &call.method)?;
             if let Some(note) = kept(upstream, call) {

@@ -177,6 +177,8 @@ fn plan() -> Plan {
         face: RpcFace {
             paths: vec!["/rpc".into()],
             notification_status: StatusCode::NO_CONTENT,
+            failure_codes: crate::domain::failure::FailureCodes::default(),
+            error_status: crate::domain::outcome::ErrorStatus::OfServer,
             batch_concurrency: 1,
             sockets: None,
             envelope: Vec::new(),

@@ -242,7 +242,8 @@ fn a_command_that_does_not_fit_is_told_so_by_its_id() {
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
     assert_eq!(misfit.place, "frame/payload/path");
     let failure = crate::domain::refusal::bind(misfit);
-    let said = failure_to_frame(route, (&failure, &route.unread(&frame)), TERMS).answer;
+    let codes = crate::domain::failure::FailureCodes::default();
+    let said = failure_to_frame(route, (&failure, &codes), &route.unread(&frame), TERMS).answer;
     let Said::Frame(said) = said else {
         panic!("{said:?}")
     };

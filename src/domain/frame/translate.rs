@@ -1,6 +1,6 @@
 //! Commands and their answers, between frames and JSON-RPC.
 
-use crate::domain::failure::Failure;
+use crate::domain::failure::{Failure, FailureCodes};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::Reply;
 use crate::domain::outcome::{Answered, error_object};
@@ -85,8 +85,10 @@ pub fn answer_to_frame(
 #[must_use]
 pub fn failure_to_frame(
     route: &Route,
-    (failure, call): (&Failure, &Bindings),
+    (failure, codes): (&Failure, &FailureCodes),
+    call: &Bindings,
     terms: Terms,
 ) -> Answered<Said> {
-    answer_to_frame(route, (Reply::Error(error_object(failure)), call), terms)
+    let error = error_object(failure, codes);
+    answer_to_frame(route, (Reply::Error(error), call), terms)
 }

@@ -130,8 +130,7 @@ fn plan(side: Side) -> Plan {
             paths: vec!["/rpc".into()],
             notification_status: StatusCode::NO_CONTENT,
             batch_concurrency: 1,
-            sockets: None,
-            envelope: Vec::new(),
+            ..RpcFace::default()
         },
         unrouted: Unrouted::Passthrough,
         candidates: CANDIDATES,

@@ -1,8 +1,11 @@
 //! The built-in rows.
 
-use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
+use super::row::says_failure;
+use super::status::asks_for_credentials;
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, Kind};
@@ -91,21 +94,11 @@ fn quoted(text: &str) -> String {
 
 /// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
 fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
-    let content_type = reply.content_type().unwrap_or_default();
-    let json = if is_json(content_type) {
-        Json::parse(reply.body.clone(), limits.depth).ok()
-    } else {
-        None
-    };
-    if let Some(error) = json
-        .as_ref()
-        .and_then(|json| read_problem(content_type, json))
-    {
+    let json = json_of(reply, limits);
+    if let Some(error) = own_problem(reply, json.as_ref()) {
         return error;
     }
-    let title = StatusCode::from_u16(reply.status)
-        .ok()
-        .and_then(|status| status.canonical_reason());
+    let title = title_of(reply.status);
     let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
     let data = kept(reply, json.as_ref(), limits.error_text);
     ErrorObject {
@@ -115,7 +108,83 @@ fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     }
 }
 
-/// An answer as a value: its status, type and body; a body that is not JSON as text, up to a limit.
+fn json_of(reply: &RestReply, limits: ReplyLimits) -> Option<Json> {
+    if is_json(reply.content_type().unwrap_or_default()) {
+        Json::parse(reply.body.clone(), limits.depth).ok()
+    } else {
+        None
+    }
+}
+
+/// The RPC error in a document of the proxy's own.
+fn own_problem(reply: &RestReply, json: Option<&Json>) -> Option<ErrorObject> {
+    read_problem(reply.content_type().unwrap_or_default(), json?)
+}
+
+fn title_of(status: u16) -> Option<&'static str> {
+    let status = StatusCode::from_u16(status).ok()?;
+    status.canonical_reason()
+}
+
+/// The member of a tool's result that keeps the REST answer.
+const KEPT: &str = "dualgauge/answer";
+
+/// A failed REST answer to the call of a tool, as the result that a client of MCP reads (MCP, "Tools", error
+/// handling); none where it is a success, or asks for credentials.
+pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Pieces> {
+    if !(400..=599).contains(&reply.status) || asks_for_credentials(reply) {
+        return None;
+    }
+    let json = json_of(reply, limits);
+    if own_problem(reply, json.as_ref()).is_some() {
+        return None;
+    }
+    let mut text = format!("HTTP {}", reply.status);
+    if let Some(title) = title_of(reply.status) {
+        text.push_str(&format!(" {title}"));
+    }
+    let words = words_of(reply, json.as_ref(), limits.error_text);
+    if !words.is_empty() {
+        text.push_str(&format!(": {words}"));
+    }
+    if let Some(pause) = pause_of(reply) {
+        let unit = if is_seconds(pause) { " seconds" } else { "" };
+        text.push_str(&format!("; retry after {pause}{unit}"));
+    }
+    let (text, kept) = (quoted(&text), kept(reply, json.as_ref(), limits.error_text));
+    let kept = String::from_utf8_lossy(kept.as_bytes());
+    let result = format!(
+        r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{{"{KEPT}":{kept}}}}}"#
+    );
+    Some(Json::written(result).into_bytes().into())
+}
+
+/// The server's words: the text of the member that errors have in most APIs, else the body, up to a limit.
+fn words_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> String {
+    let text = |json: &Json| json.text().and_then(Result::ok);
+    let error = json.and_then(|json| json.member("error"));
+    let inner = error.as_ref().and_then(|error| error.member("message"));
+    let members = ["detail", "message", "error_description"];
+    let mut said = members.iter().filter_map(|name| json?.member(name));
+    let said = said.find_map(|said| text(&said));
+    let said = said.or_else(|| inner.as_ref().and_then(text));
+    let said = said.or_else(|| error.as_ref().and_then(text));
+    let said = said.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).trim().to_owned());
+    said[..said.floor_char_boundary(limit)].to_owned()
+}
+
+/// `Retry-After`, where it is text.
+fn pause_of(reply: &RestReply) -> Option<&str> {
+    let said = reply.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    (!said.is_empty()).then_some(said)
+}
+
+fn is_seconds(pause: &str) -> bool {
+    pause.len() <= 9 && pause.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// An answer as a value: its status, type and body, and after how long to come again; a body that is not JSON as text,
+/// up to a limit.
 #[must_use]
 pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     let (body, cut) = match json {
@@ -135,8 +204,16 @@ pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
         }
     };
     let kind = reply.content_type().map_or("null".to_owned(), quoted);
+    let pause = match pause_of(reply) {
+        // A number of JSON has no zeros in front.
+        Some(pause) if is_seconds(pause) && (pause == "0" || !pause.starts_with('0')) => {
+            format!(r#","retry_after":{pause}"#)
+        }
+        Some(pause) => format!(r#","retry_after":{}"#, quoted(pause)),
+        None => String::new(),
+    };
     Json::written(format!(
-        r#"{{"status":{},"type":{kind},"body":{body}{cut}}}"#,
+        r#"{{"status":{},"type":{kind},"body":{body}{cut}{pause}}}"#,
         reply.status
     ))
 }
@@ -177,26 +254,81 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
                 .data
                 .as_ref()
                 .and_then(|data| restore(error.code, data));
-            restored.unwrap_or_else(|| write_problem(status_of_code(error.code), "", &error))
+            restored.unwrap_or_else(|| write_problem(status_of_error(&error), "", &error))
         }
     }
 }
 
 /// The REST answer that [`failure`] has put into `data`, exactly as it was.
 fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
-    if data.kind() != Kind::Object {
+    let kept = Kept::of(data).filter(|kept| code_of_status(kept.status) == code)?;
+    restored(data, &kept)
+}
+
+/// The REST answer that [`tool_result`] has put into a result, exactly as it was.
+pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
+    if !says_failure(result) {
         return None;
     }
-    let members = data.open().ok()?;
-    let names = members.iter().map(|member| &*member.name);
-    if !names.eq(["status", "type", "body"]) {
-        return None;
+    let data = result.member("_meta")?.member(KEPT)?;
+    restored(&data, &Kept::of(&data)?)
+}
+
+/// What the value of an answer has beside its body.
+struct Kept {
+    status: u16,
+    is_whole: bool,
+    pause: Option<HeaderValue>,
+}
+
+impl Kept {
+    /// None where the value is not one that [`kept`] writes of a failure.
+    fn of(data: &Json) -> Option<Kept> {
+        if data.kind() != Kind::Object {
+            return None;
+        }
+        let members = data.open().ok()?;
+        let names: Vec<&str> = members.iter().map(|member| &*member.name).collect();
+        let (first, more) = names.split_at_checked(3)?;
+        let is_whole = match more {
+            [] | ["retry_after"] => true,
+            ["truncated"] | ["truncated", "retry_after"] => false,
+            _ => return None,
+        };
+        if first != ["status", "type", "body"] {
+            return None;
+        }
+        let status = std::str::from_utf8(data.member("status")?.as_bytes())
+            .ok()?
+            .parse::<u16>()
+            .ok()?;
+        let pause = data.member("retry_after").map(|pause| match pause.text() {
+            Some(text) => text.ok(),
+            None => Some(String::from_utf8_lossy(pause.as_bytes()).into_owned()),
+        });
+        let pause = pause.flatten().and_then(|pause| pause.try_into().ok());
+        (400..=599).contains(&status).then_some(Kept {
+            status,
+            is_whole,
+            pause,
+        })
     }
-    let status = std::str::from_utf8(data.member("status")?.as_bytes())
-        .ok()?
-        .parse::<u16>()
-        .ok()?;
-    if !(400..=599).contains(&status) || code_of_status(status) != code {
+
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let pause = self.pause.iter().cloned();
+        pause.map(|pause| (RETRY_AFTER, pause)).collect()
+    }
+}
+
+/// The status of an error that has no body to restore: that of its data, where the two agree.
+fn status_of_error(error: &ErrorObject) -> u16 {
+    let kept = error.data.as_ref().and_then(Kept::of);
+    let kept = kept.filter(|kept| code_of_status(kept.status) == error.code);
+    kept.map_or(status_of_code(error.code), |kept| kept.status)
+}
+
+fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {
+    if !kept.is_whole {
         return None;
     }
     let content_type = match data.member("type")?.text() {
@@ -211,9 +343,9 @@ fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
         _ => return None,
     };
     Some(RestAnswer {
-        status,
+        status: kept.status,
         content_type,
-        headers: Vec::new(),
+        headers: kept.headers(),
         body,
     })
 }

@@ -12,6 +12,7 @@ mod frames;
 mod number;
 mod problem;
 mod row;
+mod status;
 mod table;
 
 use bytes::Bytes;
@@ -27,6 +28,7 @@ pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
+pub use status::ErrorStatus;
 pub use table::{Answered, Outcomes};
 
 /// An answer of a REST upstream, whole.

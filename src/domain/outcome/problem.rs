@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::RestAnswer;
-use crate::domain::failure::{Advice, Failure, Pause};
+use crate::domain::failure::{Advice, Failure, FailureCodes, Pause};
 use crate::domain::json::{Json, Kind, is_integer};
 use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::pieces::PiecesWriter;
@@ -13,7 +13,7 @@ pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// A failure as an RPC error.
 #[must_use]
-pub fn error_object(failure: &Failure) -> ErrorObject {
+pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
     let row = failure.reason.row();
     let mut data = format!(
         r#"{{"reason":"{}","blame":"{}""#,
@@ -46,7 +46,7 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
     }
     data.push('}');
     ErrorObject {
-        code: row.code.into(),
+        code: codes.of(failure.reason).into(),
         message: Json::string(&failure.message),
         data: Some(Json::written(data)),
     }
@@ -54,14 +54,14 @@ pub fn error_object(failure: &Failure) -> ErrorObject {
 
 /// A failure as a problem document.
 #[must_use]
-pub fn problem(failure: &Failure) -> RestAnswer {
+pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
     let row = failure.reason.row();
     let extra = format!(
         r#""reason":"{}","blame":"{}","#,
         row.label,
         row.blame.as_str()
     );
-    write_problem(row.status, &extra, &error_object(failure))
+    write_problem(row.status, &extra, &error_object(failure, codes))
 }
 
 /// An RPC error as a problem document, with its code, message and data inside.

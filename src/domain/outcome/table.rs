@@ -96,6 +96,11 @@ impl Outcomes {
         &self.rows
     }
 
+    /// Whether the results of the route say themselves that they are failures.
+    pub(super) const fn tool(&self) -> ToolResult {
+        self.tool
+    }
+
     /// The order in which rows are tried on an answer of a side's server.
     #[must_use]
     pub fn order(&self, side: Side) -> &[usize] {
@@ -130,7 +135,15 @@ impl Outcomes {
                 }
             }
         }
-        builtin::rest_to_rpc(reply, limits).map(|answer| Answered {
+        let failed = match self.tool {
+            ToolResult::Succeeded => builtin::tool_result(reply, limits),
+            ToolResult::Any => None,
+        };
+        let answer = match failed {
+            Some(result) => Ok(RpcAnswer::Result(result)),
+            None => builtin::rest_to_rpc(reply, limits),
+        };
+        answer.map(|answer| Answered {
             answer,
             dropped: 0,
             row: None,
@@ -146,6 +159,16 @@ impl Outcomes {
             if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, terms)) {
                 return answered(written, *place);
             }
+        }
+        // A tool's failure that the built-in table has written is what it was.
+        if let (ToolResult::Succeeded, Reply::Result(result)) = (self.tool, &reply)
+            && let Some(answer) = builtin::restored_tool(result)
+        {
+            return Answered {
+                answer,
+                dropped: 0,
+                row: None,
+            };
         }
         // The built-in row of success says nothing of a tool's failure, so it does not take one.
         let reply = match reply {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::{Failure, FailureCodes, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::Reply;
 
@@ -112,7 +112,7 @@ fn rest_answers_have_their_built_in_form_for_rpc_clients() {
             404,
             "text/html",
             "<h1>Not Found</h1>",
-            r#"error -32601 "Not Found" {"status":404,"type":"text/html","body":"<h1>Not Found</h","truncated":true}"#,
+            r#"error -31404 "Not Found" {"status":404,"type":"text/html","body":"<h1>Not Found</h","truncated":true}"#,
         ),
         (
             405,
@@ -124,7 +124,7 @@ fn rest_answers_have_their_built_in_form_for_rpc_clients() {
             409,
             "text/plain",
             "no",
-            r#"error -32000 "Conflict" {"status":409,"type":"text/plain","body":"no"}"#,
+            r#"error -31400 "Conflict" {"status":409,"type":"text/plain","body":"no"}"#,
         ),
         (
             500,
@@ -156,7 +156,8 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
         .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
     let failure = rest_to_rpc(&reply, LIMITS).unwrap_err();
     let expected = r#"error -31031 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
-    assert_eq!(shown(&error_object(&failure)), expected);
+    let codes = FailureCodes::default();
+    assert_eq!(shown(&error_object(&failure, &codes)), expected);
 }
 
 #[test]
@@ -304,11 +305,12 @@ proptest! {
     #[test]
     fn a_failure_of_the_proxy_is_the_same_on_both_sides(reason in any_reason(), message in any::<String>()) {
         let failure = Failure::new(reason, message);
-        let there = problem(&failure);
+        let codes = FailureCodes::default();
+        let there = problem(&failure, &codes);
         prop_assert_eq!(there.status, reason.row().status);
         let reply = sent(there);
         if reply.status >= 400 {
-            prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error_object(&failure)));
+            prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error_object(&failure, &codes)));
         }
     }
 

@@ -28,7 +28,7 @@ use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
 use super::side::Side;
 
 pub use draft::parse_route;
-pub(in crate::domain) use draft::{parse_headers, resolve_headers};
+pub(in crate::domain) use draft::{TOOL_CALL, parse_headers, resolve_headers};
 pub use frame::{FRAME, Speech, frame_line};
 pub use near::{Likeness, Near};
 pub use path::Found;

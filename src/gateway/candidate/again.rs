@@ -99,11 +99,12 @@ impl Again {
 
     /// What the client would have been told of a failure.
     pub(super) fn refused(&self, record: &mut Record, failure: &Failure) -> Told {
+        let codes = &record.installed().plan.face.failure_codes;
         let whole = match self {
-            Again::Rest { .. } => render::rest_failure(failure),
+            Again::Rest { .. } => render::rest_failure(failure, codes),
             Again::Rpc(repeated) => {
                 let null = RequestId::null();
-                render::rpc_failure(failure, repeated.id().unwrap_or(&null))
+                render::rpc_failure(failure, codes, repeated.id().unwrap_or(&null))
             }
         };
         record.failed(whole.status.as_u16(), failure);

@@ -102,7 +102,8 @@ fn failed(
     let route = plan.routes.route(route?);
     let call = route.unread(frame);
     let terms = terms(&plan.limits);
-    spoken(failure_to_frame(route, (failure, &call), terms).answer)
+    let failure = (failure, &plan.face.failure_codes);
+    spoken(failure_to_frame(route, failure, &call, terms).answer)
 }
 
 fn spoken(said: frame::Said) -> Option<Bytes> {

@@ -68,10 +68,11 @@ impl Record {
     /// The proxy itself answers, with a failure.
     pub(in crate::gateway) fn failed(&mut self, status: u16, failure: &Failure) {
         let row = failure.reason.row();
+        let code = self.installed.plan.face.failure_codes.of(failure.reason);
         self.ending = Ending {
             outcome: Some((Outcome::Failed, Some(row.blame))),
             status: Some(status),
-            code: (self.side == Side::Rpc).then_some(row.code.into()),
+            code: (self.side == Side::Rpc).then_some(code.into()),
             reason: Some(failure.reason),
             cause: failure.cause.clone(),
         };

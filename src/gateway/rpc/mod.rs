@@ -15,7 +15,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::{HeaderMap, Method, Response, request};
+use http::{HeaderMap, Method, Response, StatusCode, request};
 
 use crate::domain::claim;
 use crate::domain::compare::Skip;
@@ -345,6 +345,10 @@ impl Letter {
         let marks = Marks::of(&record);
         let said = match (spoken, id) {
             (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
+                let is_sent = matches!(company, Company::Alone) && self.socket.is_none();
+                if is_sent && whole.status != StatusCode::OK {
+                    record.sent(whole.status.as_u16());
+                }
                 let candidate = render::beside(&mut record, || Told::whole(&whole));
                 self.answered(record);
                 Said::Message(whole, candidate)
@@ -379,7 +383,7 @@ impl Letter {
             );
             return Said::Nothing;
         };
-        let mut whole = render::rpc_failure(&failure, id);
+        let mut whole = render::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
         let headers = &self.head.headers;
         if failure.reason == Reason::RouteNotFound
             && self.socket.is_none()
@@ -450,7 +454,7 @@ impl Letter {
                 let upstream = self
                     .installed
                     .upstream(selected, Side::Rpc)
-                    .ok_or_else(|| refusal::unknown_method(plan, &call.method))?;
+                    .ok_or_else(|| refusal::unknown_method(plan, call))?;
                 match cancels.filter(|_| upstream.http().is_some()) {
                     None => self.pass_on(record, upstream, call, company).await,
                     Some(cancelled) => {

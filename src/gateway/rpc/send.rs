@@ -35,9 +35,9 @@ impl Letter {
         call: &Call,
     ) -> Result<Spoken, Failure> {
         let context = (&*self.head, &self.arrival);
-        let (answer, brought) = translated::rpc_call(record, index, call, context).await?;
+        let answered = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
-        let body = match answer {
+        let body = match answered.answer {
             RpcAnswer::Result(result) => {
                 let result = completed(&self.head.headers, &call.method, result);
                 jsonrpc::result(&id, result)
@@ -45,7 +45,9 @@ impl Letter {
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
         };
         Ok(Spoken::Answer(placed(|| {
-            render::rpc_message_beside(brought, body)
+            let mut whole = render::rpc_message_beside(answered.headers, body);
+            whole.status = answered.status;
+            whole
         })))
     }
 

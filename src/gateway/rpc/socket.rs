@@ -405,7 +405,8 @@ impl Conversation {
         let (body, incoming) = match read {
             Ok(read) => read,
             Err(failure) => {
-                let whole = render::rpc_failure(&failure, &RequestId::null());
+                let codes = &installed.plan.face.failure_codes;
+                let whole = render::rpc_failure(&failure, codes, &RequestId::null());
                 reading.failed(whole.status.as_u16(), &failure);
                 return Some(Reply::alone(whole.body.into_bytes()));
             }

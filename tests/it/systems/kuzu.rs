@@ -250,7 +250,8 @@ fn tools_and_methods_without_a_path_pass_through() {
     proxy.log_line(&["rpc_method=tools/call", "decision=unrouted"]);
 
     let answer = before_rest(&face()).rpc(&call).json();
-    assert_eq!(rpc_failure(&answer), (-32601, "route_not_found"));
+    assert_eq!(rpc_failure(&answer), (-32602, "invalid_params"));
+    assert_eq!(answer["error"]["message"], "unknown tool: kuzu_optimize");
 }
 
 #[test]

@@ -70,7 +70,8 @@ fn call_as(proxy: &Proxy, token: &str, tool: &str, arguments: &str) -> Value {
     let answer = proxy.rpc(format!(
         r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}},"auth":"{token}"}}"#
     ));
-    assert_eq!(answer.status(), 200, "{answer:?}");
+    let status = if token == "Bearer none" { 401 } else { 200 };
+    assert_eq!(answer.status(), status, "{answer:?}");
     let answer = answer.json();
     assert_eq!(answer["id"], "a", "{answer}");
     answer
@@ -212,8 +213,9 @@ fn who_may_not_ask_is_marked_so_for_rpc_clients() {
         "get_coach",
         r#"{"coach_id":"7"}"#,
     );
-    assert_eq!(answer["error"]["code"], -32000, "{answer}");
-    assert_eq!(answer["error"]["data"]["status"], 403, "{answer}");
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let kept = &answer["result"]["_meta"]["dualgauge/answer"];
+    assert_eq!(kept["status"], 403, "{answer}");
 }
 
 #[test]
@@ -238,7 +240,7 @@ fn a_missing_resource_is_told_from_a_missing_tool_and_a_missing_method() {
     assert_eq!(answer["error"], expected);
     let answer = call_as(&before_rest, TOKEN, "get_activities", "{}");
     assert_eq!(
-        answer["error"]["code"], -32601,
+        answer["error"]["message"], "unknown tool: get_activities",
         "no REST call of this tool: {answer}"
     );
 }
@@ -264,11 +266,9 @@ fn rejections_in_plain_text_are_errors_with_their_text() {
         "create_coach",
         r#"{"title":"twice","system_prompt":""}"#,
     );
-    assert_eq!(answer["error"]["code"], -32000, "{answer}");
-    assert_eq!(
-        answer["error"]["data"]["body"]["code"], "ResourceAlreadyExists",
-        "{answer}"
-    );
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let kept = &answer["result"]["_meta"]["dualgauge/answer"];
+    assert_eq!(kept["body"]["code"], "ResourceAlreadyExists", "{answer}");
 
     let upstream = Upstream::serving(mcp);
     let answer = ask_as(

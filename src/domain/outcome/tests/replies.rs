@@ -154,7 +154,7 @@ fn one_status_stands_for_several_codes_that_a_text_tells_apart() {
         ],
     );
     // What no row fits is for the built-in table.
-    let built_in = r#"error -32601 "Not Found" {"status":404,"type":"application/json","body":{"error":"other"}}"#;
+    let built_in = r#"error -31404 "Not Found" {"status":404,"type":"application/json","body":{"error":"other"}}"#;
     both_ways(&route, &[(r#"404 {"error":"other"}"#, built_in)]);
 }
 
