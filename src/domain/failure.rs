@@ -392,6 +392,8 @@ pub struct Failure {
     pub advice: Option<Box<Advice>>,
     /// What the upstream said, for `data.upstream`.
     pub detail: Option<Json>,
+    /// The HTTP status of the upstream's answer, where that reports an error and is not the status that the caller gets.
+    pub upstream_status: Option<u16>,
 }
 
 impl Failure {
@@ -404,6 +406,7 @@ impl Failure {
             cause: None,
             advice: None,
             detail: None,
+            upstream_status: None,
         }
     }
 
@@ -411,6 +414,13 @@ impl Failure {
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.cause = Some(cause.to_string());
+        self
+    }
+
+    /// Adds the HTTP status of the upstream's answer, if that is 400 or more.
+    #[must_use]
+    pub fn upstream_status(mut self, status: u16) -> Self {
+        self.upstream_status = (status >= 400).then_some(status);
         self
     }
 

@@ -447,7 +447,8 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
     let mut failure = Failure::new(
         reason,
         format!("the server answered HTTP {status} with `{kind}`: {fault}"),
-    );
+    )
+    .upstream_status(status);
     failure.detail = Some(kept(reply, None, error_text));
     failure
 }

@@ -137,7 +137,7 @@ pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Durati
         Unanswered::Unusable(status) => {
             let message =
                 format!("the server answered {status} with something else than a message of MCP");
-            Failure::new(Reason::UpstreamNotProtocol, message)
+            Failure::new(Reason::UpstreamNotProtocol, message).upstream_status(status)
         }
     }
 }

@@ -116,6 +116,7 @@ struct Ending {
     status: Option<u16>,
     code: Option<i64>,
     reason: Option<Reason>,
+    upstream_status: Option<u16>,
     cause: Option<String>,
 }
 

@@ -19,7 +19,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{
     self, Call, Members, Response, ResponseFault, Unnumbered, parse_response,
 };
-use crate::domain::outcome::{RestReply, RpcAnswer};
+use crate::domain::outcome::{RestReply, RpcAnswer, refuses};
 use crate::domain::pattern::Bindings;
 use crate::domain::pending;
 use crate::domain::pieces::Pieces;
@@ -160,9 +160,14 @@ fn rest_answer(
     (route, call): (&Route, &Bindings),
     (reply, id): (Reply, u64),
 ) -> Result<Answer, Failure> {
-    let (answer, code) = response(record, route, (&reply, id))?;
     let terms = terms(&record.installed().plan.limits);
-    let answered = route.outcomes.rpc_to_rest(answer, call, terms);
+    let (answered, code) = if refuses(reply.status.as_u16()) {
+        let refused = route.outcomes.refused(&rest_reply(&reply), call, terms);
+        (refused.answered, refused.code)
+    } else {
+        let (answer, code) = response(record, route, (&reply, id))?;
+        (route.outcomes.rpc_to_rest(answer, call, terms), code)
+    };
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match code {
@@ -348,10 +353,13 @@ pub(super) fn belongs(response: &Response, id: u64) -> Result<(), Failure> {
 
 /// What an RPC upstream answered in place of a response.
 pub(super) fn no_response(reply: &Reply, fault: ResponseFault, error_text: usize) -> Failure {
-    let reply = RestReply {
+    refusal::no_response(&rest_reply(reply), fault, error_text)
+}
+
+fn rest_reply(reply: &Reply) -> RestReply {
+    RestReply {
         status: reply.status.as_u16(),
         headers: reply.headers.clone(),
         body: reply.body.clone(),
-    };
-    refusal::no_response(&reply, fault, error_text)
+    }
 }

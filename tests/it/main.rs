@@ -70,6 +70,7 @@ mod redacted;
 )]
 #[path = "../shared/server.rs"]
 mod redis_server;
+mod refused_by_status;
 mod reloaded;
 #[cfg(unix)]
 mod replicas;

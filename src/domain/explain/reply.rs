@@ -8,7 +8,7 @@ use crate::domain::failure::Failure;
 use crate::domain::headers::{brought_back, set};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
-use crate::domain::outcome::RpcAnswer;
+use crate::domain::outcome::{RpcAnswer, refuses};
 use crate::domain::pattern::Bindings;
 use crate::domain::refusal;
 use crate::domain::route::Route;
@@ -35,13 +35,17 @@ pub(super) fn answer_rest(
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
-    let limits = &case.plan.limits;
-    let response = parse_response(&reply.body, limits.depth)
-        .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
-    if let Reply::Result(result) = &response.reply {
-        refusal::unless_valid(route, result)?;
-    }
-    let answered = route.outcomes.rpc_to_rest(response.reply, call, case.terms);
+    let answered = if refuses(reply.status) {
+        route.outcomes.refused(reply, call, case.terms).answered
+    } else {
+        let limits = &case.plan.limits;
+        let response = parse_response(&reply.body, limits.depth)
+            .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
+        if let Reply::Result(result) = &response.reply {
+            refusal::unless_valid(route, result)?;
+        }
+        route.outcomes.rpc_to_rest(response.reply, call, case.terms)
+    };
     let answer = answered.answer;
     let mut headers = brought_back(reply.headers.clone());
     if let Some(kind) = answer.content_type.and_then(|kind| kind.try_into().ok()) {

@@ -56,11 +56,14 @@ pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
 #[must_use]
 pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
     let row = failure.reason.row();
-    let extra = format!(
+    let mut extra = format!(
         r#""reason":"{}","blame":"{}","#,
         row.label,
         row.blame.as_str()
     );
+    if let Some(status) = failure.upstream_status {
+        extra.push_str(&format!(r#""upstream_status":{status},"#));
+    }
     write_problem(row.status, &extra, &error_object(failure, codes))
 }
 

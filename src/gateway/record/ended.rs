@@ -259,6 +259,7 @@ impl Record {
             status: self.ending.status,
             code: self.ending.code,
             reason: self.ending.reason,
+            upstream_status: self.ending.upstream_status,
             cause: cause.as_deref(),
             duration,
             upstream: self.upstream,

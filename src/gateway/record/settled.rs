@@ -74,6 +74,7 @@ impl Record {
             status: Some(status),
             code: (self.side == Side::Rpc).then_some(code.into()),
             reason: Some(failure.reason),
+            upstream_status: failure.upstream_status,
             cause: failure.cause.clone(),
         };
     }

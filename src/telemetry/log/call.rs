@@ -57,6 +57,8 @@ pub struct CallLine<'a> {
     pub code: Option<i64>,
     /// Why the call failed.
     pub reason: Option<Reason>,
+    /// The HTTP status of the upstream's answer, where the client got another one.
+    pub upstream_status: Option<u16>,
     /// What only the log keeps about that.
     pub cause: Option<&'a str>,
     /// From the head of the call to the end of its answer.
@@ -86,7 +88,7 @@ impl CallLine<'_> {
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
-            cause, duration_ms, upstream_ms, trace_id, dropped
+            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped
         );
         if is_asked_for {
             get_default(|log| {
@@ -129,6 +131,9 @@ impl Says for CallLine<'_> {
         }
         if let Some(reason) = self.reason {
             fields.word(label!("reason"), reason.row().label);
+        }
+        if let Some(status) = self.upstream_status {
+            fields.whole(label!("upstream_status"), status);
         }
         if let Some(cause) = self.cause {
             fields.text(label!("cause"), &cut(cause, CAUSE));

@@ -1,0 +1,66 @@
+//! Refusals that an RPC server tells by its HTTP status: 401, 403, 429 and 503.
+//!
+//! Authentication, rate limits and overload are often decided in front of the JSON-RPC handler, so the body need not be
+//! JSON-RPC. A REST client gets the status whatever the body is.
+
+use super::problem::write_problem;
+use super::{Answered, Outcomes, RestAnswer, RestReply};
+use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::pattern::Bindings;
+use crate::domain::translate::Terms;
+
+/// A refusal, for a REST client.
+#[derive(Debug)]
+pub struct Refused {
+    /// The answer, which has the status of the server's.
+    pub answered: Answered<RestAnswer>,
+    /// The code, where the body was a JSON-RPC error.
+    pub code: Option<i64>,
+}
+
+/// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585 §4).
+#[must_use]
+pub const fn refuses(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 503)
+}
+
+impl Outcomes {
+    /// Translates an answer whose status [`refuses`] the call.
+    ///
+    /// A JSON-RPC error is written by the row that it fits if that row has the same status, otherwise as a problem
+    /// document with this status. Any other body stays as it is.
+    #[must_use]
+    pub fn refused(&self, reply: &RestReply, call: &Bindings, terms: Terms) -> Refused {
+        let response = parse_response(&reply.body, terms.depth).ok();
+        let Some(Reply::Error(error)) = response.map(|response| response.reply) else {
+            let content_type = reply.content_type().filter(|_| !reply.body.is_empty());
+            let answer = RestAnswer {
+                status: reply.status,
+                content_type: content_type.map(str::to_owned),
+                headers: Vec::new(),
+                body: reply.body.clone().into(),
+            };
+            return Refused {
+                answered: plain(answer),
+                code: None,
+            };
+        };
+        let answered = self.rpc_to_rest(Reply::Error(error.clone()), call, terms);
+        let code = Some(error.code);
+        if answered.answer.status == reply.status {
+            return Refused { answered, code };
+        }
+        Refused {
+            answered: plain(write_problem(reply.status, "", &error)),
+            code,
+        }
+    }
+}
+
+fn plain(answer: RestAnswer) -> Answered<RestAnswer> {
+    Answered {
+        answer,
+        dropped: 0,
+        row: None,
+    }
+}
