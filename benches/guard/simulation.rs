@@ -250,6 +250,7 @@ pub(crate) fn guard() -> Guard {
         limits: Limits {
             failure_delta: Share::from_millionths(20_000),
             refused_delta: Share::from_millionths(50_000),
+            tool_error_delta: Share::from_millionths(50_000),
             latency_ratio: Ratio::from_thousandths(1_500),
             mismatch: Share::from_millionths(1_000),
         },

@@ -107,6 +107,7 @@ fn paragraph(text: &mut String, route: &RouteReport) {
             ("old", &caller.old),
             ("new", &caller.new),
             ("refused", &caller.refused),
+            ("tool errors", &caller.tool_errors),
         ];
         let counts = counts.into_iter().filter(|(_, count)| count.calls > 0);
         let counts: Vec<String> = counts.map(|(way, count)| counted(way, count)).collect();

@@ -234,6 +234,7 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         word(ERROR_STATUS, &[]),
         ErrorStatus::OfServer,
     );
+    let tool_error_status = table.require("tool_error_status", whole(400..=599));
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
     let websocket = table.get(
         "websocket",
@@ -247,6 +248,7 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         notification_status: notification_status?,
         failure_codes: failure_codes?,
         error_status: error_status?.value,
+        tool_error_status: tool_error_status?,
         batch_concurrency: batch_concurrency?,
         websocket,
         socket_concurrency: socket_concurrency?,

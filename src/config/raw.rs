@@ -218,6 +218,8 @@ pub struct RawRpc {
     pub failure_codes: FailureCodes,
     /// `error_status`
     pub error_status: ErrorStatus,
+    /// `tool_error_status`: from 400 to 599.
+    pub tool_error_status: Located<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Located<usize>,
     /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.

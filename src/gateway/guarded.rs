@@ -69,6 +69,7 @@ fn fate(outcome: Outcome, blame: Option<Blame>) -> Option<Fate> {
     match (outcome, blame) {
         (Outcome::Cancelled, _) => None,
         (Outcome::Success, _) => Some(Fate::Served),
+        (Outcome::ToolError, _) => Some(Fate::ToolError),
         (Outcome::Error | Outcome::Failed | Outcome::Cut, Some(Blame::Client)) => {
             Some(Fate::Refused)
         }

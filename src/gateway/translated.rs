@@ -171,6 +171,7 @@ fn rest_answer(
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match code {
+        None if answered.tool_error => record.answered_tool_error(answer.status),
         None => record.answered(answer.status),
         Some(code) => {
             let blame = Blame::of_status(answer.status).unwrap_or(Blame::of_code(code));
@@ -277,7 +278,11 @@ fn rpc_answer(
             if route.schema.result.is_some() {
                 refusal::unless_valid(route, &Json::sent(result.clone()))?;
             }
-            record.answered(200);
+            if answered.tool_error && reply.status < 500 {
+                record.answered_tool_error(200);
+            } else {
+                record.answered(200);
+            }
         }
         RpcAnswer::Error(error) => {
             let blame = Blame::of_status(reply.status).unwrap_or(Blame::of_code(error.code));

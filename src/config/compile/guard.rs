@@ -9,12 +9,14 @@ pub(in crate::config) fn guard(raw: &RawGuard, problems: &mut Vec<Problem>) -> G
     let limits = Limits {
         failure_delta: raw.failure_delta.value,
         refused_delta: raw.refused_delta.value,
+        tool_error_delta: raw.tool_error_delta.value,
         latency_ratio: raw.latency_ratio.value,
         mismatch: raw.mismatch.value,
     };
     let nothing = Limits {
         failure_delta: None,
         refused_delta: None,
+        tool_error_delta: None,
         latency_ratio: None,
         mismatch: None,
     };

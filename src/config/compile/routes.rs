@@ -25,7 +25,9 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         for error in sets.errors(source, errors) {
             problems.push(raw.places.problem(&error.key, &error.what));
         }
-        if let Ok(route) = read {
+        if let Ok(mut route) = read {
+            let status = raw.rpc.tool_error_status.value;
+            route.outcomes.set_tool_error_status(status);
             check_rpc_paths(source, &route, &raw.rpc.paths, problems);
             sources.push(source);
             routes.push(route);

@@ -37,6 +37,11 @@ pub(in crate::config) fn guard(table: &mut Table<'_>) -> Option<RawGuard> {
     let min_calls = table.get_or("min_calls", whole(CALLS), usual.min_calls);
     let failure_delta = table.get_or("failure_delta", or_off(share(DELTA)), limits.failure_delta);
     let refused_delta = table.get_or("refused_delta", or_off(share(DELTA)), limits.refused_delta);
+    let tool_error_delta = table.get_or(
+        "tool_error_delta",
+        or_off(share(DELTA)),
+        limits.tool_error_delta,
+    );
     let latency_ratio = table.get_or("latency_ratio", or_off(ratio), limits.latency_ratio);
     let mismatch = table.get_or("mismatch", or_off(share(MISMATCH)), limits.mismatch);
     let fast = fast(table);
@@ -49,6 +54,7 @@ pub(in crate::config) fn guard(table: &mut Table<'_>) -> Option<RawGuard> {
         min_calls: min_calls?,
         failure_delta: failure_delta?,
         refused_delta: refused_delta?,
+        tool_error_delta: tool_error_delta?,
         latency_ratio: latency_ratio?,
         mismatch: mismatch?,
         fast: fast?,

@@ -20,6 +20,8 @@ pub struct RawGuard {
     pub failure_delta: Located<Option<Share>>,
     /// `refused_delta`; none where it is off.
     pub refused_delta: Located<Option<Share>>,
+    /// `tool_error_delta`; none where it is off.
+    pub tool_error_delta: Located<Option<Share>>,
     /// `latency_ratio`; none where it is off.
     pub latency_ratio: Located<Option<Ratio>>,
     /// `mismatch`; none where it is off.

@@ -78,6 +78,7 @@ pub fn answer_to_frame(
         answer: said,
         dropped: answered.dropped,
         row: answered.row,
+        tool_error: answered.tool_error,
     }
 }
 

@@ -110,15 +110,26 @@ pub struct CallerReport {
     pub new: CountReport,
     /// Refused: retired, or browned out.
     pub refused: CountReport,
+    /// Those of all of them that got the result of a tool that says that it failed; left out where there were none.
+    #[serde(default, skip_serializing_if = "CountReport::is_empty")]
+    pub tool_errors: CountReport,
 }
 
 /// How often, and when last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountReport {
     /// How many calls.
     pub calls: u64,
     /// When the last one began.
     pub last: Option<String>,
+}
+
+impl CountReport {
+    /// Returns whether there was no call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == CountReport::default()
+    }
 }
 
 /// What a verdict stands on.
@@ -299,6 +310,7 @@ impl OfRoute<'_> {
             old: told(&seen.old),
             new: told(&seen.new),
             refused: told(&seen.refused),
+            tool_errors: told(&seen.tool_errors),
         });
         told.collect()
     }

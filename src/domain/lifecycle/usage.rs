@@ -26,6 +26,12 @@ pub struct Count {
 }
 
 impl Count {
+    /// Returns whether there was no call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Count::default()
+    }
+
     /// Counts one call.
     pub fn add(&mut self, at: Moment) {
         self.merge(&Count {
@@ -62,6 +68,9 @@ pub struct Seen {
     /// By nobody: the side was retired, or browned out.
     #[serde(default)]
     pub refused: Count,
+    /// Those of all of them that got the result of a tool that says that it failed.
+    #[serde(default, skip_serializing_if = "Count::is_empty")]
+    pub tool_errors: Count,
 }
 
 impl Seen {
@@ -79,6 +88,7 @@ impl Seen {
         self.old.merge(&other.old);
         self.new.merge(&other.new);
         self.refused.merge(&other.refused);
+        self.tool_errors.merge(&other.tool_errors);
     }
 
     /// What came after an earlier count of the same counters.
@@ -88,6 +98,7 @@ impl Seen {
             old: self.old.since(&earlier.old),
             new: self.new.since(&earlier.new),
             refused: self.refused.since(&earlier.refused),
+            tool_errors: self.tool_errors.since(&earlier.tool_errors),
         }
     }
 

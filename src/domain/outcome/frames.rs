@@ -44,6 +44,7 @@ impl Outcomes {
                 answer: written.answer,
                 dropped: written.dropped,
                 row: Some(place),
+                tool_error: false,
             };
             Some((
                 answered,
@@ -69,6 +70,7 @@ impl Outcomes {
                 answer: written.answer,
                 dropped: written.dropped,
                 row: Some(place),
+                tool_error: false,
             })
         })
     }

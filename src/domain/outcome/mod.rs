@@ -29,9 +29,9 @@ pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use refused::{Refused, refuses};
-pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult};
+pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult, says_failure};
 pub use status::ErrorStatus;
-pub use table::{Answered, Outcomes};
+pub use table::{Answered, Outcomes, TOOL_ERROR_STATUS};
 
 /// An answer of a REST upstream, whole.
 #[derive(Debug, Clone, Default)]

@@ -62,5 +62,6 @@ fn plain(answer: RestAnswer) -> Answered<RestAnswer> {
         answer,
         dropped: 0,
         row: None,
+        tool_error: false,
     }
 }

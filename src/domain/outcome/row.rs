@@ -380,7 +380,9 @@ static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
 /// A result that ends so says no failure: given twice, the member says nothing.
 const SAYS_SUCCESS: &[u8] = b",\"isError\":false}";
 
-pub(super) fn says_failure(result: &Json) -> bool {
+/// Returns whether a tool's result says `isError: true`.
+#[must_use]
+pub fn says_failure(result: &Json) -> bool {
     if result.as_bytes().ends_with(SAYS_SUCCESS) {
         return false;
     }
@@ -389,6 +391,17 @@ pub(super) fn says_failure(result: &Json) -> bool {
         says.is_some_and(|says| says.as_bytes() == b"true")
     };
     TRUE.find(result.as_bytes()).is_some() && fails()
+}
+
+/// The same of a result in pieces. Most results have no `true`, and none but those that do are put together.
+pub(super) fn pieces_say_failure(result: &Pieces) -> bool {
+    let chunks = result.chunks();
+    let mut ends = chunks.last().into_iter();
+    if ends.any(|chunk| chunk.ends_with(SAYS_SUCCESS)) {
+        return false;
+    }
+    chunks.iter().any(|chunk| TRUE.find(chunk).is_some())
+        && says_failure(&Json::sent(result.clone()))
 }
 
 fn has_no_rest(pattern: &Pattern) -> bool {

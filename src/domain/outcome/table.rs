@@ -4,23 +4,35 @@ use std::cmp::Reverse;
 
 use super::builtin::{self, ReplyLimits};
 use super::draft::RowSource;
-use super::row::{Content, Row, Seen, ToolResult, Written, says_failure};
+use super::problem::write_problem;
+use super::row::{Content, Row, Seen, ToolResult, Written, pieces_say_failure, says_failure};
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
+use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pattern::{Bindings, Facts, PatternError};
 use crate::domain::side::Side;
 use crate::domain::translate::Terms;
 
 /// The rows of a route. What fits none of them is for the built-in table.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Outcomes {
     rows: Vec<Row>,
     /// The order in which rows are tried on an answer of a side's server: the most specific first.
     orders: [Vec<usize>; 2],
     tool: ToolResult,
+    /// The status of a tool's result that says that it failed and fits no row, for a REST client.
+    tool_error_status: u16,
 }
+
+impl Default for Outcomes {
+    fn default() -> Outcomes {
+        Outcomes::of(Vec::new())
+    }
+}
+
+/// The status of a tool error for a REST client, unless the configuration names another one.
+pub const TOOL_ERROR_STATUS: u16 = 422;
 
 const fn index(side: Side) -> usize {
     match side {
@@ -38,6 +50,9 @@ pub struct Answered<A> {
     pub dropped: usize,
     /// The row that it fitted, by its place; none for the built-in table.
     pub row: Option<usize>,
+    /// Whether it is a tool error: the result of a tool that says `isError: true`. For a REST client only one that
+    /// fits no row is.
+    pub tool_error: bool,
 }
 
 impl Outcomes {
@@ -59,7 +74,12 @@ impl Outcomes {
             }
         }
         let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
-        let outcomes = Outcomes { rows, orders, tool };
+        let outcomes = Outcomes {
+            rows,
+            orders,
+            tool,
+            tool_error_status: TOOL_ERROR_STATUS,
+        };
         for (place, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(place, side));
             // That a route has its own row in place of one of a set is what the order is for.
@@ -87,7 +107,17 @@ impl Outcomes {
     pub fn of(rows: Vec<Row>) -> Outcomes {
         let orders = Side::ALL.map(|side| order(&rows, side, &mut Vec::new()));
         let tool = ToolResult::Any;
-        Outcomes { rows, orders, tool }
+        Outcomes {
+            rows,
+            orders,
+            tool,
+            tool_error_status: TOOL_ERROR_STATUS,
+        }
+    }
+
+    /// Sets the status of a tool error for a REST client.
+    pub fn set_tool_error_status(&mut self, status: u16) {
+        self.tool_error_status = status;
     }
 
     /// The rows: those of the route, then those of the sets.
@@ -131,7 +161,11 @@ impl Outcomes {
                 let row = &self.rows[*place];
                 let read = row.read_rest(&seen, terms.depth);
                 if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, terms)) {
-                    return Ok(answered(written, *place));
+                    let tool_error = self.is_tool_error(&written.answer);
+                    return Ok(Answered {
+                        tool_error,
+                        ..answered(written, *place)
+                    });
                 }
             }
         }
@@ -140,14 +174,36 @@ impl Outcomes {
             ToolResult::Any => None,
         };
         let answer = match failed {
-            Some(result) => Ok(RpcAnswer::Result(result)),
-            None => builtin::rest_to_rpc(reply, limits),
+            Some(result) => RpcAnswer::Result(result),
+            None => self.tool_result(builtin::rest_to_rpc(reply, limits)?),
         };
-        answer.map(|answer| Answered {
+        Ok(Answered {
+            tool_error: self.is_tool_error(&answer),
             answer,
             dropped: 0,
             row: None,
         })
+    }
+
+    /// Returns the result of a tool where the built-in table made an error of it for a REST client.
+    fn tool_result(&self, answer: RpcAnswer) -> RpcAnswer {
+        match answer {
+            RpcAnswer::Error(ErrorObject {
+                data: Some(result), ..
+            }) if self.tool == ToolResult::Succeeded && says_failure(&result) => {
+                RpcAnswer::Result(result.into_bytes().into())
+            }
+            answer @ (RpcAnswer::Result(_) | RpcAnswer::Error(_)) => answer,
+        }
+    }
+
+    fn is_tool_error(&self, answer: &RpcAnswer) -> bool {
+        match answer {
+            RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded => {
+                pieces_say_failure(result)
+            }
+            RpcAnswer::Result(_) | RpcAnswer::Error(_) => false,
+        }
     }
 
     /// An RPC answer for a REST client.
@@ -168,21 +224,24 @@ impl Outcomes {
                 answer,
                 dropped: 0,
                 row: None,
+                tool_error: false,
             };
         }
         // The built-in row of success says nothing of a tool's failure, so it does not take one.
-        let reply = match reply {
+        let (answer, tool_error) = match reply {
             Reply::Result(result)
                 if self.tool == ToolResult::Succeeded && says_failure(&result) =>
             {
-                Reply::Error(builtin::tool_failure(result))
+                let error = builtin::tool_failure(result);
+                (write_problem(self.tool_error_status, "", &error), true)
             }
-            reply @ (Reply::Result(_) | Reply::Error(_)) => reply,
+            reply @ (Reply::Result(_) | Reply::Error(_)) => (builtin::rpc_to_rest(reply), false),
         };
         Answered {
-            answer: builtin::rpc_to_rest(reply),
+            answer,
             dropped: 0,
             row: None,
+            tool_error,
         }
     }
 }
@@ -192,6 +251,7 @@ fn answered<A>(written: Written<A>, row: usize) -> Answered<A> {
         answer: written.answer,
         dropped: written.dropped,
         row: Some(row),
+        tool_error: false,
     }
 }
 

@@ -362,7 +362,7 @@ fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
     };
     assert_eq!(answer(ToolResult::Any).status, 200, "no tool");
     let failed = answer(ToolResult::Succeeded);
-    assert_eq!(failed.status, 500);
+    assert_eq!(failed.status, 422);
     let document = String::from_utf8(failed.body.into_bytes().to_vec()).unwrap();
     assert!(
         document.contains(r#""detail":"no such table""#),

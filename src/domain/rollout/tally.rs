@@ -22,6 +22,8 @@ pub enum Fate {
     Refused,
     /// With a failure that blames the upstream or the proxy: 5xx, -32603, a cut answer, a timeout.
     Failed,
+    /// With the result of a tool that says that it failed (MCP, `isError: true`). It blames nobody.
+    ToolError,
 }
 
 /// The calls of one way.
@@ -33,6 +35,9 @@ pub struct ArmTally {
     pub refused: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Those that got the result of a tool that says that it failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tool_errors: u64,
     /// How long the served ones took. Failures are left out, for they have a limit of their own, and a quick refusal
     /// or a long timeout would hide how long an answer takes.
     pub latency: Latency,
@@ -46,6 +51,7 @@ impl ArmTally {
             Fate::Served => self.latency.record(took),
             Fate::Refused => self.refused = self.refused.saturating_add(1),
             Fate::Failed => self.failed = self.failed.saturating_add(1),
+            Fate::ToolError => self.tool_errors = self.tool_errors.saturating_add(1),
         }
     }
 
@@ -54,6 +60,7 @@ impl ArmTally {
         self.calls = self.calls.saturating_add(other.calls);
         self.refused = self.refused.saturating_add(other.refused);
         self.failed = self.failed.saturating_add(other.failed);
+        self.tool_errors = self.tool_errors.saturating_add(other.tool_errors);
         self.latency.add(&other.latency);
     }
 
@@ -63,10 +70,13 @@ impl ArmTally {
         let calls = self.calls.saturating_sub(earlier.calls);
         let failed = self.failed.saturating_sub(earlier.failed).min(calls);
         let refused = self.refused.saturating_sub(earlier.refused);
+        let refused = refused.min(calls - failed);
+        let tool_errors = self.tool_errors.saturating_sub(earlier.tool_errors);
         ArmTally {
             calls,
-            refused: refused.min(calls - failed),
+            refused,
             failed,
+            tool_errors: tool_errors.min(calls - failed - refused),
             latency: self.latency.since(&earlier.latency),
         }
     }
@@ -131,10 +141,17 @@ impl Tally {
     pub fn fell_below(&self, earlier: &Tally) -> bool {
         let arms = [(&self.new, &earlier.new), (&self.old, &earlier.old)];
         let arm_fell = arms.iter().any(|(now, before)| {
-            now.calls < before.calls || now.failed < before.failed || now.refused < before.refused
+            now.calls < before.calls
+                || now.failed < before.failed
+                || now.refused < before.refused
+                || now.tool_errors < before.tool_errors
         });
         arm_fell || self.compared < earlier.compared || self.mismatched < earlier.mismatched
     }
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

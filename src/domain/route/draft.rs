@@ -20,7 +20,7 @@ use crate::domain::side::Side;
 const CARRIED: &str = "...";
 
 /// The method whose results may say that they are failures (MCP, "Tools").
-pub(in crate::domain) const TOOL_CALL: &str = "tools/call";
+pub const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as they are spelled.
 struct Draft {

@@ -27,8 +27,8 @@ use super::outcome::Outcomes;
 use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
 use super::side::Side;
 
-pub use draft::parse_route;
-pub(in crate::domain) use draft::{TOOL_CALL, parse_headers, resolve_headers};
+pub use draft::{TOOL_CALL, parse_route};
+pub(in crate::domain) use draft::{parse_headers, resolve_headers};
 pub use frame::{FRAME, Speech, frame_line};
 pub use near::{Likeness, Near};
 pub use path::Found;

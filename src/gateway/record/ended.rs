@@ -224,7 +224,10 @@ impl Record {
             took,
             error: failed.or(match labels.outcome {
                 Outcome::Success | Outcome::Cancelled => None,
-                outcome @ (Outcome::Error | Outcome::Failed | Outcome::Cut) => {
+                outcome @ (Outcome::Error
+                | Outcome::ToolError
+                | Outcome::Failed
+                | Outcome::Cut) => {
                     Some(outcome.as_str())
                 }
             }),

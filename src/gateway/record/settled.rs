@@ -5,7 +5,10 @@ use http::{Method, Version};
 
 use super::{Ending, Record};
 use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::json::Json;
 use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::outcome::says_failure;
+use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
@@ -29,6 +32,25 @@ impl Record {
         self.ending.outcome = Some((Outcome::Error, Some(blame)));
         self.ending.status = Some(status);
         self.ending.code = Some(code);
+    }
+
+    /// The call has the result of a tool that says that it failed: the call itself is nobody's fault.
+    pub(in crate::gateway) fn answered_tool_error(&mut self, status: u16) {
+        self.ending.outcome = Some((Outcome::ToolError, None));
+        self.ending.status = Some(status);
+    }
+
+    /// The call has a result of the RPC server, which the client gets with the status 200.
+    pub(in crate::gateway) fn answered_result(&mut self, result: &Json) {
+        if self.is_tool_error(result) {
+            self.answered_tool_error(200);
+        } else {
+            self.answered(200);
+        }
+    }
+
+    fn is_tool_error(&self, result: &Json) -> bool {
+        self.rpc_method.as_deref() == Some(TOOL_CALL) && says_failure(result)
     }
 
     /// The call has an answer of the proxy's own, which is no failure.
@@ -58,10 +80,16 @@ impl Record {
             return;
         }
         let depth = self.installed.plan.limits.depth;
-        if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth))
-            && let Reply::Error(error) = response.reply
-        {
-            self.answered_error(status, error.code, Blame::of_code(error.code));
+        if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth)) {
+            match response.reply {
+                Reply::Error(error) => {
+                    self.answered_error(status, error.code, Blame::of_code(error.code));
+                }
+                Reply::Result(result) if status < 400 && self.is_tool_error(&result) => {
+                    self.answered_tool_error(status);
+                }
+                Reply::Result(_) => {}
+            }
         }
     }
 
@@ -120,7 +148,7 @@ impl Record {
 
     /// The client has not taken the whole of an answer that was there; what has failed besides has failed all the same.
     pub(in crate::gateway) fn untaken(&mut self, cause: Option<&str>) {
-        if let Some((Outcome::Success | Outcome::Error, _)) = self.ending.outcome {
+        if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) = self.ending.outcome {
             self.cancelled();
             self.ending.cause = cause.map(str::to_owned);
         }

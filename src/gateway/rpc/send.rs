@@ -185,7 +185,7 @@ impl Letter {
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         belongs(&response, minted)?;
         match &response.reply {
-            jsonrpc::Reply::Result(_) => record.answered(200),
+            jsonrpc::Reply::Result(result) => record.answered_result(result),
             jsonrpc::Reply::Error(error) => {
                 record.answered_error(200, error.code, Blame::of_code(error.code))
             }

@@ -18,6 +18,8 @@ pub enum Outcome {
     /// The upstream's own answer, or one that the configuration says, reports an error: a REST status of 400
     /// and above, or an RPC error.
     Error,
+    /// A tool ran and its result says that it failed (MCP, `isError: true`).
+    ToolError,
     /// The proxy answered with a failure of its own.
     Failed,
     /// The answer broke off after its head was out.
@@ -28,9 +30,10 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome.
-    pub const ALL: [Outcome; 5] = [
+    pub const ALL: [Outcome; 6] = [
         Outcome::Success,
         Outcome::Error,
+        Outcome::ToolError,
         Outcome::Failed,
         Outcome::Cut,
         Outcome::Cancelled,
@@ -42,6 +45,7 @@ impl Outcome {
         match self {
             Outcome::Success => "success",
             Outcome::Error => "error",
+            Outcome::ToolError => "tool_error",
             Outcome::Failed => "failed",
             Outcome::Cut => "cut",
             Outcome::Cancelled => "cancelled",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, DecisionLabels, LabelId, Names, VerdictLabels};
+use super::labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
 use super::pools::UpstreamCalls;
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Skip;
@@ -169,7 +169,11 @@ impl Shard {
     /// Counts a call of a route for those who ask who still calls it, by the way on which it was served.
     pub fn seen(&mut self, labels: CallLabels, way: Option<Way>, at: Moment) {
         let caller = (labels.route, labels.client, labels.side);
-        self.counts.seen.entry(caller).or_default().add(way, at);
+        let seen = self.counts.seen.entry(caller).or_default();
+        seen.add(way, at);
+        if labels.outcome == Outcome::ToolError {
+            seen.tool_errors.add(at);
+        }
     }
 
     /// Counts a REST call of no route under a prefix of routes.

@@ -65,7 +65,7 @@ fn a_guard_of_nothing_has_the_usual_limits() {
 fn every_key_of_a_guard_is_read() {
     let (guard, _) = one(
         "[flag.guard]\nwindow = '5m'\nmin_calls = 1000\nfailure_delta = 0.005\n\
-        refused_delta = 'off'\nlatency_ratio = 1.25\nmismatch = 0\nfast = { in_row = 5, share = 0.75 }\ndry_run = true",
+        refused_delta = 'off'\ntool_error_delta = 0.04\nlatency_ratio = 1.25\nmismatch = 0\nfast = { in_row = 5, share = 0.75 }\ndry_run = true",
     );
     let expected = Guard {
         window: Duration::from_secs(300),
@@ -73,6 +73,7 @@ fn every_key_of_a_guard_is_read() {
         limits: Limits {
             failure_delta: share(5_000),
             refused_delta: None,
+            tool_error_delta: share(40_000),
             latency_ratio: Ratio::from_thousandths(1_250),
             mismatch: share(0),
         },
@@ -120,7 +121,7 @@ flags.toml:10: flag[0].guard.failures: unknown key"
 #[test]
 fn what_would_never_act_or_never_stop_is_refused() {
     assert_eq!(
-        problems("guard = { failure_delta = 'off', refused_delta = 'off', latency_ratio = 'off' }"),
+        problems("guard = { failure_delta = 'off', refused_delta = 'off', tool_error_delta = 'off', latency_ratio = 'off' }"),
         "flags.toml:2: flag[0].guard: every limit is off, so the guard would never trip; write one, or no guard"
     );
     assert_eq!(

@@ -20,6 +20,8 @@ pub(super) struct Counts {
     pub(super) calls: f64,
     pub(super) failed: f64,
     pub(super) refused: f64,
+    #[serde(default)]
+    pub(super) tool_errors: f64,
 }
 
 impl Counts {
@@ -27,6 +29,22 @@ impl Counts {
         self.calls += other.calls;
         self.failed += other.failed;
         self.refused += other.refused;
+        self.tool_errors += other.tool_errors;
+    }
+
+    /// The counts of a tally.
+    pub(super) fn of(arm: &ArmTally) -> Counts {
+        Counts {
+            calls: number(arm.calls),
+            failed: number(arm.failed),
+            refused: number(arm.refused),
+            tool_errors: number(arm.tool_errors),
+        }
+    }
+
+    /// The calls that were not served as their callers wished, whoever was to blame.
+    pub(super) fn unserved(&self) -> f64 {
+        self.failed + self.refused + self.tool_errors
     }
 }
 
@@ -52,11 +70,7 @@ pub(super) struct Compared {
 impl Compared {
     /// One slice.
     pub(super) fn of(slice: &Tally) -> Compared {
-        let new = Counts {
-            calls: number(slice.new.calls),
-            failed: number(slice.new.failed),
-            refused: number(slice.new.refused),
-        };
+        let new = Counts::of(&slice.new);
         let old_calls = number(slice.old.calls);
         let compared = Compared {
             old_calls,
@@ -76,6 +90,7 @@ impl Compared {
                 calls: new.calls,
                 failed: new.calls * (number(slice.old.failed) / old_calls),
                 refused: new.calls * (number(slice.old.refused) / old_calls),
+                tool_errors: new.calls * (number(slice.old.tool_errors) / old_calls),
             },
             spread: new.calls * new.calls / old_calls,
             ..compared

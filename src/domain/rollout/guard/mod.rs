@@ -7,6 +7,7 @@
 //! which worker counted; failures of the old way never cause a trip; no input makes it panic.
 
 mod bounds;
+mod comparison;
 mod looks;
 mod ruling;
 mod sudden;
@@ -58,6 +59,8 @@ pub struct Limits {
     pub failure_delta: Option<Share>,
     /// By how much the share of refused calls may be higher.
     pub refused_delta: Option<Share>,
+    /// By how much the share of tool errors may be higher.
+    pub tool_error_delta: Option<Share>,
     /// How many times as long calls may take, at the median and at the 95th percentile.
     pub latency_ratio: Option<Ratio>,
     /// The share of compared answers that may differ.
@@ -69,6 +72,7 @@ impl Default for Limits {
         Limits {
             failure_delta: Some(Share(20_000)),
             refused_delta: Some(Share(50_000)),
+            tool_error_delta: Some(Share(50_000)),
             latency_ratio: Some(Ratio(2_000)),
             mismatch: None,
         }

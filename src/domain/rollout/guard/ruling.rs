@@ -90,15 +90,18 @@ pub enum Limit {
     Latency,
     /// The share of answers that differ.
     Mismatches,
+    /// The share of tool errors.
+    ToolErrors,
 }
 
 impl Limit {
     /// Every one.
-    pub const ALL: [Limit; 4] = [
+    pub const ALL: [Limit; 5] = [
         Limit::Failures,
         Limit::Refusals,
         Limit::Latency,
         Limit::Mismatches,
+        Limit::ToolErrors,
     ];
 
     /// The word used in metrics and logs.
@@ -109,6 +112,7 @@ impl Limit {
             Limit::Refusals => "refusals",
             Limit::Latency => "latency",
             Limit::Mismatches => "mismatches",
+            Limit::ToolErrors => "tool_errors",
         }
     }
 }
@@ -162,6 +166,15 @@ pub enum Breach {
         /// How many more there may be.
         limit: Share,
     },
+    /// More tool errors.
+    ToolErrors {
+        /// On the new way.
+        new: Share,
+        /// On the old way.
+        old: Share,
+        /// How many more there may be.
+        limit: Share,
+    },
     /// Slower calls.
     Latency {
         /// Which calls.
@@ -189,6 +202,7 @@ impl Breach {
         match self {
             Breach::Failures { .. } => Limit::Failures,
             Breach::Refusals { .. } => Limit::Refusals,
+            Breach::ToolErrors { .. } => Limit::ToolErrors,
             Breach::Latency { .. } => Limit::Latency,
             Breach::Mismatches { .. } => Limit::Mismatches,
         }
@@ -208,6 +222,12 @@ impl fmt::Display for Breach {
                 write!(
                     f,
                     "refused rate {new} % against {old} % (limit +{limit} points)"
+                )
+            }
+            Breach::ToolErrors { new, old, limit } => {
+                write!(
+                    f,
+                    "tool error rate {new} % against {old} % (limit +{limit} points)"
                 )
             }
             Breach::Latency {

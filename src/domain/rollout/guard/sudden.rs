@@ -29,6 +29,8 @@ pub(super) struct Calls {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) refused: u64,
+    #[serde(default)]
+    pub(super) tool_errors: u64,
 }
 
 impl Calls {
@@ -37,6 +39,7 @@ impl Calls {
             calls: arm.calls,
             failed: arm.failed,
             refused: arm.refused,
+            tool_errors: arm.tool_errors,
         }
     }
 
@@ -44,6 +47,7 @@ impl Calls {
         self.calls = self.calls.saturating_add(arm.calls);
         self.failed = self.failed.saturating_add(arm.failed);
         self.refused = self.refused.saturating_add(arm.refused);
+        self.tool_errors = self.tool_errors.saturating_add(arm.tool_errors);
     }
 
     fn since(self, earlier: Calls) -> Calls {
@@ -51,7 +55,14 @@ impl Calls {
             calls: self.calls.saturating_sub(earlier.calls),
             failed: self.failed.saturating_sub(earlier.failed),
             refused: self.refused.saturating_sub(earlier.refused),
+            tool_errors: self.tool_errors.saturating_sub(earlier.tool_errors),
         }
+    }
+
+    /// The calls that were not served as their callers wished, whoever was to blame.
+    pub(super) fn unserved(&self) -> u64 {
+        let failed = self.failed.saturating_add(self.refused);
+        failed.saturating_add(self.tool_errors)
     }
 }
 

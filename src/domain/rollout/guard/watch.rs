@@ -3,18 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::bounds::{Rate, around, excess};
-use super::looks::{Compared, Counts, Look, Looks, PARTS, Slice, number};
-use super::ruling::{Against, Breach, Limit, Pace, Quantile, Ruling, Trip, Unclear};
+use super::bounds::Rate;
+use super::comparison::{Comparison, Found};
+use super::looks::{Counts, Looks, PARTS, Slice, number};
+use super::ruling::{Against, Breach, Limit, Pace, Ruling, Trip, Unclear};
 use super::sudden::{Calls, Glimpse, Marks, Span};
-use super::{Guard, Ratio, Share};
-use crate::domain::rollout::{ArmTally, At, Latency, Tally};
+use super::{Guard, Share};
+use crate::domain::rollout::{ArmTally, At, Tally};
 
-/// How unlikely it must be that chance alone puts a rate beyond its bound: `exp(-8)`, one in 3,000, for each of the
-/// two rates, and the limit lies between them and what is observed.
-const EVIDENCE: f64 = 8.0;
 /// Slices in a row that must find the same fault: what is over within seconds is no reason to go back.
 const IN_A_ROW: u8 = 3;
 /// Observations in a row that must find the new way broken.
@@ -26,8 +24,6 @@ const KEPT: usize = 10;
 const GONE: u64 = 5;
 /// A share of failures at which a way is down.
 const DOWN: f64 = 0.25;
-/// A difference of latencies that nobody feels, whatever its ratio: rewriting costs time as well.
-const UNFELT: Duration = Duration::from_millis(5);
 
 /// The memory of one guard. It is kept on disk, so that a restart forgets nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -40,6 +36,7 @@ pub struct Watch {
     /// New calls since the last one of the old way.
     alone: u64,
     /// For each limit, in how many slices in a row it was exceeded.
+    #[serde(deserialize_with = "suspicion")]
     suspicion: [u8; Limit::ALL.len()],
     broken: u8,
     standing: Option<Ruling>,
@@ -51,15 +48,6 @@ struct Seen {
     since: At,
     at: At,
     tally: Tally,
-}
-
-/// A breach, and the calls that show it.
-struct Found {
-    breach: Breach,
-    new_calls: f64,
-    old_calls: f64,
-    windows: u32,
-    against: Against,
 }
 
 impl Watch {
@@ -182,7 +170,19 @@ impl Watch {
                 .glimpse(fast, |calls| calls.refused, reference.as_ref());
             (Limit::Refusals, glimpse)
         });
-        let told = failures.into_iter().chain(refusals);
+        let tool_errors = guard.limits.tool_error_delta.map(|_| {
+            let by = |of: fn(&Calls) -> u64| self.marks.glimpse(fast, of, reference.as_ref());
+            // The old way may tell as a refusal or a failure what is a tool error here.
+            let glimpse = match by(|calls| calls.tool_errors) {
+                Glimpse::Broken(span) => match by(Calls::unserved) {
+                    Glimpse::Broken(_) => Glimpse::Broken(span),
+                    other @ (Glimpse::Alike | Glimpse::Fine) => other,
+                },
+                other @ (Glimpse::Alike | Glimpse::Fine) => other,
+            };
+            (Limit::ToolErrors, glimpse)
+        });
+        let told = failures.into_iter().chain(refusals).chain(tool_errors);
         let rank = |glimpse: &Glimpse| match glimpse {
             Glimpse::Broken(_) => 0,
             Glimpse::Alike => 1,
@@ -307,6 +307,13 @@ impl Watch {
             }
             Limit::Latency => against.latency(limits.latency_ratio?, window),
             Limit::Mismatches => against.mismatches(limits.mismatch?),
+            Limit::ToolErrors => {
+                let limit = limits.tool_error_delta?;
+                let breach = |new, old| Breach::ToolErrors { new, old, limit };
+                // The old way may tell as a refusal or a failure what is a tool error here.
+                against.rates(limit, Counts::unserved, breach)?;
+                against.rates(limit, |calls| calls.tool_errors, breach)
+            }
         })
     }
 
@@ -337,18 +344,22 @@ impl Watch {
             |bad: u64, calls: &Calls| Share::near(Rate::of(number(bad), number(calls.calls)).share);
         let allowed = |limit: Option<Share>| limit.unwrap_or_default();
         let (new, old) = (&span.new, &span.old);
-        let breach = if limit == Limit::Refusals {
-            Breach::Refusals {
+        let breach = match limit {
+            Limit::Refusals => Breach::Refusals {
                 new: share(new.refused, new),
                 old: share(old.refused, old),
                 limit: allowed(guard.limits.refused_delta),
-            }
-        } else {
-            Breach::Failures {
+            },
+            Limit::ToolErrors => Breach::ToolErrors {
+                new: share(new.tool_errors, new),
+                old: share(old.tool_errors, old),
+                limit: allowed(guard.limits.tool_error_delta),
+            },
+            Limit::Failures | Limit::Latency | Limit::Mismatches => Breach::Failures {
                 new: share(new.failed, new),
                 old: share(old.failed, old),
                 limit: allowed(guard.limits.failure_delta),
-            }
+            },
         };
         let against = match self.reference(guard) {
             Some(_) => Against::Earlier,
@@ -367,115 +378,14 @@ impl Watch {
     }
 }
 
-/// What the new way is compared with.
-struct Comparison<'c> {
-    least: f64,
-    looks: &'c [Look],
-    reference: Option<&'c ArmTally>,
-}
-
-impl Comparison<'_> {
-    /// The shortest look in which a share is too high.
-    fn rates(
-        &self,
-        limit: Share,
-        of: impl Fn(&Counts) -> f64,
-        breach: impl Fn(Share, Share) -> Breach,
-    ) -> Option<Found> {
-        let sides = |compared: &Compared| match self.reference {
-            None => (compared.rates(&of), compared.old_calls),
-            Some(earlier) => {
-                let counts = Counts {
-                    calls: number(earlier.calls),
-                    failed: number(earlier.failed),
-                    refused: number(earlier.refused),
-                };
-                let new = Rate::of(of(&compared.alone), compared.alone.calls);
-                ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
-            }
-        };
-        self.looks.iter().find_map(|look| {
-            let ((new, old), old_calls) = sides(&look.whole);
-            let enough = new.calls >= self.least && old_calls >= self.least;
-            let ((young, young_old), _) = sides(&look.young);
-            let lasts = young.share - young_old.share > limit.get() / 2.0;
-            let shown = enough && lasts && new.share - old.share > limit.get();
-            (shown && excess(new, old, EVIDENCE) > limit.get()).then(|| Found {
-                breach: breach(Share::near(new.share), Share::near(old.share)),
-                new_calls: new.calls,
-                old_calls,
-                windows: look.windows,
-                against: match self.reference {
-                    Some(_) => Against::Earlier,
-                    None => Against::SameTime,
-                },
-            })
-        })
+/// Reads the suspicions of a state that may have been written when there were fewer limits.
+fn suspicion<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; Limit::ALL.len()], D::Error> {
+    let written = Vec::<u8>::deserialize(from)?;
+    let mut all = [0; Limit::ALL.len()];
+    for (place, times) in all.iter_mut().zip(written) {
+        *place = times;
     }
-
-    /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer
-    /// times latency changes for everybody.
-    fn latency(&self, limit: Ratio, window: &Tally) -> Option<Found> {
-        let new = &window.new.latency;
-        let (old, against) = match self.reference {
-            Some(earlier) => (&earlier.latency, Against::Earlier),
-            None => (&window.old.latency, Against::SameTime),
-        };
-        let (new_calls, old_calls) = (number(new.count()), number(old.count()));
-        if new_calls < self.least || old_calls < self.least {
-            return None;
-        }
-        let mut quantiles = [Quantile::P95, Quantile::Median].into_iter();
-        let breach = quantiles.find_map(|quantile| slower(quantile, limit, (new, old)))?;
-        Some(Found {
-            breach,
-            new_calls,
-            old_calls,
-            windows: 1,
-            against,
-        })
-    }
-
-    /// The shortest look in which too many answers differ. There is no least number: the bound says all.
-    fn mismatches(&self, limit: Share) -> Option<Found> {
-        self.looks.iter().find_map(|look| {
-            let share = Rate::of(look.whole.mismatched, look.whole.answers);
-            let young = Rate::of(look.young.mismatched, look.young.answers);
-            let shown = young.share > limit.get() / 2.0 && share.share > limit.get();
-            (shown && share.lower(EVIDENCE) > limit.get()).then(|| Found {
-                breach: Breach::Mismatches {
-                    share: Share::near(share.share),
-                    limit,
-                },
-                new_calls: share.calls,
-                old_calls: 0.0,
-                windows: look.windows,
-                against: Against::SameTime,
-            })
-        })
-    }
-}
-
-/// A quantile that is for sure more than so many times as long. The bounds are joined as those of rates are, on a scale
-/// of ratios.
-fn slower(quantile: Quantile, limit: Ratio, (new, old): (&Latency, &Latency)) -> Option<Breach> {
-    let share = quantile.share();
-    let log = |time: Duration| time.max(Duration::from_micros(1)).as_secs_f64().ln();
-    let (long, usual) = (new.quantile(share)?, old.quantile(share)?);
-    let beyond = log(long) - log(usual) - limit.get().ln();
-    if beyond <= 0.0 || long.saturating_sub(usual) <= UNFELT {
-        return None;
-    }
-    let (lower, _) = around(share, number(new.count()), EVIDENCE);
-    let (_, upper) = around(share, number(old.count()), EVIDENCE);
-    let (least, most) = (new.quantile(lower)?, old.quantile(upper?)?);
-    let off = (log(long) - log(least)).hypot(log(most) - log(usual));
-    (beyond > off).then_some(Breach::Latency {
-        quantile,
-        new: long,
-        old: usual,
-        limit,
-    })
+    Ok(all)
 }
 
 fn slice_of(guard: &Guard) -> Duration {

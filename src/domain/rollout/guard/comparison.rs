@@ -1,0 +1,131 @@
+//! Whether the new way is beyond a limit for sure, by the looks of a guard.
+
+use std::time::Duration;
+
+use super::bounds::{Rate, around, excess};
+use super::looks::{Compared, Counts, Look, number};
+use super::ruling::{Against, Breach, Quantile};
+use super::{Ratio, Share};
+use crate::domain::rollout::{ArmTally, Latency, Tally};
+
+/// How unlikely it must be that chance alone puts a rate beyond its bound: `exp(-8)`, one in 3,000, for each of the
+/// two rates, and the limit lies between them and what is observed.
+const EVIDENCE: f64 = 8.0;
+/// A difference of latencies that nobody feels, whatever its ratio: rewriting costs time as well.
+const UNFELT: Duration = Duration::from_millis(5);
+
+/// A breach, and the calls that show it.
+pub(super) struct Found {
+    pub(super) breach: Breach,
+    pub(super) new_calls: f64,
+    pub(super) old_calls: f64,
+    pub(super) windows: u32,
+    pub(super) against: Against,
+}
+
+/// What the new way is compared with.
+pub(super) struct Comparison<'c> {
+    pub(super) least: f64,
+    pub(super) looks: &'c [Look],
+    pub(super) reference: Option<&'c ArmTally>,
+}
+
+impl Comparison<'_> {
+    /// The shortest look in which a share is too high.
+    pub(super) fn rates(
+        &self,
+        limit: Share,
+        of: impl Fn(&Counts) -> f64,
+        breach: impl Fn(Share, Share) -> Breach,
+    ) -> Option<Found> {
+        let sides = |compared: &Compared| match self.reference {
+            None => (compared.rates(&of), compared.old_calls),
+            Some(earlier) => {
+                let counts = Counts::of(earlier);
+                let new = Rate::of(of(&compared.alone), compared.alone.calls);
+                ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
+            }
+        };
+        self.looks.iter().find_map(|look| {
+            let ((new, old), old_calls) = sides(&look.whole);
+            let enough = new.calls >= self.least && old_calls >= self.least;
+            let ((young, young_old), _) = sides(&look.young);
+            let lasts = young.share - young_old.share > limit.get() / 2.0;
+            let shown = enough && lasts && new.share - old.share > limit.get();
+            (shown && excess(new, old, EVIDENCE) > limit.get()).then(|| Found {
+                breach: breach(Share::near(new.share), Share::near(old.share)),
+                new_calls: new.calls,
+                old_calls,
+                windows: look.windows,
+                against: match self.reference {
+                    Some(_) => Against::Earlier,
+                    None => Against::SameTime,
+                },
+            })
+        })
+    }
+
+    /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer
+    /// times latency changes for everybody.
+    pub(super) fn latency(&self, limit: Ratio, window: &Tally) -> Option<Found> {
+        let new = &window.new.latency;
+        let (old, against) = match self.reference {
+            Some(earlier) => (&earlier.latency, Against::Earlier),
+            None => (&window.old.latency, Against::SameTime),
+        };
+        let (new_calls, old_calls) = (number(new.count()), number(old.count()));
+        if new_calls < self.least || old_calls < self.least {
+            return None;
+        }
+        let mut quantiles = [Quantile::P95, Quantile::Median].into_iter();
+        let breach = quantiles.find_map(|quantile| slower(quantile, limit, (new, old)))?;
+        Some(Found {
+            breach,
+            new_calls,
+            old_calls,
+            windows: 1,
+            against,
+        })
+    }
+
+    /// The shortest look in which too many answers differ. There is no least number: the bound says all.
+    pub(super) fn mismatches(&self, limit: Share) -> Option<Found> {
+        self.looks.iter().find_map(|look| {
+            let share = Rate::of(look.whole.mismatched, look.whole.answers);
+            let young = Rate::of(look.young.mismatched, look.young.answers);
+            let shown = young.share > limit.get() / 2.0 && share.share > limit.get();
+            (shown && share.lower(EVIDENCE) > limit.get()).then(|| Found {
+                breach: Breach::Mismatches {
+                    share: Share::near(share.share),
+                    limit,
+                },
+                new_calls: share.calls,
+                old_calls: 0.0,
+                windows: look.windows,
+                against: Against::SameTime,
+            })
+        })
+    }
+}
+
+/// A quantile that is for sure more than so many times as long. The bounds are joined as those of rates are, on a scale
+/// of ratios.
+fn slower(quantile: Quantile, limit: Ratio, (new, old): (&Latency, &Latency)) -> Option<Breach> {
+    let share = quantile.share();
+    let log = |time: Duration| time.max(Duration::from_micros(1)).as_secs_f64().ln();
+    let (long, usual) = (new.quantile(share)?, old.quantile(share)?);
+    let beyond = log(long) - log(usual) - limit.get().ln();
+    if beyond <= 0.0 || long.saturating_sub(usual) <= UNFELT {
+        return None;
+    }
+    let (lower, _) = around(share, number(new.count()), EVIDENCE);
+    let (_, upper) = around(share, number(old.count()), EVIDENCE);
+    let (least, most) = (new.quantile(lower)?, old.quantile(upper?)?);
+    let off = (log(long) - log(least)).hypot(log(most) - log(usual));
+    (beyond > off).then_some(Breach::Latency {
+        quantile,
+        new: long,
+        old: usual,
+        limit,
+    })
+}
