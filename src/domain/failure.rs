@@ -165,6 +165,8 @@ pub enum Reason {
     UpstreamTooLarge,
     /// A redirect, which is never followed.
     UpstreamRedirect,
+    /// An event stream where one whole answer was due.
+    UpstreamStream,
     /// The upstream answered 101 to a call that asked for no upgrade.
     UpstreamUpgrade,
     /// The breaker of the upstream is open.
@@ -226,7 +228,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 41] = [
+    pub const ALL: [Reason; 42] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -262,6 +264,7 @@ impl Reason {
         Reason::UpstreamEmpty,
         Reason::UpstreamTooLarge,
         Reason::UpstreamRedirect,
+        Reason::UpstreamStream,
         Reason::UpstreamUpgrade,
         Reason::UpstreamResting,
         Reason::UpstreamBusy,
@@ -312,6 +315,7 @@ impl Reason {
             Reason::UpstreamEmpty => upstream(502, -31029, "upstream_empty"),
             Reason::UpstreamTooLarge => upstream(502, -31030, "upstream_too_large"),
             Reason::UpstreamRedirect => upstream(502, -31031, "upstream_redirect"),
+            Reason::UpstreamStream => upstream(502, -31075, "upstream_stream"),
             Reason::UpstreamUpgrade => upstream(502, -31032, "upstream_upgrade"),
             Reason::UpstreamResting => upstream(503, -31033, "upstream_resting"),
             Reason::UpstreamBusy => proxy(503, -31041, "upstream_busy"),

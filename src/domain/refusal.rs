@@ -453,6 +453,15 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
     failure
 }
 
+/// Refuses an event stream where one whole answer is due.
+#[must_use]
+pub fn event_stream(status: u16) -> Failure {
+    let message = format!(
+        "the server answered HTTP {status} with an event stream, where one whole answer is due"
+    );
+    Failure::new(Reason::UpstreamStream, message).upstream_status(status)
+}
+
 /// A result that its route's schema does not allow is the server's fault.
 ///
 /// # Errors

@@ -5,13 +5,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode, response};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::headers::first_value;
 use super::hops::without_secrets;
 use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::outcome::refuses;
+use crate::domain::refusal;
+use crate::domain::sse;
 use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
@@ -55,6 +60,10 @@ pub(super) async fn whole(
             let message = "the server changed the protocol, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
+        if is_event_stream(&head.headers) {
+            // Dropped here, the exchange closes its connection: such an answer may have no end.
+            return streamed(head);
+        }
         let body = kept(body, most, (purse.as_ref(), &memory)).await;
         let body = body.map_err(read)?;
         lease.release();
@@ -73,6 +82,24 @@ pub(super) async fn whole(
             attempt.late();
             late(limit)
         }))
+    })
+}
+
+/// Whether an answer is an event stream, whatever its content coding.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = first_value(headers, &CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(sse::is_event_stream)
+}
+
+/// Refuses an event stream. Only a status that refuses the call says all by itself.
+fn streamed(head: response::Parts) -> Result<Reply, Failure> {
+    if !refuses(head.status.as_u16()) {
+        return Err(refusal::event_stream(head.status.as_u16()));
+    }
+    Ok(Reply {
+        status: head.status,
+        headers: head.headers,
+        body: Bytes::new(),
     })
 }
 
@@ -109,6 +136,7 @@ pub(super) async fn forget(
         let answered = timeout(limit, async {
             let sent = upstream.send(&attempt, (permit, outgoing), Repeat::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
+                && !is_event_stream(response.headers())
                 && kept(response.into_body(), most, (purse.as_ref(), &memory))
                     .await
                     .is_ok()

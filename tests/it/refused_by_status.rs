@@ -35,7 +35,10 @@ fn the_status_and_its_headers_stay_whatever_the_body_is() {
     let bodies = [
         ("text/html", "<h1>no</h1>"),
         ("application/json", r#"{"error":"invalid_token"}"#),
-        ("application/json", r#"{"jsonrpc":"2.0","id":"x","result":1}"#),
+        (
+            "application/json",
+            r#"{"jsonrpc":"2.0","id":"x","result":1}"#,
+        ),
         ("text/plain", ""),
     ];
     for (status, number, blame) in REFUSALS {

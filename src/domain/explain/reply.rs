@@ -35,7 +35,9 @@ pub(super) fn answer_rest(
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
-    let answered = if refuses(reply.status) {
+    let answered = if reply.is_event_stream() && !refuses(reply.status) {
+        return Err(refusal::event_stream(reply.status));
+    } else if refuses(reply.status) {
         route.outcomes.refused(reply, call, case.terms).answered
     } else {
         let limits = &case.plan.limits;
@@ -71,6 +73,9 @@ pub(super) fn answer_rpc(
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
+    if reply.is_event_stream() && !refuses(reply.status) {
+        return Err(refusal::event_stream(reply.status));
+    }
     let limits = case.plan.limits.reply();
     let answered = route
         .outcomes

@@ -22,6 +22,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
+use super::sse;
 
 pub use builtin::{ReplyLimits, kept, rest_to_rpc, rpc_to_rest};
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
@@ -49,6 +50,12 @@ impl RestReply {
     #[must_use]
     pub fn content_type(&self) -> Option<&str> {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
+    }
+
+    /// Returns whether it is an event stream (WHATWG HTML §9.2).
+    #[must_use]
+    pub fn is_event_stream(&self) -> bool {
+        self.content_type().is_some_and(sse::is_event_stream)
     }
 
     /// `Location`, where it is text.

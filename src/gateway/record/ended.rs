@@ -51,6 +51,9 @@ impl Record {
         let (ended, took) = (self.ended(), self.elapsed());
         self.worker.count(|shard| {
             shard.dropped(route, dropped);
+            if let Some(reason) = self.ending.reason {
+                shard.candidate_failed(route, reason);
+            }
             if let Some(way) = way {
                 self.guarded(&[]).call(shard, way, ended, took);
             }
@@ -224,10 +227,8 @@ impl Record {
             took,
             error: failed.or(match labels.outcome {
                 Outcome::Success | Outcome::Cancelled => None,
-                outcome @ (Outcome::Error
-                | Outcome::ToolError
-                | Outcome::Failed
-                | Outcome::Cut) => {
+                outcome
+                @ (Outcome::Error | Outcome::ToolError | Outcome::Failed | Outcome::Cut) => {
                     Some(outcome.as_str())
                 }
             }),

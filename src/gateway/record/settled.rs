@@ -148,7 +148,9 @@ impl Record {
 
     /// The client has not taken the whole of an answer that was there; what has failed besides has failed all the same.
     pub(in crate::gateway) fn untaken(&mut self, cause: Option<&str>) {
-        if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) = self.ending.outcome {
+        if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) =
+            self.ending.outcome
+        {
             self.cancelled();
             self.ending.cause = cause.map(str::to_owned);
         }

@@ -1,9 +1,13 @@
 //! Every metric's name, kind, labels and help: the one place that knows them.
 
+mod candidates;
 mod process;
 
 use prometheus::proto::MetricType;
 
+pub(super) use candidates::{
+    CANDIDATE_DURATION, CANDIDATES_FAILED, CANDIDATES_IN_FLIGHT, CANDIDATES_SKIPPED,
+};
 pub(super) use process::{
     PROCESS_CPU, PROCESS_FDS, PROCESS_FDS_LIMIT, PROCESS_RESIDENT, PROCESS_START,
 };
@@ -22,7 +26,7 @@ pub(super) const CALLS: Family = Family {
     kind: MetricType::COUNTER,
     labels: &["route", "client", "side", "stage", "outcome", "blame"],
     help: "Calls that ended. The outcome is success, error (the upstream's own answer reports one), \
-           failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
+           tool_error (a tool ran, and its result says that it failed), failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
            client went away); the blame is client, upstream, proxy or none; the stage is none where \
            a `[[local]]` or a preflight was answered.",
 };
@@ -88,28 +92,6 @@ pub(super) const VERDICTS: Family = Family {
     labels: &["route", "client", "side", "stage", "verdict"],
     help: "Calls of the stages shadow and verify, by what became of their candidates: match, mismatch, \
            control-failed, candidate-failed, both-failed or skipped.",
-};
-
-pub(super) const CANDIDATES_SKIPPED: Family = Family {
-    name: "dualgauge_candidates_skipped_total",
-    kind: MetricType::COUNTER,
-    labels: &["route", "reason"],
-    help: "Calls of the stages shadow and verify that had no candidate, or whose answers were not compared, by \
-           the reason.",
-};
-
-pub(super) const CANDIDATE_DURATION: Family = Family {
-    name: "dualgauge_candidate_duration_seconds",
-    kind: MetricType::HISTOGRAM,
-    labels: &["route", "side", "stage"],
-    help: "Time from the start of a candidate to the end of its answer; no client waits for it.",
-};
-
-pub(super) const CANDIDATES_IN_FLIGHT: Family = Family {
-    name: "dualgauge_candidates_in_flight",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Candidates that have begun and not ended.",
 };
 
 pub(super) const LAST_SEEN: Family = Family {
@@ -431,7 +413,7 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 61] = [
+pub(super) const ALL: [&Family; 62] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -443,6 +425,7 @@ pub(super) const ALL: [&Family; 61] = [
     &EVENTS,
     &VERDICTS,
     &CANDIDATES_SKIPPED,
+    &CANDIDATES_FAILED,
     &CANDIDATE_DURATION,
     &CANDIDATES_IN_FLIGHT,
     &MISMATCHING_FIELDS,

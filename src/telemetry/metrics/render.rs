@@ -189,6 +189,11 @@ fn candidate_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily
         let words = [texts.of(*route), why.as_str()];
         counter(&family::CANDIDATES_SKIPPED, &words, *count)
     });
+    let failed = counts.failed_candidates.iter();
+    let failed = failed.map(|((route, reason), count)| {
+        let words = [texts.of(*route), reason.row().label];
+        counter(&family::CANDIDATES_FAILED, &words, *count)
+    });
     let taken = counts
         .candidates
         .iter()
@@ -199,6 +204,7 @@ fn candidate_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily
     vec![
         of(&family::VERDICTS, verdicts.collect()),
         of(&family::CANDIDATES_SKIPPED, skipped.collect()),
+        of(&family::CANDIDATES_FAILED, failed.collect()),
         of(&family::CANDIDATE_DURATION, taken.collect()),
     ]
 }

@@ -153,6 +153,12 @@ impl Shard {
         *self.counts.skipped.entry((route, why)).or_default() += 1;
     }
 
+    /// Counts a candidate that ended with a failure of the proxy.
+    pub fn candidate_failed(&mut self, route: LabelId, reason: Reason) {
+        let failed = &mut self.counts.failed_candidates;
+        *failed.entry((route, reason)).or_default() += 1;
+    }
+
     /// Counts how long a candidate took.
     pub fn candidate(&mut self, route: LabelId, of: (Side, Stage), took: Duration) {
         let taken = self.counts.candidates.entry((route, of.0, of.1));
@@ -283,6 +289,7 @@ pub(super) struct Counts {
     /// By guarded flag.
     pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
     pub(super) skipped: HashMap<(LabelId, Skip), u64, BuildHasherDefault<IdHasher>>,
+    pub(super) failed_candidates: HashMap<(LabelId, Reason), u64, BuildHasherDefault<IdHasher>>,
     pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
     /// By route, client and side.
     pub(super) seen: HashMap<(LabelId, LabelId, Side), Seen, BuildHasherDefault<IdHasher>>,
@@ -310,6 +317,7 @@ impl Default for Counts {
             verdicts: HashMap::default(),
             tallies: HashMap::default(),
             skipped: HashMap::default(),
+            failed_candidates: HashMap::default(),
             candidates: HashMap::default(),
             seen: HashMap::default(),
             unrouted: HashMap::default(),
@@ -355,6 +363,9 @@ impl Counts {
         }
         for (labels, count) in &other.skipped {
             *self.skipped.entry(*labels).or_default() += count;
+        }
+        for (labels, count) in &other.failed_candidates {
+            *self.failed_candidates.entry(*labels).or_default() += count;
         }
         for (labels, taken) in &other.candidates {
             let own = self.candidates.entry(*labels);

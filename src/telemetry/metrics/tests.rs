@@ -171,6 +171,7 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);
+    first.candidate_failed(labels.route, Reason::UpstreamTimeout);
     first.candidate(
         labels.route,
         (Side::Rest, Stage::Shadow),
@@ -279,6 +280,7 @@ enum Event {
     Dropped(LabelId, u64),
     Verdict(VerdictLabels),
     Skipped(LabelId, Skip),
+    CandidateFailed(LabelId, Reason),
     Candidate(LabelId, Duration),
     Refused,
     Unverified(TokenFault),
@@ -291,6 +293,7 @@ fn feed(shard: &mut Shard, event: Event) {
         Event::Dropped(route, members) => shard.dropped(route, members),
         Event::Verdict(labels) => shard.verdict(labels),
         Event::Skipped(route, why) => shard.skipped(route, why),
+        Event::CandidateFailed(route, reason) => shard.candidate_failed(route, reason),
         Event::Candidate(route, took) => shard.candidate(route, (Side::Rpc, Stage::Verify), took),
         Event::Refused => shard.refused_connection(),
         Event::Unverified(fault) => shard.unverified_token(fault),
@@ -342,6 +345,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (prop::sample::select(known().1), 0..9_u64).prop_map(|(route, n)| Event::Dropped(route, n)),
         1 => (labels(), prop::sample::select(&VERDICTS[..]))
             .prop_map(|(labels, of)| Event::Verdict(verdict(labels, of))),
+        1 => (prop::sample::select(known().1), prop::sample::select(&Reason::ALL[..]))
+            .prop_map(|(route, reason)| Event::CandidateFailed(route, reason)),
         1 => (prop::sample::select(known().1), prop::sample::select(&Skip::ALL[..]))
             .prop_map(|(route, why)| Event::Skipped(route, why)),
         1 => (prop::sample::select(known().1), nanoseconds())

@@ -121,7 +121,9 @@ flags.toml:10: flag[0].guard.failures: unknown key"
 #[test]
 fn what_would_never_act_or_never_stop_is_refused() {
     assert_eq!(
-        problems("guard = { failure_delta = 'off', refused_delta = 'off', tool_error_delta = 'off', latency_ratio = 'off' }"),
+        problems(
+            "guard = { failure_delta = 'off', refused_delta = 'off', tool_error_delta = 'off', latency_ratio = 'off' }"
+        ),
         "flags.toml:2: flag[0].guard: every limit is off, so the guard would never trip; write one, or no guard"
     );
     assert_eq!(

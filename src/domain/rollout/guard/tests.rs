@@ -419,7 +419,9 @@ fn a_watch_that_was_written_with_fewer_limits_is_read() {
     scene.run(70, FINE);
     let now = serde_json::to_string(&scene.watch).unwrap();
     let before = now.replace(r#""suspicion":[0,0,0,0,0]"#, r#""suspicion":[0,0,0,0]"#);
-    let before = before.replace(r#","tool_errors":0.0"#, "").replace(r#","tool_errors":0"#, "");
+    let before = before
+        .replace(r#","tool_errors":0.0"#, "")
+        .replace(r#","tool_errors":0"#, "");
     assert_ne!(now, before);
     let read: Watch = serde_json::from_str(&before).unwrap();
     assert_eq!(read, scene.watch);

@@ -1,0 +1,178 @@
+//! Results of tools that say `isError: true`: what a REST client gets, and how they are counted.
+
+use serde_json::json as value;
+
+use crate::scene::{Called, answer, before_rest, before_rpc, call, json, problem, saying};
+use crate::support::{Message, Proxy, Upstream, both, eventually};
+
+const ROUTE: &str = r#"
+[[route]]
+name = "tool"
+rest = "POST /tool"
+body = "{arguments={}}"
+rpc = "tools/call"
+params = { name = "t", arguments = "{arguments}" }
+"#;
+
+const FAILED: &str =
+    r#""result":{"content":[{"type":"text","text":"no such table"}],"isError":true}"#;
+const PARAMS: &str = r#"{"name":"t","arguments":{}}"#;
+
+/// A REST server whose answers are results of tools already.
+fn rest(body: &'static str) -> Upstream {
+    Upstream::answering(json(body))
+}
+
+fn call_tool(proxy: &Proxy) -> Message {
+    let kind = [("Content-Type", "application/json")];
+    proxy.rest("POST", "/tool", &kind, "{}")
+}
+
+#[test]
+fn a_rest_client_gets_422_and_the_words_of_the_tool_and_nobody_is_blamed() {
+    for (more, status) in [("", 422), ("[rpc]\ntool_error_status = 500\n", 500)] {
+        let proxy = before_rpc(&saying(FAILED), &format!("{ROUTE}{more}"));
+        let came = call_tool(&proxy);
+        let (reason, detail) = problem(&came);
+        assert_eq!(
+            (came.status(), &*reason, &*detail),
+            (status, "", "no such table")
+        );
+        assert_eq!(came.json()["rpc"]["data"]["isError"], true);
+        let line = proxy.log_line(&["outcome=tool_error", &format!("status={status}")]);
+        assert!(!line.contains("blame="), "{line}");
+        let calls = proxy.metrics();
+        let calls = calls.table("dualgauge_calls_total", &["route", "outcome", "blame"]);
+        assert_eq!(calls.get("tool tool_error none"), Some(&1.0), "{calls:?}");
+        let usage = proxy.ask("GET", "/api/v1/usage", "").json();
+        let caller = &usage["routes"][0]["callers"][0];
+        assert_eq!(caller["tool_errors"]["calls"], 1, "{usage}");
+        assert_eq!(caller["new"]["calls"], 1, "{usage}");
+    }
+}
+
+#[test]
+fn a_row_decides_instead() {
+    let row = r#"
+[[route.outcome]]
+rest = { status = 404, body = { said = "{m}" } }
+rpc = { result = { content = [{ type = "text", text = "{m}" }], isError = true } }
+"#;
+    let proxy = before_rpc(&saying(FAILED), &format!("{ROUTE}{row}"));
+    let came = call_tool(&proxy);
+    assert_eq!(
+        (came.status(), came.text()),
+        (404, r#"{"said":"no such table"}"#)
+    );
+    proxy.log_line(&["outcome=error", "blame=client", "status=404"]);
+}
+
+#[test]
+fn the_result_of_a_tool_comes_back_as_it_was_through_both_directions() {
+    let inner = before_rpc(&saying(FAILED), ROUTE);
+    let outer = Proxy::start(&format!(
+        "[upstream.inner]\nside = \"rest\"\nurl = \"http://{}\"\n{ROUTE}",
+        inner.address()
+    ));
+    let came = outer.rpc(call("tools/call", PARAMS));
+    assert_eq!(
+        came.text(),
+        format!(r#"{{"jsonrpc":"2.0","id":1,{FAILED}}}"#)
+    );
+    outer.log_line(&["outcome=tool_error"]);
+}
+
+#[test]
+fn calls_of_rpc_clients_are_counted_alike_however_they_are_served() {
+    let result = FAILED.strip_prefix(r#""result":"#).unwrap();
+    let counted = |proxy: &Proxy, message: &str| {
+        let came = proxy.rpc(message);
+        assert!(came.text().contains(result), "{came:?}");
+        proxy.log_line(&["outcome=tool_error", "status=200"]);
+    };
+    // Passed on as it came, with another id, in a batch, and translated.
+    let odd = call("tools/call", PARAMS).replace(r#""id":1"#, r#""id":1e3"#);
+    let batch = format!("[{}]", call("tools/call", PARAMS));
+    for message in [&call("tools/call", PARAMS), &odd, &batch] {
+        counted(&before_rpc(&saying(FAILED), ""), message);
+    }
+    counted(
+        &before_rest(&rest(result), ROUTE),
+        &call("tools/call", PARAMS),
+    );
+    // The same member of another method means nothing.
+    let proxy = before_rpc(&saying(FAILED), "");
+    proxy.rpc(call("other", PARAMS));
+    proxy.log_line(&["outcome=success"]);
+    let fine = r#""result":{"content":[{"type":"text","text":"true"}],"isError":false}"#;
+    let proxy = before_rpc(&saying(fine), ROUTE);
+    proxy.rpc(call("tools/call", PARAMS));
+    proxy.log_line(&["outcome=success"]);
+}
+
+const CLIENT: &str = r#"
+[[client]]
+name = "app"
+match = { header = { x-client-id = "app" } }
+key = { header = "x-device-id" }
+"#;
+
+const FLAGS: &str = r#"
+[[flag]]
+name = "mover"
+side = "rest"
+stage = "translate"
+percent = 50
+guard = { window = "10s", min_calls = 10 }
+"#;
+
+/// Calls of sixteen devices, half of which are on the new way.
+fn round(proxy: &Proxy) {
+    for device in 0..16 {
+        let device = device.to_string();
+        let headers = [
+            ("x-client-id", "app"),
+            ("x-device-id", &*device),
+            ("Content-Type", "application/json"),
+        ];
+        proxy.rest("POST", "/tool", &headers, "{}");
+    }
+}
+
+fn guarded(old: &Upstream) -> (Proxy, Upstream) {
+    let new = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        json(format!(r#"{{"jsonrpc":"2.0","id":{id},{FAILED}}}"#))
+    });
+    let config = format!("{}{CLIENT}{ROUTE}", both(old, &new));
+    (Proxy::start_with_flags(&config, FLAGS), new)
+}
+
+#[test]
+fn a_guard_takes_a_flag_back_when_tools_fail_on_the_new_way_only() {
+    let (proxy, _new) = guarded(&rest("{}"));
+    let reason = eventually("the guard takes the flag back", || {
+        round(&proxy);
+        let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
+        flag["tripped"]["reason"].as_str().map(str::to_owned)
+    });
+    assert!(
+        reason.contains("tool error rate 100 % against 0 %"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_guard_takes_nothing_back_when_the_old_server_refuses_what_the_tools_fail_at() {
+    let old = Upstream::answering(answer("404 Not Found", &[], ""));
+    let (proxy, _new) = guarded(&old);
+    eventually("the guard has ruled", || {
+        round(&proxy);
+        let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
+        assert_eq!(flag["tripped"], value!(null));
+        let rulings = proxy
+            .metrics()
+            .table("dualgauge_guard_ruling", &["flag", "ruling"]);
+        (rulings.get("mover content") == Some(&1.0)).then_some(())
+    });
+}
