@@ -269,6 +269,10 @@ fn rpc_answer(
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match &answer {
+        // A row, or a document that another dualgauge has written, says that the tool failed.
+        RpcAnswer::Result(_) if answered.tool_error && (400..500).contains(&reply.status) => {
+            record.answered_tool_error(200);
+        }
         RpcAnswer::Result(_) if answered.row.is_none() && reply.status >= 400 => {
             // A tool's failure, which the schema of its results does not describe.
             let error = Blame::of_status(reply.status).map(|blame| (blame, None));

@@ -3,6 +3,7 @@
 mod mirrored;
 mod own_stream;
 mod peers;
+mod refused;
 mod revisions;
 pub(crate) mod scripted;
 

@@ -4,7 +4,7 @@
 use serde_json::json as value;
 
 use crate::rest_to_rpc::ROUTES;
-use crate::scene::{Called, answer, before_rpc, body_of, json_with, problem};
+use crate::scene::{Called, answer, before_rpc, body_of, json, json_with, problem};
 use crate::support::{Proxy, Upstream, both, eventually};
 
 const CHALLENGE: &str = r#"Bearer realm="a", error="invalid_token""#;
@@ -147,7 +147,7 @@ fn a_success_that_is_no_response_names_no_status() {
     assert!(!line.contains("upstream_status"), "{line}");
 }
 
-/// Half of the devices are on the new way, and both servers refuse every call in the same way.
+/// Half of the devices are on the new way, and both servers refuse one of four calls of each, in the same way.
 #[test]
 fn a_guard_is_content_when_both_servers_refuse_alike() {
     const CONFIG: &str = r#"
@@ -168,16 +168,37 @@ stage = "translate"
 percent = 50
 guard = { window = "10s", min_calls = 10 }
 "#;
-    let [old, new] = [(); 2].map(|()| refusing("401 Unauthorized", "text/html", "<h1>no</h1>"));
+    let refused = || {
+        answer(
+            "401 Unauthorized",
+            &[("WWW-Authenticate", CHALLENGE)],
+            "<h1>no</h1>",
+        )
+    };
+    let old = Upstream::serving(move |request| match request.head.start.contains("hidden") {
+        true => refused(),
+        false => json("{}"),
+    });
+    let new = Upstream::serving(move |request| match request.text().contains("hidden") {
+        true => refused(),
+        false => {
+            let id = Called::of(request).id().to_owned();
+            json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))
+        }
+    });
     let proxy = Proxy::start_with_flags(&format!("{}{CONFIG}", both(&old, &new)), FLAGS);
     let flag = || proxy.ask("GET", "/api/v1/flags/mover", "").json();
     let labels = ["flag", "ruling"];
     eventually("the guard is content", || {
-        for device in 0..16 {
-            let device = device.to_string();
+        for call in 0..64 {
+            let (item, status) = match call % 4 {
+                0 => ("hidden", 401),
+                _ => ("7", 200),
+            };
+            let device = (call / 4).to_string();
             let headers = [("x-client-id", "app"), ("x-device-id", &*device)];
-            let came = proxy.rest("GET", "/items/7", &headers, "");
-            assert_eq!(came.status(), 401);
+            let came = proxy.rest("GET", &format!("/items/{item}"), &headers, "");
+            assert_eq!(came.status(), status);
         }
         assert_eq!(flag()["tripped"], value!(null));
         let rulings = proxy.metrics().table("dualgauge_guard_ruling", &labels);

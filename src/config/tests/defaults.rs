@@ -13,6 +13,8 @@ const REST: &str = "[upstream.old]\nside = 'rest'\nurls = ['http://127.0.0.1:1',
 const RPC: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
 const SERVED: &str =
     "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[rpc]\nwebsocket = true\n";
+const ROUTED: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[[route]]\nname = 'a'\nrest = 'GET /a'\n\
+    rpc = 'tools/call'\n";
 const CHILD: &str = "[upstream.old]\nside = 'rpc'\ncommand = ['a']\n";
 const PIPELINED: &str = "[upstream.old]\nside = 'rpc'\ncommand = ['a']\nmode = 'pipelined'\n";
 const SOCKET: &str = "[upstream.old]\nside = 'rpc'\nurl = 'ws://127.0.0.1:3/'\n";
@@ -43,7 +45,7 @@ const TABLES: [Documented; 6] = [
         page: "configuration.md",
         heading: "# Configuration",
         prefix: "",
-        mains: &[REST, RPC, SERVED, SOCKET],
+        mains: &[REST, RPC, SERVED, SOCKET, ROUTED],
     },
     Documented {
         page: "configuration.md",

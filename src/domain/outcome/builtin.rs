@@ -93,7 +93,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
-fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
+pub(super) fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     let json = json_of(reply, limits);
     if let Some(error) = own_problem(reply, json.as_ref()) {
         return error;

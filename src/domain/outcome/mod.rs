@@ -29,7 +29,7 @@ pub use draft::{RestReplySource, RowSource, RpcReplySource};
 pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
-pub use refused::{Refused, refuses};
+pub use refused::{Refused, refusal, refuses};
 pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult, says_failure};
 pub use status::ErrorStatus;
 pub use table::{Answered, Outcomes, TOOL_ERROR_STATUS};

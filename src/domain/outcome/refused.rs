@@ -3,9 +3,13 @@
 //! Authentication, rate limits and overload are often decided in front of the JSON-RPC handler, so the body need not be
 //! JSON-RPC. A REST client gets the status whatever the body is.
 
+use bytes::Bytes;
+
+use super::builtin::failure;
 use super::problem::write_problem;
-use super::{Answered, Outcomes, RestAnswer, RestReply};
-use crate::domain::jsonrpc::{Reply, parse_response};
+use super::{Answered, Outcomes, ReplyLimits, RestAnswer, RestReply};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
 use crate::domain::pattern::Bindings;
 use crate::domain::translate::Terms;
 
@@ -55,6 +59,14 @@ impl Outcomes {
             code,
         }
     }
+}
+
+/// Writes the refusal of a request on a link as a JSON-RPC error. [`Outcomes::rpc_to_rest`] gives a REST client the answer
+/// that it was made of.
+#[must_use]
+pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
+    let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
+    jsonrpc::error(&id, &failure(reply, limits)).into_bytes()
 }
 
 fn plain(answer: RestAnswer) -> Answered<RestAnswer> {

@@ -173,12 +173,17 @@ impl Outcomes {
             ToolResult::Succeeded => builtin::tool_result(reply, limits),
             ToolResult::Any => None,
         };
-        let answer = match failed {
-            Some(result) => RpcAnswer::Result(result),
-            None => self.tool_result(builtin::rest_to_rpc(reply, limits)?),
+        let (answer, tool_error) = match failed {
+            // The refusal or the failure of the server, in the form of a result.
+            Some(result) => (RpcAnswer::Result(result), false),
+            None => {
+                let answer = self.tool_result(builtin::rest_to_rpc(reply, limits)?);
+                let tool_error = self.is_tool_error(&answer);
+                (answer, tool_error)
+            }
         };
         Ok(Answered {
-            tool_error: self.is_tool_error(&answer),
+            tool_error,
             answer,
             dropped: 0,
             row: None,

@@ -7,6 +7,7 @@
 mod call;
 mod own_stream;
 mod post;
+mod retry;
 mod session;
 
 use std::cell::{Cell, RefCell};
@@ -115,7 +116,9 @@ impl Mcp {
             Outcome::Failed(Unanswered::Unreachable | Unanswered::Busy) => {
                 return Err("it cannot be reached".to_owned());
             }
-            Outcome::Failed(_) | Outcome::Accepted | Outcome::Forgotten => Verdict::Sessions,
+            Outcome::Failed(_) | Outcome::Refused(_) | Outcome::Accepted | Outcome::Forgotten => {
+                Verdict::Sessions
+            }
         };
         match (found, self.plan.revision) {
             (Verdict::Stateless(version, greeting), _) => {

@@ -10,8 +10,10 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::retry::retry;
 use crate::domain::jsonrpc::{self, Heard};
 use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
+use crate::domain::outcome::{RestReply, refuses};
 use crate::domain::pending::Unanswered;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{McpPlan, UpstreamPlan, Variables};
@@ -68,6 +70,8 @@ pub(super) enum Outcome {
     Accepted,
     /// The server does not know the session, and has not taken the message.
     Forgotten,
+    /// The server refused the request by its HTTP status, and said nothing in JSON-RPC.
+    Refused(RestReply),
     /// No answer.
     Failed(Unanswered),
 }
@@ -280,6 +284,11 @@ impl Door {
             (Read::Answer(body), _) if looks == Looks::Json => Outcome::Answered(body),
             (Read::Forgotten, _) => Outcome::Forgotten,
             (_, None) if success => Outcome::Accepted,
+            (_, Some(_)) if refuses(status) => Outcome::Refused(RestReply {
+                status,
+                headers: head.headers,
+                body,
+            }),
             (_, _) => Outcome::Failed(Unanswered::Unusable(status)),
         }
     }
@@ -460,38 +469,4 @@ pub(super) fn parts(answered: Exchange) -> (http::response::Parts, Inflow, Lease
     let Exchange { response, lease } = answered;
     let (head, body) = response.into_parts();
     (head, body, lease)
-}
-
-/// How long the server wants a stream to rest that broke off (WHATWG HTML §9.2.6).
-fn retry(event: &[u8]) -> Option<Duration> {
-    let lines = event.split(|byte| matches!(byte, b'\r' | b'\n'));
-    let said = lines
-        .filter_map(|line| line.strip_prefix(b"retry:"))
-        .next_back()?;
-    let said = std::str::from_utf8(said).ok()?;
-    let said = said.strip_prefix(' ').unwrap_or(said);
-    let digits = !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit());
-    let millis = digits.then(|| said.parse().unwrap_or(u64::MAX))?;
-    Some(Duration::from_millis(millis))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_may_say_how_long_a_stream_rests() {
-        assert_eq!(
-            retry(b"id: 1\r\nretry: 250\r\ndata:\r\n\r\n"),
-            Some(Duration::from_millis(250))
-        );
-        for text in [
-            "data: retry: 1\n\n",
-            "retry: x\n\n",
-            "retry:\n\n",
-            "retry: -1\n\n",
-        ] {
-            assert_eq!(retry(text.as_bytes()), None, "{text}");
-        }
-    }
 }

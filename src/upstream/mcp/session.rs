@@ -14,10 +14,11 @@ use tokio::time::timeout;
 
 use super::call::Called;
 use super::own_stream::Followed;
-use super::post::{Came, Door, Letter, Outcome, SESSION, VERSION};
+use super::post::{Came, Door, Letter, OTHER, Outcome, SESSION, VERSION};
 use super::{Era, Mcp, Mode, OwnStream};
 use crate::domain::jsonrpc::parse_response;
 use crate::domain::mcp::{Outgoing, agreed, greeting};
+use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
 use crate::domain::pending::Unanswered;
 use crate::upstream::link::{Event, Link};
 
@@ -321,7 +322,7 @@ impl Session {
                     self.told.push_back(Event::Written);
                     self.follow();
                 }
-                Outcome::Forgotten | Outcome::Failed(_) => {
+                Outcome::Forgotten | Outcome::Failed(_) | Outcome::Refused(_) => {
                     self.lost("it did not take the end of the handshake");
                 }
             },
@@ -332,6 +333,10 @@ impl Session {
             Errand::Notice => match outcome {
                 Outcome::Accepted | Outcome::Answered(_) => self.told.push_back(Event::Written),
                 Outcome::Failed(why) => self.told.push_back(Event::Unwritten(why)),
+                Outcome::Refused(reply) => {
+                    let why = Unanswered::Unusable(reply.status);
+                    self.told.push_back(Event::Unwritten(why));
+                }
                 Outcome::Forgotten => {
                     self.told.push_back(Event::Unwritten(Unanswered::Cut));
                     self.forgotten(None);
@@ -349,7 +354,8 @@ impl Session {
     fn initialized(&mut self, outcome: Outcome, session: Option<HeaderValue>) {
         let message = match outcome {
             Outcome::Answered(message) => message,
-            Outcome::Failed(Unanswered::Unusable(status)) => {
+            Outcome::Failed(Unanswered::Unusable(status))
+            | Outcome::Refused(RestReply { status, .. }) => {
                 return self.lost(&format!(
                     "it answered `initialize` with the status {status}"
                 ));
@@ -385,6 +391,14 @@ impl Session {
         match outcome {
             Outcome::Answered(message) => self.told.push_back(Event::Message(message)),
             Outcome::Failed(why) => self.told.push_back(Event::Failed(id, why)),
+            Outcome::Refused(reply) => {
+                let limits = ReplyLimits {
+                    depth: self.mcp.plan.link.settings.depth,
+                    error_text: OTHER,
+                };
+                let message = refusal(id, &reply, limits);
+                self.told.push_back(Event::Message(message));
+            }
             Outcome::Accepted => {
                 let nothing = Unanswered::Unusable(202);
                 self.told.push_back(Event::Failed(id, nothing));

@@ -14,13 +14,14 @@ async def main(url: str) -> None:
             greeting = await session.initialize()
             tools = await session.list_tools()
             called = await session.call_tool("list_tables", {})
+            failed = await session.call_tool("query_records", {"table_name": "nosuch"})
             await session.send_ping()
             try:
                 await session.call_tool("nope", {})
                 refused = None
             except McpError as error:
                 refused = error.error.message
-    print(json.dumps([greeting.serverInfo.name, [tool.name for tool in tools.tools], called.content[0].text, refused]))
+    print(json.dumps([greeting.serverInfo.name, [tool.name for tool in tools.tools], called.content[0].text, refused, failed.isError, failed.content[0].text]))
 
 
 asyncio.run(main(sys.argv[1]))

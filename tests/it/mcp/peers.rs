@@ -1,5 +1,6 @@
 //! Real servers of the official libraries, which `.ci/install-peers` installs beside the programs that cargo builds.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -114,7 +115,7 @@ fn serves(peer: &Peer, keys: &str) -> Proxy {
         greeting["result"]["serverInfo"]["name"], "peer",
         "{greeting}"
     );
-    assert_eq!(tools(&proxy), ["add", "tell", "größe"]);
+    assert_eq!(tools(&proxy), ["add", "tell", "größe", "fail"]);
     assert_eq!(
         tool(&proxy, "add", json!({ "a": 1, "b": 2 })),
         "the sum is 3"
@@ -228,4 +229,48 @@ fn a_client_of_the_first_library_hears_how_far_a_call_is_and_recalls_another() {
     assert_eq!(told[2], true, "the client has a session");
     proxy.log_line(&["rpc_method=tools/call", "outcome=cancelled"]);
     becomes(|| proxy.metrics().value(super::IN_FLIGHT), &0.0);
+}
+
+/// REST clients of `config/examples/mcp-upstream.toml` read the failure of a tool where the old server said it.
+fn tells_failures(peer: &Peer) {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let example = fs::read_to_string(config.join("examples/mcp-upstream.toml")).unwrap();
+    let routes = fs::read_to_string(config.join("sqlite.toml")).unwrap();
+    let (address, path) = (peer.address, peer.path);
+    let example = example.replace("../sqlite.toml", "sqlite.toml").replace(
+        "http://127.0.0.1:8000/mcp",
+        &format!("http://{address}{path}"),
+    );
+    assert!(example.contains(&address.to_string()), "{example}");
+    let example =
+        format!("{example}connect_timeout = \"30s\"\n[rollout]\nflags = \"flags.toml\"\n");
+    let flags = "[[flag]]\nname = \"moved\"\nside = \"rest\"\nstage = \"translate\"\n";
+    let files = [("sqlite.toml", &*routes), ("flags.toml", flags)];
+    let proxy = Proxy::start_with(&example, &files);
+    let call = |name: &str, arguments: Value| {
+        let body = json!({ "name": name, "arguments": arguments }).to_string();
+        let kind = [("Content-Type", "application/json")];
+        let answer = proxy.rest("POST", "/mcp/v1/tools/call", &kind, body);
+        let result: Value = serde_json::from_str(body_of(&answer, 200)).unwrap();
+        let text = result["content"][0]["text"].as_str().map(str::to_owned);
+        (result["isError"].clone(), text.unwrap_or_default())
+    };
+    assert_eq!(
+        call("add", json!({ "a": 1 })),
+        (json!(false), "the sum is 2".to_owned())
+    );
+    let (is_error, text) = call("fail", json!({ "why": "out of paper" }));
+    assert_eq!(is_error, true);
+    assert!(text.contains("fail"), "{text}");
+    let (is_error, text) = call("nope", json!({}));
+    assert_eq!(is_error, true);
+    assert!(text.contains("nope"), "{text}");
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn rest_clients_read_the_failures_of_tools_of_both_libraries() {
+    for library in ["peers", "peers-2"] {
+        tells_failures(&python(library, "stateful", 0));
+    }
 }

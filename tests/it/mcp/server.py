@@ -39,6 +39,12 @@ def size() -> str:
     return "groß"
 
 
+@server.tool()
+def fail(why: str) -> str:
+    """Fails."""
+    raise RuntimeError(why)
+
+
 options = {"json_response": kind == "json", "stateless_http": kind == "stateless"}
 try:
     app = server.streamable_http_app(**options)

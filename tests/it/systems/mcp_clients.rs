@@ -25,7 +25,7 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What a client prints that has greeted, listed, called, and asked for a tool that is not there.
+/// What a client prints that has greeted, listed, called, asked for a tool that is not there, and for one that fails.
 fn told(command: impl FnOnce(&str) -> Command) -> Value {
     let old = old();
     let proxy = before(&old);
@@ -45,6 +45,8 @@ fn is_served(told: &Value) {
         told[3].as_str().unwrap().contains("Tool not found: nope"),
         "{told}"
     );
+    let failed = json!([true, "no such table: nosuch"]);
+    assert_eq!(json!([told[4], told[5]]), failed, "{told}");
 }
 
 fn python(peers: &Path, name: &str, url: &str, more: &[&str]) -> Command {

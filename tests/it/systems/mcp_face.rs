@@ -199,3 +199,18 @@ fn there_is_no_stream_of_the_servers_own_and_no_session_to_end() {
         assert_eq!(refused.head.one("allow"), Some("POST"), "{method}");
     }
 }
+
+#[test]
+fn a_tool_that_fails_says_why_in_its_result() {
+    let old = old();
+    let proxy = before(&old);
+    let call = json!({ "name": "query_records", "arguments": { "table_name": "nosuch" } });
+    let failed = result(&proxy, &[], "tools/call", &call);
+    let content = json!([{ "type": "text", "text": "no such table: nosuch" }]);
+    assert_eq!(failed, json!({ "content": content, "isError": true }));
+    proxy.log_line(&["outcome=tool_error", "status=200"]);
+    let call = json!({ "name": "nope", "arguments": {} });
+    let unknown = say(&proxy, &[], &message("tools/call", &call)).json();
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert_eq!(unknown["error"]["message"], "Tool not found: nope");
+}

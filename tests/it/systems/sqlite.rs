@@ -47,14 +47,47 @@ fn a_rest_client_of_the_new_server_reads_what_the_old_one_said() {
 }
 
 #[test]
-fn an_rpc_client_of_the_old_server_reads_what_the_new_one_says() {
+fn an_rpc_client_of_the_old_server_reads_what_the_new_one_says_and_failures_as_results() {
     let (old, new) = (old(), new());
     let proxy = before_old(&old);
+    let mut failed = 0;
     for params in CALLS {
         let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         let wanted = directly(&new, "POST", "/rpc", &call);
         let found = proxy.rpc(&call);
-        assert_eq!(body_of(&found, 200), body_of(&wanted, 200), "{params}");
+        let hidden = &wanted.json()["error"]["data"]["details"];
+        if hidden.is_null() {
+            assert_eq!(body_of(&found, 200), body_of(&wanted, 200), "{params}");
+            continue;
+        }
+        let content = json!([{ "type": "text", "text": hidden }]);
+        let result = json!({ "content": content, "isError": true });
+        assert_eq!(found.json()["result"], result, "{params}");
+        failed += 1;
+    }
+    assert_eq!(failed, 4);
+}
+
+#[test]
+fn a_rest_client_reads_failures_as_any_mcp_server_says_them() {
+    let cases = [
+        (
+            r#""result":{"content":[{"type":"text","text":"no such table"}],"isError":true}"#,
+            r#"{"content":[{"type":"text","text":"no such table"}],"isError":true}"#,
+        ),
+        (
+            r#""result":{"isError":true,"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+            r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":true}"#,
+        ),
+        (
+            r#""error":{"code":-32602,"message":"Unknown tool: nope"}"#,
+            r#"{"content":[{"type":"text","text":"Unknown tool: nope"}],"isError":true}"#,
+        ),
+    ];
+    for (said, read) in cases {
+        let proxy = before_new(&crate::scene::saying(said));
+        let found = proxy.rest("POST", CALL, &JSON, CALLS[0]);
+        assert_eq!(body_of(&found, 200), read, "{said}");
     }
 }
 
