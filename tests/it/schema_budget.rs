@@ -108,7 +108,7 @@ fn a_result_whose_check_takes_too_many_steps_is_refused() {
 fn a_check_without_room_for_its_memory_is_refused() {
     let route = "[limits]\nmemory = \"1MiB\"\n[[route]]\nname = \"c\"\nrest = \"POST /c\"\nrpc = \"c\"\n\
         schema = { params = { type = \"object\" }, result = { type = \"array\" } }\n";
-    let values = format!("[{}0]", "{},".repeat(40_000));
+    let values = format!("[{}0]", "{},".repeat(60_000));
     let upstream = Upstream::answering(json(values.clone()));
     let proxy = before_rest(&upstream, route);
     let refused = proxy.rpc(call("c", &format!(r#"{{"all":{values}}}"#)));

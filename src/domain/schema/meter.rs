@@ -104,6 +104,11 @@ impl<'r> Meter<'r> {
         true
     }
 
+    /// Counts memory that is not in use any more. It stays taken from the shared limit, for what follows.
+    pub(super) fn release(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+
     /// Counts memory that only collected errors keep.
     pub(super) fn hold_for_errors(&self, bytes: usize) {
         if self.collects.get() {

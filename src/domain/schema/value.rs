@@ -6,10 +6,8 @@ use super::meter::{Exceeded, Meter};
 use super::{CheckError, Violation};
 use crate::domain::json::{Json, Kind};
 
-/// Bytes of an item with the spare room of the list that it is in.
-const ITEM_BYTES: usize = 2 * size_of::<Item>();
-/// Bytes of a member: its item, its name, and its places while the object is read.
-const MEMBER_BYTES: usize = ITEM_BYTES + 128;
+/// Bytes of the places of a member while its object is read.
+const PLACES_BYTES: usize = 128;
 /// Bytes that an allocation takes beside its content.
 const ALLOCATION: usize = 16;
 /// A value this long is read in one step.
@@ -67,7 +65,7 @@ impl Reader<'_, '_> {
     fn item(&mut self, value: &Json) -> Result<Item, CheckError> {
         self.longest = self.longest.max(self.pointer.len());
         let length = value.as_bytes().len();
-        self.pay(1 + length / BYTES_PER_STEP, ITEM_BYTES)?;
+        self.pay(1 + length / BYTES_PER_STEP, 0)?;
         match value.kind() {
             Kind::Null => Ok(Item::Null),
             Kind::Boolean => Ok(Item::Boolean(value.as_bytes() == b"true")),
@@ -92,23 +90,28 @@ impl Reader<'_, '_> {
         let mut items = Vec::new();
         for (index, place) in value.elements().enumerate() {
             let index = index.to_string();
+            // A list that grows has up to as much spare room as content.
+            self.pay(0, 2 * size_of::<Item>())?;
             items.push(self.below(&index, &value.piece(place))?);
         }
+        self.meter.release(items.len() * size_of::<Item>());
         Ok(Item::Array(items.into_boxed_slice()))
     }
 
     fn object(&mut self, value: &Json) -> Result<Item, CheckError> {
         // The members are counted before a list of them is made.
         let count = value.member_count();
-        self.pay(count, count.saturating_mul(MEMBER_BYTES))?;
+        let places = count.saturating_mul(PLACES_BYTES);
+        self.pay(count, places)?;
         let members = value.open();
         let members = members.map_err(|error| self.fault(&error.to_string()))?;
         let mut object = Vec::with_capacity(members.len());
         for member in members {
-            self.pay(0, member.name.len() + ALLOCATION)?;
+            self.pay(0, size_of::<Member>() + member.name.len() + ALLOCATION)?;
             let item = self.below(&member.name, &value.piece(member.value))?;
             object.push((member.name.into_owned().into_boxed_str(), item));
         }
+        self.meter.release(places);
         object.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         Ok(Item::Object(object.into_boxed_slice()))
     }
