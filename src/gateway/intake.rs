@@ -5,16 +5,16 @@ use std::pin::pin;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::HeaderMap;
-use http::header::CONTENT_ENCODING;
 use tokio::time::timeout;
 
 use super::ask::broken;
-use super::coding::Coding;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
-use crate::upstream::{Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of};
+use crate::upstream::{
+    Coding, CodingError, Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of,
+};
 
 /// What bounds a body: by itself, and with all others.
 pub(super) type Bounds<'b> = (&'b Limits, &'b Memory);
@@ -100,22 +100,18 @@ fn decoded(
     (limits, memory): Bounds<'_>,
     purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
-    let body = match coding {
-        Coding::Identity => body,
-        Coding::Gzip | Coding::Brotli => {
-            let decoded = coding.decode(body, limits.body)?;
-            match purse {
-                None => memory.keep(decoded).map_err(no_room)?,
-                // What is read only to compare takes no room of what is answered.
-                Some(purse) if purse.charge(decoded.len()) => decoded,
-                Some(_) => return Err(refusal::large_body(limits.body)),
-            }
-        }
-    };
+    let decoded = coding.decode_within(body, limits.body, (memory, purse));
+    let body = decoded.map_err(|error| match (&error, purse) {
+        (CodingError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
+        (CodingError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
+        (CodingError::NoRoom, None) => no_room(Full),
+        // What is read only to compare takes no room of what is answered.
+        (CodingError::NoRoom, Some(_)) => refusal::large_body(limits.body),
+    })?;
     if body.is_empty() {
         return Ok(None);
     }
-    let parsed = Json::parse(body, limits.depth);
+    let parsed = Json::read(body, limits.depth);
     parsed.map(Some).map_err(refusal::no_json)
 }
 
@@ -132,17 +128,7 @@ pub(super) async fn message(
 }
 
 fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
-    if !headers.contains_key(CONTENT_ENCODING) {
-        return Ok(Coding::Identity);
-    }
-    // Several lines are one list (RFC 9110 §5.3).
-    let lines: Vec<_> = headers
-        .get_all(CONTENT_ENCODING)
-        .iter()
-        .map(|line| String::from_utf8_lossy(line.as_bytes()))
-        .collect();
-    let name = lines.join(", ");
-    Coding::parse(&name).ok_or_else(|| {
+    Coding::of(headers).map_err(|name| {
         let message = format!(
             "the content coding `{}` is not read; send gzip, br, or the body as it is",
             name.escape_default()

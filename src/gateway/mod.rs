@@ -11,7 +11,6 @@ mod call_ids;
 mod caller;
 mod candidate;
 mod closing;
-mod coding;
 mod content;
 mod cors;
 mod forward;

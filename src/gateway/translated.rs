@@ -30,7 +30,9 @@ use crate::domain::side::Side;
 use crate::domain::translate::{self, RestHead, Terms};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{Body, HttpUpstream, Outgoing, Repeat, Upstream, placed};
+use crate::upstream::{
+    Body, Coding, CodingError, Full, HttpUpstream, Outgoing, Repeat, Upstream, placed,
+};
 
 /// A REST call, answered by the RPC upstream.
 pub(super) async fn rest_call(
@@ -320,14 +322,34 @@ async fn ask(
         Repeat::Unsent
     };
     let reply = ask::whole(record, upstream, outgoing, repeat, limit).await?;
-    match reply.headers.get(CONTENT_ENCODING) {
-        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            let message = "the server encoded its answer, although it was asked not to";
-            Err(Failure::new(Reason::UpstreamNotProtocol, message)
-                .because(String::from_utf8_lossy(coding.as_bytes())))
-        }
-        _ => Ok(reply),
+    match reply.headers.contains_key(CONTENT_ENCODING) {
+        true => decoded(record, reply),
+        false => Ok(reply),
     }
+}
+
+/// An answer without its content coding: a server may use one that it was not asked for (RFC 9110 §12.5.3).
+fn decoded(record: &Record, mut reply: Reply) -> Result<Reply, Failure> {
+    let coding = Coding::of(&reply.headers).map_err(|name| {
+        let message = "the server's answer has a content coding that is not read; gzip and br are";
+        Failure::new(Reason::UpstreamNotProtocol, message).because(name)
+    })?;
+    reply.headers.remove(CONTENT_ENCODING);
+    let most = record.installed().plan.limits.answer;
+    let room = (record.worker().memory(), record.purse());
+    let decoded = coding.decode_within(reply.body, most, room);
+    reply.body = decoded.map_err(|error| match (&error, room.1) {
+        (CodingError::Malformed(_), _) => {
+            let message = "the server's answer is not what its content coding says";
+            Failure::new(Reason::UpstreamNotProtocol, message).because(error)
+        }
+        (CodingError::NoRoom, None) => intake::no_room(Full),
+        (CodingError::TooLarge(_), _) | (CodingError::NoRoom, Some(_)) => {
+            let message = format!("the server's answer, decoded, is longer than {most} bytes");
+            Failure::new(Reason::UpstreamTooLarge, message)
+        }
+    })?;
+    Ok(reply)
 }
 
 pub(super) fn terms(limits: &Limits) -> Terms {

@@ -1,28 +1,48 @@
-//! Content codings of request bodies that are read whole (RFC 9110 §8.4): gzip and br, within the limit of
-//! the body, so that a small body cannot become a large one unseen.
+//! Content codings of bodies that are read whole (RFC 9110 §8.4): gzip and br. Each piece of the decoded body is
+//! charged before it is kept, so that a small body cannot become a large one unseen.
 
 use std::io::{self, Read};
 
 use brotli_decompressor::Decompressor;
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
 
-use crate::domain::failure::{Failure, Reason};
+use super::{Memory, Tap};
 
 /// How a body is coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub enum Coding {
+    /// It is not coded.
     Identity,
+    /// `gzip`
     Gzip,
+    /// `br`
     Brotli,
 }
 
-/// How much of a coded body is looked at in one step.
+/// Why a coded body was not decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum CodingError {
+    /// The body is not in its coding.
+    #[error("the body is not what its content coding says: {0}")]
+    Malformed(io::Error),
+    /// The decoded body is longer than the limit.
+    #[error("the decoded body is longer than {0} bytes")]
+    TooLarge(usize),
+    /// There is no room for the decoded body.
+    #[error("there is no room for the decoded body")]
+    NoRoom,
+}
+
+/// How much of a coded body is looked at in one step, and how much of the decoded one is charged.
 const STEP: usize = 4096;
 
 impl Coding {
     /// The coding of a name; `None` for one that is not read, and for several.
-    pub(super) fn parse(name: &str) -> Option<Coding> {
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Coding> {
         match name.trim().to_ascii_lowercase().as_str() {
             "identity" | "" => Some(Coding::Identity),
             "gzip" | "x-gzip" => Some(Coding::Gzip),
@@ -31,32 +51,93 @@ impl Coding {
         }
     }
 
-    /// The body as it was before it was coded.
-    pub(super) fn decode(self, body: Bytes, limit: usize) -> Result<Bytes, Failure> {
+    /// The coding that a head names.
+    ///
+    /// # Errors
+    /// The name of one that is not read, or of several.
+    pub fn of(headers: &HeaderMap) -> Result<Coding, String> {
+        if !headers.contains_key(CONTENT_ENCODING) {
+            return Ok(Coding::Identity);
+        }
+        // Several lines are one list (RFC 9110 §5.3).
+        let lines: Vec<_> = headers
+            .get_all(CONTENT_ENCODING)
+            .iter()
+            .map(|line| String::from_utf8_lossy(line.as_bytes()))
+            .collect();
+        let name = lines.join(", ");
+        Coding::parse(&name).ok_or(name)
+    }
+
+    /// The body as it was before it was coded. Each piece of it is passed to `charge`, which says whether it may be
+    /// kept.
+    ///
+    /// # Errors
+    /// [`CodingError`]
+    pub fn decode(
+        self,
+        body: Bytes,
+        limit: usize,
+        charge: impl FnMut(usize) -> bool,
+    ) -> Result<Bytes, CodingError> {
         let decoded = match self {
             Coding::Identity => return Ok(body),
-            Coding::Gzip => read(MultiGzDecoder::new(&body[..]), limit),
-            Coding::Brotli => read(Decompressor::new(&body[..], STEP), limit),
+            // An answer without content may name a coding, too.
+            Coding::Gzip | Coding::Brotli if body.is_empty() => return Ok(body),
+            Coding::Gzip => read(MultiGzDecoder::new(&body[..]), limit, charge),
+            Coding::Brotli => read(Decompressor::new(&body[..], STEP), limit, charge),
         };
-        let decoded = decoded.map_err(|error| {
-            let message = format!("the body is not what its content coding says: {error}");
-            Failure::new(Reason::MalformedBody, message)
-        })?;
-        if decoded.len() > limit {
-            return Err(Failure::new(
-                Reason::BodyTooLarge,
-                format!("the decoded body is longer than {limit} bytes"),
-            ));
+        decoded.map(Bytes::from)
+    }
+
+    /// The same, with room from `memory`, or from `purse` where the body is read only to compare.
+    ///
+    /// # Errors
+    /// [`CodingError`]
+    pub fn decode_within(
+        self,
+        body: Bytes,
+        limit: usize,
+        (memory, purse): (&Memory, Option<&Tap>),
+    ) -> Result<Bytes, CodingError> {
+        if self == Coding::Identity {
+            return Ok(body);
         }
-        Ok(decoded.into())
+        match purse {
+            Some(purse) => self.decode(body, limit, |bytes| purse.charge(bytes)),
+            None => {
+                let mut held = memory.part();
+                let decoded = self.decode(body, limit, |bytes| held.grow(bytes).is_ok())?;
+                Ok(held.by(decoded))
+            }
+        }
     }
 }
 
-/// Reads one byte more than the limit at most.
-fn read(coded: impl Read, limit: usize) -> io::Result<Vec<u8>> {
+fn read(
+    mut coded: impl Read,
+    limit: usize,
+    mut charge: impl FnMut(usize) -> bool,
+) -> Result<Vec<u8>, CodingError> {
     let mut decoded = Vec::new();
-    coded.take(limit as u64 + 1).read_to_end(&mut decoded)?;
-    Ok(decoded)
+    let mut piece = [0; STEP];
+    loop {
+        let read = match coded.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(CodingError::Malformed(error)),
+        };
+        if read == 0 {
+            return Ok(decoded);
+        }
+        if decoded.len() + read > limit {
+            return Err(CodingError::TooLarge(limit));
+        }
+        if !charge(read) {
+            return Err(CodingError::NoRoom);
+        }
+        decoded.extend_from_slice(&piece[..read]);
+    }
 }
 
 #[cfg(test)]
@@ -77,18 +158,18 @@ mod tests {
     /// `{"name":"list_tables","arguments":{}}` as `brotli -q 5` writes it.
     const BROTLI: &[u8] = b"\x1b$\x00\x00\x04\xe2l\xa9_\x16\x92VL\x10l|\xf1\xcd\xe4)\xaa,T\xd65\xcb\xf3\x0e\x94\xca\xf9\x86\x0c\xc2\x0f\xdd;";
 
+    fn decode(coding: Coding, body: Bytes, limit: usize) -> Result<Bytes, CodingError> {
+        coding.decode(body, limit, |_| true)
+    }
+
     #[test]
     fn a_coded_body_is_read_as_it_was() {
         let text = br#"{"a":1.10}"#;
-        assert_eq!(Coding::Gzip.decode(gzip(text), 10).unwrap(), &text[..]);
-        let plain = Coding::Brotli
-            .decode(Bytes::from_static(BROTLI), 100)
-            .unwrap();
+        assert_eq!(decode(Coding::Gzip, gzip(text), 10).unwrap(), &text[..]);
+        let plain = decode(Coding::Brotli, Bytes::from_static(BROTLI), 100).unwrap();
         assert_eq!(plain, &br#"{"name":"list_tables","arguments":{}}"#[..]);
         assert_eq!(
-            Coding::Identity
-                .decode(Bytes::from_static(b"{}"), 0)
-                .unwrap(),
+            decode(Coding::Identity, Bytes::from_static(b"{}"), 0).unwrap(),
             &b"{}"[..]
         );
     }
@@ -97,21 +178,40 @@ mod tests {
     fn a_small_body_cannot_become_a_large_one() {
         let bomb = gzip(&vec![b' '; 10_000_000]);
         assert!(bomb.len() < 20_000);
-        assert_eq!(
-            Coding::Gzip.decode(bomb, 1_000_000).unwrap_err().reason,
-            Reason::BodyTooLarge
-        );
+        let refused = decode(Coding::Gzip, bomb.clone(), 1_000_000);
+        assert!(matches!(refused, Err(CodingError::TooLarge(1_000_000))));
+        let mut kept = 0;
+        let refused = Coding::Gzip.decode(bomb, usize::MAX, |bytes| {
+            kept += bytes;
+            kept < 100_000
+        });
+        assert!(matches!(refused, Err(CodingError::NoRoom)));
+        let memory = Memory::of(10);
+        let room = (&memory, None);
+        let refused = Coding::Gzip.decode_within(gzip(b"01234567890"), 100, room);
+        assert!(matches!(refused, Err(CodingError::NoRoom)));
+        assert_eq!(memory.held(), 0);
+        let fits = Coding::Gzip.decode_within(gzip(b"0123456789"), 100, room);
+        assert_eq!((&fits.unwrap()[..], memory.held()), (&b"0123456789"[..], 0));
+    }
+
+    #[test]
+    fn a_coded_body_without_content_is_none() {
+        for coding in [Coding::Gzip, Coding::Brotli] {
+            assert!(decode(coding, Bytes::new(), 0).unwrap().is_empty());
+        }
     }
 
     #[test]
     fn a_body_that_is_not_so_coded_is_refused() {
         for coding in [Coding::Gzip, Coding::Brotli] {
-            let refused = coding
-                .decode(Bytes::from_static(b"{\"a\":1}"), 100)
-                .unwrap_err();
-            assert_eq!(refused.reason, Reason::MalformedBody, "{coding:?}");
+            let refused = decode(coding, Bytes::from_static(b"{\"a\":1}"), 100);
+            assert!(
+                matches!(refused, Err(CodingError::Malformed(_))),
+                "{coding:?}"
+            );
             let cut = gzip(b"{\"a\":1}").slice(..12);
-            assert!(Coding::Gzip.decode(cut, 100).is_err());
+            assert!(decode(Coding::Gzip, cut, 100).is_err());
         }
         assert_eq!(Coding::parse("gzip, br"), None);
         assert_eq!(Coding::parse("GZIP"), Some(Coding::Gzip));

@@ -238,7 +238,7 @@ fn a_body_that_is_no_json_is_refused_at_its_byte() {
         no_json(r#"{"a":1} x"#, "byte 8"),
         no_json("{\"a\":\"\n\"}", "a control character in a string"),
         no_json(r#"{"a":1}// x"#, "byte 7"),
-        no_json("\u{feff}{}", "a byte order mark"),
+        no_json("\u{feff}\u{feff}{}", "a byte order mark"),
         no_json("a=1&b=2", "byte 0"),
     ]);
 }

@@ -260,7 +260,7 @@ fn a_body_that_is_no_json_is_a_parse_error() {
         br#"{"jsonrpc":"2.0","id":1,"method":"m"} x"#,
         br#"{"jsonrpc":"2.0","id":1,"method":"m",}"#,
         br#"{"jsonrpc":"2.0","id":01,"method":"m"}"#,
-        b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}",
+        b"\xef\xbb\xbf\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}",
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\n\"}",
     ];

@@ -117,7 +117,7 @@ impl<'a> Body<'a> {
             essence(headers).is_none_or(|kind| kind.ends_with("/json") || kind.ends_with("+json"));
         let first = body.trim_ascii_start().first();
         if (declared || matches!(first, Some(b'{' | b'[')))
-            && let Ok(json) = Json::parse(body.clone(), depth)
+            && let Ok(json) = Json::read(body.clone(), depth)
         {
             return Body::Json(json);
         }

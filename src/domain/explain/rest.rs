@@ -76,7 +76,7 @@ fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
     if body.len() > limits.body {
         return Err(refusal::large_body(limits.body));
     }
-    let parsed = Json::parse(body.clone(), limits.depth);
+    let parsed = Json::read(body.clone(), limits.depth);
     parsed.map(Some).map_err(refusal::no_json)
 }
 

@@ -86,6 +86,15 @@ impl Json {
         Ok(Json::scanned(&text, range))
     }
 
+    /// Checks a text of another program: as [`Json::parse`], but a byte order mark before the value is ignored
+    /// (RFC 8259 §8.1).
+    ///
+    /// # Errors
+    /// [`Fault`] names the byte and what was expected there.
+    pub fn read(text: Bytes, depth: u16) -> Result<Json, Fault> {
+        Json::parse(unmarked(text), depth)
+    }
+
     /// A literal that the source spells out, such as `{}`.
     #[must_use]
     pub const fn literal(text: &'static str) -> Json {
@@ -204,6 +213,18 @@ impl Eq for Json {}
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Json({})", String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+/// A byte order mark in UTF-8.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A text without a byte order mark at its beginning.
+#[must_use]
+pub fn unmarked(text: Bytes) -> Bytes {
+    match text.starts_with(BYTE_ORDER_MARK) {
+        true => text.slice(BYTE_ORDER_MARK.len()..),
+        false => text,
     }
 }
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use crate::domain::json::{
-    Fault, Found, Json, Kind, decode, kind_of, same_ignoring_case, scan_array, scan_object,
-    scan_value, text_of,
+    BYTE_ORDER_MARK, Fault, Found, Json, Kind, decode, kind_of, same_ignoring_case, scan_array,
+    scan_object, scan_value, text_of,
 };
 
 use super::RequestId;
@@ -140,6 +140,9 @@ pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageErr
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Ok(Incoming::Single(single(body, limits.depth)?)),
         Some(b'[') => batch(body, limits),
+        _ if body.starts_with(BYTE_ORDER_MARK) => {
+            parse(&body.slice(BYTE_ORDER_MARK.len()..), limits)
+        }
         _ => {
             let value = scan_value(body, limits.depth)?;
             let kind = kind_of(&body[value]).described();

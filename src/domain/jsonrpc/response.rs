@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::json::{Fault, Json, Kind, is_integer, scan_object};
+use crate::domain::json::{BYTE_ORDER_MARK, Fault, Json, Kind, is_integer, scan_object};
 use crate::domain::pieces::{Pieces, PiecesWriter};
 
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, RESULT};
@@ -22,6 +22,16 @@ pub struct Response {
 }
 
 impl Response {
+    /// The same response, which was read from so many bytes further on.
+    fn moved(self, by: usize) -> Response {
+        let moved = |place: Range<usize>| place.start + by..place.end + by;
+        Response {
+            whole: moved(self.whole),
+            id_place: self.id_place.map(moved),
+            ..self
+        }
+    }
+
     /// The response with another id, every other byte of `body`, which it was read from, unchanged.
     #[must_use]
     pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Pieces {
@@ -84,6 +94,11 @@ fn protocol(what: impl Into<String>) -> ResponseFault {
 pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
+        _ if body.starts_with(BYTE_ORDER_MARK) => {
+            let behind = BYTE_ORDER_MARK.len();
+            let response = parse_response(&body.slice(behind..), depth)?;
+            return Ok(response.moved(behind));
+        }
         _ => {
             let value = Json::parse(body.clone(), depth).map_err(ResponseFault::Json)?;
             return Err(protocol(format!(

@@ -9,8 +9,8 @@ use crate::domain::failure::{Blame, Failure};
 use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::side::Side;
 use crate::domain::sse;
-use crate::gateway::coding::Coding;
 use crate::gateway::render::Whole;
+use crate::upstream::{Coding, CodingError};
 
 /// The code of an RPC error that says that the server itself has failed (JSON-RPC 2.0 §5.1).
 const INTERNAL_ERROR: i64 = -32603;
@@ -88,23 +88,15 @@ impl Told {
             self.body = Bytes::new();
             return Ok(self);
         }
-        let coding = match self.headers.remove(CONTENT_ENCODING) {
-            None => Coding::Identity,
-            Some(name) => {
-                let name = name.to_str().map_err(|_| Skip::Coded)?;
-                Coding::parse(name).ok_or(Skip::Coded)?
-            }
-        };
+        let coding = Coding::of(&self.headers).map_err(|_| Skip::Coded)?;
+        self.headers.remove(CONTENT_ENCODING);
         if coding == Coding::Identity || self.body.is_empty() {
             return Ok(self);
         }
-        self.body = coding.decode(self.body, *room).map_err(|failure| {
-            use crate::domain::failure::Reason;
-            if failure.reason == Reason::BodyTooLarge {
-                Skip::Large
-            } else {
-                Skip::Coded
-            }
+        let decoded = coding.decode(self.body, *room, |_| true);
+        self.body = decoded.map_err(|error| match error {
+            CodingError::TooLarge(_) | CodingError::NoRoom => Skip::Large,
+            CodingError::Malformed(_) => Skip::Coded,
         })?;
         *room = room.saturating_sub(self.body.len());
         Ok(self)

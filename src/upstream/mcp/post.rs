@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::retry::retry;
+use crate::domain::json::unmarked;
 use crate::domain::jsonrpc::{self, Heard};
 use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
 use crate::domain::outcome::{RestReply, refuses};
@@ -21,8 +22,8 @@ use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
-    Body, Exchange, HttpUpstream, Inflow, Lease, ReadFault, Repeat, Tasks, UpstreamError, chain,
-    read_whole,
+    Body, Coding, CodingError, Exchange, HttpUpstream, Inflow, Lease, ReadFault, Repeat, Tasks,
+    UpstreamError, chain, read_whole,
 };
 
 /// The session, as the server has named it.
@@ -30,6 +31,13 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 /// The revision that is spoken.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// A body without its content coding and without a byte order mark.
+fn plain(headers: &HeaderMap, body: Bytes, most: usize) -> Result<Bytes, CodingError> {
+    let unknown = |name: String| CodingError::Malformed(std::io::Error::other(name));
+    let coding = Coding::of(headers).map_err(unknown)?;
+    coding.decode(body, most, |_| true).map(unmarked)
+}
 
 /// How much is read of an answer that is no message, so that its connection can serve again.
 pub(super) const OTHER: usize = 64 * 1024;
@@ -267,6 +275,13 @@ impl Door {
             // What it is not is known from its head.
             Err(_) if looks != Looks::Json => Bytes::new(),
             Err(_) => return Outcome::Failed(Unanswered::Cut),
+        };
+        let body = match plain(&head.headers, body, most) {
+            Ok(body) => body,
+            Err(CodingError::TooLarge(_)) => return Outcome::Failed(Unanswered::TooLarge),
+            Err(CodingError::Malformed(_) | CodingError::NoRoom) => {
+                return Outcome::Failed(Unanswered::Unusable(status));
+            }
         };
         let session = session
             .as_ref()
