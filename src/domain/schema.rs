@@ -85,6 +85,13 @@ impl Schema {
         self.room.get_or_init(|| room.clone());
     }
 
+    /// Whether the schema names `null` as a value: it allows it, and does not allow everything.
+    #[must_use]
+    pub fn promises_null(&self) -> bool {
+        let allows = |text: &'static str| self.check(&Json::literal(text)).is_ok();
+        allows("null") && !["true", "0", "\"\"", "[]", "{}"].into_iter().all(allows)
+    }
+
     /// Checks a value.
     ///
     /// # Errors

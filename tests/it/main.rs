@@ -18,6 +18,7 @@ mod blame;
 mod campaign;
 mod cardinality;
 mod coded;
+mod coded_answers;
 mod connections;
 mod cors;
 #[cfg(target_os = "linux")]
@@ -27,6 +28,7 @@ mod dashboards;
 mod decided;
 mod demo;
 mod deprecated;
+mod empty_success;
 mod envelope;
 mod event_stream_refused;
 mod every_kind;

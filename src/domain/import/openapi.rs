@@ -3,6 +3,7 @@
 //! The two versions differ for a route only in how a schema says null, which [`super::schema`] knows. An
 //! operation that no route can express is left out with its reason, and everything else is read.
 
+use http::Method;
 use serde_json::{Map, Value};
 
 use super::LeftOut;
@@ -12,6 +13,7 @@ use super::refs::{Fault, Refs, shown};
 use super::reply;
 use super::schema::{self, Need, Others, Type};
 use crate::domain::percent::{self, Plus};
+use crate::domain::route::Effect;
 
 const METHODS: &[&str] = &[
     "get", "head", "post", "put", "patch", "delete", "options", "trace",
@@ -216,7 +218,9 @@ impl<'v> Context<'_, 'v> {
     fn reply(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Reply, Stop> {
         let responses = operation.get("responses").and_then(Value::as_object);
         responses.map_or(Ok(Reply::Usual), |responses| {
-            reply::read(self.refs, responses, notes)
+            let effect = Method::from_bytes(self.method.to_uppercase().as_bytes());
+            let effect = effect.map_or(Effect::Unsafe, |method| Effect::of(&method));
+            reply::read((self.refs, effect), responses, notes)
         })
     }
 

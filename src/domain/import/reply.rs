@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 use super::model::Reply;
 use super::openapi::{Stop, is_json};
 use super::refs::{Refs, shown};
+use crate::domain::route::Effect;
 
 /// Reads what a call that went well is answered with.
 pub(super) fn read<'v>(
-    refs: &Refs<'v>,
+    (refs, effect): (&Refs<'v>, Effect),
     responses: &'v Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<Reply, Stop> {
@@ -46,7 +47,7 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    of_content(status, response)
+    of_content((status, effect), response)
 }
 
 /// The number of a status of success, also from the class.
@@ -66,12 +67,13 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn of_content(status: u16, response: &Value) -> Result<Reply, Stop> {
+fn of_content((status, effect): (u16, Effect), response: &Value) -> Result<Reply, Stop> {
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
-        // Many documents say nothing of the body of a 200.
         return Ok(match status {
-            200 | 204 => Reply::Usual,
+            // A 200 without content is a success of such calls in any case.
+            200 if effect != Effect::Safe => Reply::Usual,
+            204 => Reply::Usual,
             _ => Reply::Empty(status),
         });
     };

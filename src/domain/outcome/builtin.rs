@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use super::problem::{read_problem, write_problem};
 use super::row::says_failure;
 use super::status::asks_for_credentials;
-use super::{RestAnswer, RestReply, RpcAnswer, is_json};
+use super::{BodyPattern, RestAnswer, RestReply, Row, RpcAnswer, is_json};
 use crate::domain::failure::{Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
@@ -21,13 +21,39 @@ pub struct ReplyLimits {
     pub error_text: usize,
 }
 
+/// The meaning of a success without content, where its status promises some.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum EmptySuccess {
+    /// The content is missing.
+    #[default]
+    Fault,
+    /// There is no result to tell.
+    Null,
+}
+
+impl EmptySuccess {
+    /// Rows promise no content where one of them is a success without a body.
+    pub(super) fn of(rows: &[Row]) -> EmptySuccess {
+        let promises = |row: &Row| {
+            matches!(row.rest.body, BodyPattern::Nothing) && row.rest.status.names_success()
+        };
+        match rows.iter().any(promises) {
+            true => EmptySuccess::Null,
+            false => EmptySuccess::Fault,
+        }
+    }
+}
+
 /// A REST answer for an RPC client.
 ///
 /// # Errors
 /// A [`Failure`] where the answer promises content that it does not have, or is a redirect.
-pub fn rest_to_rpc(reply: &RestReply, limits: ReplyLimits) -> Result<RpcAnswer, Failure> {
+pub(super) fn rest_to_rpc(
+    reply: &RestReply,
+    (limits, empty): (ReplyLimits, EmptySuccess),
+) -> Result<RpcAnswer, Failure> {
     match reply.status {
-        200..=299 => success(reply, limits).map(RpcAnswer::Result),
+        200..=299 => success(reply, (limits, empty)).map(RpcAnswer::Result),
         300..=399 => Err(redirect(reply)),
         0..=199 => {
             let message = format!("the server answered {}, which is no answer", reply.status);
@@ -37,7 +63,10 @@ pub fn rest_to_rpc(reply: &RestReply, limits: ReplyLimits) -> Result<RpcAnswer, 
     }
 }
 
-fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
+fn success(
+    reply: &RestReply,
+    (limits, empty): (ReplyLimits, EmptySuccess),
+) -> Result<Pieces, Failure> {
     let blank = reply.body.iter().all(u8::is_ascii_whitespace);
     match reply.status {
         // No content by definition (RFC 9110 §15.3.5, §15.3.6), or none that is promised.
@@ -47,6 +76,7 @@ fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
             let message = "the server answered with a part of the content, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamNotProtocol, message));
         }
+        _ if blank && empty == EmptySuccess::Null => return Ok(null()),
         status if blank => {
             let message =
                 format!("the server answered {status} without the content that it promises");
@@ -54,7 +84,7 @@ fn success(reply: &RestReply, limits: ReplyLimits) -> Result<Pieces, Failure> {
         }
         _ => {}
     }
-    let json = Json::parse(reply.body.clone(), limits.depth).map_err(|fault| {
+    let json = Json::read(reply.body.clone(), limits.depth).map_err(|fault| {
         let kind = reply.content_type().unwrap_or("no content type");
         let reason = if fault.is_too_deep() {
             Reason::UpstreamNotProtocol
@@ -110,7 +140,7 @@ pub(super) fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
 
 fn json_of(reply: &RestReply, limits: ReplyLimits) -> Option<Json> {
     if is_json(reply.content_type().unwrap_or_default()) {
-        Json::parse(reply.body.clone(), limits.depth).ok()
+        Json::read(reply.body.clone(), limits.depth).ok()
     } else {
         None
     }

@@ -34,6 +34,22 @@ impl Choice {
     }
 }
 
+impl<H> NumberPattern<H> {
+    /// Whether an HTTP status of success (RFC 9110 §15.3) is among the named ones.
+    pub(super) fn names_success(&self) -> bool {
+        match self {
+            NumberPattern::Among(first, others) => {
+                let class = |choice: &Choice| match choice {
+                    Choice::One(status) => status / 100,
+                    Choice::Class(class) => *class,
+                };
+                first / 100 == 2 || others.iter().any(|choice| class(choice) == 2)
+            }
+            NumberPattern::Hole(_) => false,
+        }
+    }
+}
+
 impl NumberPattern<Mention> {
     pub(super) fn parse(tree: &Tree) -> Result<NumberPattern<Mention>, PatternError> {
         match tree {

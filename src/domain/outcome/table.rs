@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::builtin::{self, ReplyLimits};
+use super::builtin::{self, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
 use super::row::{Content, Row, Seen, ToolResult, Written, pieces_say_failure, says_failure};
@@ -23,6 +23,7 @@ pub struct Outcomes {
     tool: ToolResult,
     /// The status of a tool's result that says that it failed and fits no row, for a REST client.
     tool_error_status: u16,
+    empty: EmptySuccess,
 }
 
 impl Default for Outcomes {
@@ -75,6 +76,7 @@ impl Outcomes {
         }
         let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
         let outcomes = Outcomes {
+            empty: EmptySuccess::of(&rows),
             rows,
             orders,
             tool,
@@ -108,6 +110,7 @@ impl Outcomes {
         let orders = Side::ALL.map(|side| order(&rows, side, &mut Vec::new()));
         let tool = ToolResult::Any;
         Outcomes {
+            empty: EmptySuccess::of(&rows),
             rows,
             orders,
             tool,
@@ -118,6 +121,11 @@ impl Outcomes {
     /// Sets the status of a tool error for a REST client.
     pub fn set_tool_error_status(&mut self, status: u16) {
         self.tool_error_status = status;
+    }
+
+    /// From now on a success without content is `null`, whatever the rows say.
+    pub(in crate::domain) fn take_empty_success(&mut self) {
+        self.empty = EmptySuccess::Null;
     }
 
     /// The rows: those of the route, then those of the sets.
@@ -177,7 +185,7 @@ impl Outcomes {
             // The refusal or the failure of the server, in the form of a result.
             Some(result) => (RpcAnswer::Result(result), false),
             None => {
-                let answer = self.tool_result(builtin::rest_to_rpc(reply, limits)?);
+                let answer = self.tool_result(builtin::rest_to_rpc(reply, (limits, self.empty))?);
                 let tool_error = self.is_tool_error(&answer);
                 (answer, tool_error)
             }
@@ -274,7 +282,7 @@ impl Seen<'_> {
         } else if says_text && !is_json(content_type) {
             text()
         } else {
-            Json::parse(body.clone(), depth).map_or_else(|_| text(), Content::Json)
+            Json::read(body.clone(), depth).map_or_else(|_| text(), Content::Json)
         };
         Seen { reply, content }
     }

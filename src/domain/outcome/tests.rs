@@ -3,6 +3,7 @@ use std::fmt::Write;
 use bytes::Bytes;
 use proptest::prelude::*;
 
+use super::builtin::{EmptySuccess, rest_to_rpc};
 use super::*;
 use crate::domain::failure::{Failure, FailureCodes, Reason};
 use crate::domain::json::Json;
@@ -39,7 +40,10 @@ fn sent(answer: RestAnswer) -> RestReply {
 }
 
 fn rpc(status: u16, content_type: &str, body: &str) -> String {
-    match rest_to_rpc(&rest(status, content_type, body), LIMITS) {
+    match rest_to_rpc(
+        &rest(status, content_type, body),
+        (LIMITS, EmptySuccess::Fault),
+    ) {
         Ok(RpcAnswer::Result(result)) => {
             format!("result {}", String::from_utf8_lossy(&result.into_bytes()))
         }
@@ -154,7 +158,7 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
     reply
         .headers
         .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
-    let failure = rest_to_rpc(&reply, LIMITS).unwrap_err();
+    let failure = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap_err();
     let expected = r#"error -31031 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
     let codes = FailureCodes::default();
     assert_eq!(shown(&error_object(&failure, &codes)), expected);
@@ -287,7 +291,7 @@ proptest! {
         json in any::<bool>(),
     ) {
         let (kind, body) = if json { ("application/json", body) } else { ("text/plain; charset=utf-8", text.as_str()) };
-        let RpcAnswer::Error(error) = rest_to_rpc(&rest(status, kind, body), LIMITS).unwrap() else { panic!() };
+        let RpcAnswer::Error(error) = rest_to_rpc(&rest(status, kind, body), (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
         let back = rpc_to_rest(Reply::Error(error));
         prop_assert_eq!((back.status, back.content_type.as_deref()), (status, Some(kind)));
         prop_assert_eq!(back.body.into_bytes(), body.as_bytes());
@@ -299,7 +303,7 @@ proptest! {
         let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
         let there = rpc_to_rest(Reply::Error(error.clone()));
         let reply = sent(there);
-        prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error));
+        prop_assert_eq!(rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap(), RpcAnswer::Error(error));
     }
 
     #[test]
@@ -310,7 +314,7 @@ proptest! {
         prop_assert_eq!(there.status, reason.row().status);
         let reply = sent(there);
         if reply.status >= 400 {
-            prop_assert_eq!(rest_to_rpc(&reply, LIMITS).unwrap(), RpcAnswer::Error(error_object(&failure, &codes)));
+            prop_assert_eq!(rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap(), RpcAnswer::Error(error_object(&failure, &codes)));
         }
     }
 
@@ -318,7 +322,7 @@ proptest! {
     fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
         let there = rpc_to_rest(Reply::Result(Json::literal(text)));
         let reply = sent(there);
-        let RpcAnswer::Result(result) = rest_to_rpc(&reply, LIMITS).unwrap() else { panic!() };
+        let RpcAnswer::Result(result) = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
         prop_assert_eq!(result.into_bytes(), text.as_bytes());
     }
 }

@@ -1,5 +1,7 @@
 //! From what the table says of a route to the route: each part is read on its own, then all parts together.
 
+use std::sync::Arc;
+
 use http::HeaderName;
 
 use super::frame::{self, Speech};
@@ -14,6 +16,7 @@ use crate::domain::pattern::{
     Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Use, Words,
     as_key, mention_named,
 };
+use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
 /// The hole of what a short form, or `extra = "carry"`, carries; no pattern can name it.
@@ -57,6 +60,11 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     };
     frame::refuse_other_speech(&rows, speech)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    // What was done is not to be repeated because the server has nothing to say of it.
+    let promises_none = |result: &Arc<Schema>| result.promises_null();
+    if route.effect != Effect::Safe || route.schema.result.as_ref().is_some_and(promises_none) {
+        route.outcomes.take_empty_success();
+    }
     frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
     Ok(route)
 }

@@ -1,0 +1,105 @@
+//! A success without content: a result of `null` for calls that may do something, and where the route promises it.
+
+use serde_json::json;
+
+use crate::scene::{answer, before_rest, call, json, rpc_failure};
+use crate::support::{Upstream, program, run_to_end};
+
+/// Routes of REST servers, by their method and what they add.
+const ROUTES: &str = r#"
+[[route]]
+name = "put"
+rest = "PUT /put"
+rpc = "put"
+[[route]]
+name = "post"
+rest = "POST /post"
+rpc = "post"
+[[route]]
+name = "delete"
+rest = "DELETE /delete"
+rpc = "delete"
+[[route]]
+name = "get"
+rest = "GET /get"
+rpc = "get"
+[[route]]
+name = "find"
+rest = "POST /find"
+rpc = "find"
+effect = "safe"
+[[route]]
+name = "start"
+rest = "GET /start"
+rpc = "start"
+effect = "idempotent"
+[[route]]
+name = "row"
+rest = "GET /row"
+rpc = "row"
+[[route.outcome]]
+rest = { status = 204 }
+rpc = { result = "{_:null}" }
+[[route]]
+name = "schema"
+rest = "GET /schema"
+rpc = "schema"
+schema.result = { type = ["object", "null"] }
+[[route]]
+name = "any"
+rest = "GET /any"
+rpc = "any"
+schema.result = true
+"#;
+
+#[test]
+fn an_empty_success_of_a_call_that_may_do_something_is_null() {
+    let kind = [("Content-Type", "application/json")];
+    let empty = [
+        answer("200 OK", &[], ""),
+        json(" \r\n"),
+        answer("203 Non-Authoritative Information", &kind, ""),
+    ];
+    for scripted in empty {
+        let upstream = Upstream::answering(scripted);
+        let proxy = before_rest(&upstream, ROUTES);
+        for method in ["put", "post", "delete", "start", "row", "schema"] {
+            let said = proxy.rpc(call(method, "{}"));
+            let null = r#"{"jsonrpc":"2.0","id":1,"result":null}"#;
+            assert_eq!(said.text(), null, "{method}");
+        }
+        for method in ["get", "find", "any"] {
+            let said = proxy.rpc(call(method, "{}")).json();
+            assert_eq!(rpc_failure(&said).1, "upstream_empty", "{method}");
+        }
+    }
+}
+
+#[test]
+fn a_draft_of_a_document_that_promises_no_content_takes_an_empty_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let touch = json!({ "operationId": "touch", "responses": { "200": { "description": "OK" } } });
+    let list = json!({ "operationId": "list", "responses": { "200": {
+        "description": "OK", "content": { "application/json": { "schema": { "type": "array" } } },
+    } } });
+    let ping = json!({ "operationId": "ping", "responses": { "200": { "description": "OK" } } });
+    let document = json!({
+        "openapi": "3.0.3", "info": { "title": "t", "version": "1" },
+        "paths": { "/touch": { "put": touch }, "/list": { "get": list }, "/ping": { "get": ping } },
+    });
+    std::fs::write(path("document.json"), document.to_string()).unwrap();
+    let (from, to) = (path("document.json"), path("draft.toml"));
+    let ended = run_to_end(program(&["import", "--openapi", &from, "--output", &to]));
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let draft = std::fs::read_to_string(to).unwrap();
+    let upstream = Upstream::answering(answer("200 OK", &[], ""));
+    let proxy = before_rest(&upstream, &draft);
+    for method in ["touch", "ping"] {
+        let said = proxy.rpc(call(method, "{}")).json();
+        assert_eq!(said["result"], json!(null), "{method}: {said}\n{draft}");
+        assert!(said.get("error").is_none(), "{method}: {said}\n{draft}");
+    }
+    let said = proxy.rpc(call("list", "{}")).json();
+    assert_eq!(rpc_failure(&said).1, "upstream_empty");
+}
