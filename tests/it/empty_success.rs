@@ -49,7 +49,7 @@ schema.result = { type = ["object", "null"] }
 name = "any"
 rest = "GET /any"
 rpc = "any"
-schema.result = true
+schema.result = {}
 "#;
 
 #[test]

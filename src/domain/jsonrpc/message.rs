@@ -141,7 +141,12 @@ pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageErr
         Some(b'{') => Ok(Incoming::Single(single(body, limits.depth)?)),
         Some(b'[') => batch(body, limits),
         _ if body.starts_with(BYTE_ORDER_MARK) => {
-            parse(&body.slice(BYTE_ORDER_MARK.len()..), limits)
+            let text = body.slice(BYTE_ORDER_MARK.len()..);
+            // Only one is ignored.
+            if text.starts_with(BYTE_ORDER_MARK) {
+                scan_value(&text, limits.depth)?;
+            }
+            parse(&text, limits)
         }
         _ => {
             let value = scan_value(body, limits.depth)?;

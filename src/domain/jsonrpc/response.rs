@@ -96,7 +96,12 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         Some(b'{') => {}
         _ if body.starts_with(BYTE_ORDER_MARK) => {
             let behind = BYTE_ORDER_MARK.len();
-            let response = parse_response(&body.slice(behind..), depth)?;
+            let text = body.slice(behind..);
+            // Only one is ignored.
+            if text.starts_with(BYTE_ORDER_MARK) {
+                Json::parse(text.clone(), depth).map_err(ResponseFault::Json)?;
+            }
+            let response = parse_response(&text, depth)?;
             return Ok(response.moved(behind));
         }
         _ => {
