@@ -1,5 +1,6 @@
 //! Passthrough: the call as it came, the answer as it comes.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -19,8 +20,8 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::UpstreamPlan;
 use crate::upstream::{
-    Body, Heads, HttpUpstream, Inflow, Manner, Outgoing, Progress, Repeat, Tap, Upload, Wants,
-    placed,
+    Body, Exchange, Heads, HttpUpstream, Inflow, Manner, Outgoing, Passed, Progress, Repeat, Tap,
+    Upload, Wants, placed,
 };
 
 /// A call that goes on as it came.
@@ -88,16 +89,25 @@ pub(super) async fn forward(
         upgrade,
     } = forwarded;
     let context = (&*record, upstream.plan());
+    // A client of HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
+    let interims = arrival
+        .interims()
+        .filter(|_| head.version == Version::HTTP_11 && record.purse().is_none());
     let wanted = prepare(&mut head, (&body, upgrade.as_ref()), context, arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());
+    let target = arrival.raw_target(&head.uri);
     let outgoing = Outgoing { head, body };
     let wait = Wait {
         limit,
         progress: progress.as_deref(),
         manner: Manner {
             repeat,
-            heads: Heads::Passed(arrival.spelling()),
+            heads: Heads::Passed(Passed {
+                spelling: arrival.spelling(),
+                target: target.as_deref(),
+                interims,
+            }),
             wants: match wanted {
                 Some(_) => Wants::Upgrade,
                 None => Wants::Answer,
@@ -105,10 +115,30 @@ pub(super) async fn forward(
         },
     };
     let exchange = ask::head(record, upstream, outgoing, wait).await?;
-    let (silence, max_age) = (upstream.plan().idle_timeout, upstream.plan().max_age);
+    if let Some(interims) = interims.filter(|interims| !interims.is_empty()) {
+        // The response goes out behind them. The pace of writes bounds how long that takes.
+        poll_fn(|cx| interims.poll_written(cx)).await;
+    }
+    let progress = progress.as_deref();
+    passed_back(
+        (record, upstream.plan()),
+        exchange,
+        progress,
+        upgrade.zip(wanted),
+    )
+}
+
+/// A response as it goes back; `upgrade` is the connection of a client that asked to change its protocol.
+fn passed_back(
+    (record, plan): (&Record, &UpstreamPlan),
+    exchange: Exchange,
+    progress: Option<&Progress>,
+    upgrade: Option<(OnUpgrade, HeaderValue)>,
+) -> Result<Answer, Failure> {
+    let (silence, max_age) = (plan.idle_timeout, plan.max_age);
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let (Some(client), Some(_)) = (upgrade, wanted) else {
+        let Some((client, _)) = upgrade else {
             let message = "the server changed the protocol, which nobody asked for";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         };
@@ -128,7 +158,7 @@ pub(super) async fn forward(
     // The version is of one connection, too (RFC 9110 §2.5).
     *response.version_mut() = Version::HTTP_11;
     let mut lease = exchange.lease;
-    if progress.is_some_and(|progress| progress.is_running()) {
+    if progress.is_some_and(Progress::is_running) {
         // An answer to half a request leaves the rest of it in the connection.
         lease.spoil();
     }

@@ -43,7 +43,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{Method, Request, Response, request};
+use http::{Method, Request, Response, Uri, request};
 
 use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
@@ -52,9 +52,9 @@ use crate::domain::hops::Peer;
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
-use crate::domain::wire::{Spelling, Violation};
+use crate::domain::wire::{RefusedLine, SentTarget, Spelling, Violation};
 use crate::upstream::link::OwnLinks;
-use crate::upstream::{Alarm, Inflow, pinned, placed};
+use crate::upstream::{Alarm, Inflow, Interims, pinned, placed};
 
 pub use answer::AnswerBody;
 pub use call_ids::CallIds;
@@ -81,6 +81,8 @@ pub struct Arrival {
     refused: Option<Violation>,
     /// How the names of its head are written, unless in lower case.
     spelling: Option<Spelling>,
+    /// Its target, where that of its head is another one.
+    target: Option<Rc<SentTarget>>,
 }
 
 /// Where a connection comes from.
@@ -99,6 +101,8 @@ struct Origin {
     sockets: OwnSockets,
     /// Bounds what is waited for at servers.
     alarm: RefCell<Alarm>,
+    /// Interim responses to the call that is served, where the client can get them.
+    interims: Option<Interims>,
 }
 
 impl Arrival {
@@ -123,12 +127,28 @@ impl Arrival {
             links: Rc::default(),
             sockets: OwnSockets::default(),
             alarm: RefCell::default(),
+            interims: None,
         };
         Arrival {
             origin: Rc::new(origin),
             refused: None,
             spelling: None,
+            target: None,
         }
+    }
+
+    /// The arrivals of a connection that serves one call at a time, and writes interim responses to it.
+    #[must_use]
+    pub fn with_interims(mut self, interims: Interims) -> Arrival {
+        if let Some(origin) = Rc::get_mut(&mut self.origin) {
+            origin.interims = Some(interims);
+        }
+        self
+    }
+
+    /// Where interim responses go.
+    fn interims(&self) -> Option<&Interims> {
+        self.origin.interims.as_ref()
     }
 
     /// Whom the connection comes from.
@@ -169,6 +189,7 @@ impl Arrival {
             origin: self.origin.clone(),
             refused,
             spelling: None,
+            target: None,
         }
     }
 
@@ -176,6 +197,28 @@ impl Arrival {
     #[must_use]
     pub fn spelled(self, spelling: Option<Spelling>) -> Arrival {
         Arrival { spelling, ..self }
+    }
+
+    /// The arrival of a request whose target came so.
+    #[must_use]
+    pub fn sent(self, target: Option<Rc<SentTarget>>) -> Arrival {
+        Arrival { target, ..self }
+    }
+
+    /// The target that is sent in place of this one, where the client sent raw characters.
+    fn raw_target(&self, target: &Uri) -> Option<Vec<u8>> {
+        match self.target.as_deref() {
+            Some(SentTarget::Raw(raw)) => raw.restore(target.path_and_query()?.as_str()),
+            Some(SentTarget::Refused(_)) | None => None,
+        }
+    }
+
+    /// The request line that was refused, where the head stands for it.
+    fn refused_line(&self) -> Option<&RefusedLine> {
+        match self.target.as_deref() {
+            Some(SentTarget::Refused(line)) => Some(line),
+            Some(SentTarget::Raw(_)) | None => None,
+        }
     }
 
     /// How the names of the request's head are written, unless in lower case.
@@ -207,7 +250,7 @@ pub fn handle(
         Ok(Faced::Stream(followed)) => followed.side,
     };
     let delivery = Delivery {
-        record: Record::begin(&worker, &installed, side, RequestLine::of(&head)),
+        record: Record::begin(&worker, &installed, side, RequestLine::of(&head, &arrival)),
         head,
         body,
         arrival,

@@ -17,7 +17,7 @@ use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::domain::sse;
 use crate::domain::stream::{self, Followed, Rewriter};
-use crate::upstream::{Body, Heads, Inflow, Manner, Outgoing, Repeat, Wants};
+use crate::upstream::{Body, Heads, Inflow, Manner, Outgoing, Passed, Repeat, Wants};
 
 /// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -105,7 +105,7 @@ async fn open(
         manner: Manner {
             repeat: Repeat::Allowed,
             // An answer that is no stream is passed on.
-            heads: Heads::Passed(None),
+            heads: Heads::Passed(Passed::default()),
             wants: Wants::Answer,
         },
     };

@@ -38,14 +38,14 @@ use super::socket;
 use super::unread::Unread;
 use super::wire::{Attended, Inspected, Inspection};
 use crate::domain::compare::Mismatches;
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Limits, Plan};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{Bell, Inflow, Socket as Client};
+use crate::upstream::{Bell, Inflow, Interims, Reins, Socket as Client};
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -340,6 +340,21 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
     Some((socket, arrival))
 }
 
+/// A client's socket, of which hyper reads what the inspector passes on.
+fn inspect(
+    (socket, reins): (Client, Reins),
+    (inspection, interims): (Inspection, Interims),
+    limits: &Limits,
+) -> Attended<Paced<Client>> {
+    let wire = WireLimits {
+        head: limits.head,
+        target: limits.target,
+    };
+    let paced = Paced::new(socket, limits.write_timeout, reins);
+    let inspected = Inspected::new(paced, wire, inspection).telling(interims);
+    Attended::new(inspected.head_within(limits.header_timeout))
+}
+
 /// Serves one connection until it ends, or drains.
 async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     let Ending { last, mut drains } = ending;
@@ -359,14 +374,10 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
     }
     let socket = socket.deferring(worker.tasks().outbox());
     let reins = socket.reins();
-    let inspection = Inspection::hastening(reins.clone());
-    let wire = WireLimits {
-        head: limits.head,
-        target: limits.target,
-    };
-    let paced = Paced::new(socket, limits.write_timeout, reins.clone());
-    let inspected = Inspected::new(paced, wire, inspection.clone());
-    let io = Attended::new(inspected.head_within(limits.header_timeout));
+    let (inspection, interims) = (Inspection::hastening(reins.clone()), Interims::default());
+    let arrivals = arrivals.with_interims(interims.clone());
+    let told = (inspection.clone(), interims.clone());
+    let io = inspect((socket, reins.clone()), told, &limits);
     let bell = Bell::default();
     let ringer = bell.ringer();
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -375,12 +386,17 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
         if !took.is_zero() {
             request.extensions_mut().insert(HeadTook(took));
         }
-        let arrival = arrivals.refused(begun.refused).spelled(begun.spelling);
+        let arrival = arrivals
+            .refused(begun.refused)
+            .spelled(begun.spelling)
+            .sent(begun.target);
         let (inspection, last) = (inspection.clone(), last.clone());
+        let interims = interims.clone();
         let mut request = Inflow::of_request(request, Some(&bell), begun.whole);
         let unread = Unread::of(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
+            interims.clear();
             inspection.answered(number, status);
             inspection.answer_spelled(response.body_mut().take_spelling());
             let is_last = last.get() || unread.is_left(&inspection, number);

@@ -4,7 +4,8 @@
 //! straight into hyper's buffer; only an incomplete line is ever copied, the little that is read while a call is served, and
 //! a short body that came at once with its head, which goes past hyper ([`WholeBody`](crate::upstream::WholeBody)).
 //!
-//! Laws: hyper never sees a byte that was not judged, but for the lines named here, and zeros in place of the length of a body
+//! Laws: hyper never sees a byte that was not judged, but for the lines named here, a request line whose raw characters are
+//! percent-encoded, and zeros in place of the length of a body
 //! that goes past it; a refused message is
 //! still one request to the service, in its turn, so that it is answered, logged and counted like any
 //! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
@@ -19,12 +20,14 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::domain::wire::{Follower, Found, Limits, Place, Te, Violation};
+use crate::domain::wire::{Follower, Found, Limits, Te, Violation};
 use crate::telemetry::clock;
 use crate::upstream::Overlay;
 
 mod attended;
 mod inspection;
+mod interims;
+mod target;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -32,14 +35,9 @@ mod whole;
 pub use attended::Attended;
 use inspection::Answer;
 pub use inspection::{Begun, Inspection};
+use interims::Outgoing;
 
 const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
-
-/// What hyper reads in place of a message whose request line is refused.
-const SUBSTITUTE: &[u8] = b"GET / HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";
-
-/// What hyper reads in place of the rest of a head that is refused.
-const REST_OF_HEAD: &[u8] = b"connection: close\r\n\r\n";
 
 /// The room in hyper's buffer below which a buffer of our own is used.
 const ROOM: usize = 256;
@@ -84,6 +82,7 @@ pub struct Inspected<S> {
     inspection: Inspection,
     /// The head of an answer that is on its way out.
     overlay: Overlay,
+    interims: Outgoing,
     /// Who waits for the answer to a request for an upgrade.
     reader: Option<Waker>,
     /// How long a head may take from its first byte, and the first one from the beginning.
@@ -104,6 +103,7 @@ impl<S> Inspected<S> {
             ready: BytesMut::new(),
             inspection,
             overlay: Overlay::default(),
+            interims: Outgoing::default(),
             reader: None,
             head_timeout: None,
             alarm: None,
@@ -148,6 +148,11 @@ impl<S> Inspected<S> {
                 let rest = buf.filled()[passed..].to_vec();
                 self.ready.extend_from_slice(TE_LINE);
                 self.sift(&rest);
+            } else if let Found::RawTarget { line } = step.found {
+                let rest = buf.filled()[passed..].to_vec();
+                let (line, rest) = rest.split_at(line);
+                self.encode(line);
+                self.sift(rest);
             } else {
                 self.settle(step.found, &buf.filled()[passed..]);
             }
@@ -175,6 +180,11 @@ impl<S> Inspected<S> {
                         self.ready.extend_from_slice(TE_LINE);
                     }
                 }
+                Found::RawTarget { line } => {
+                    let (line, left) = rest.split_at(line);
+                    self.encode(line);
+                    rest = left;
+                }
                 Found::More | Found::Upgrade | Found::Refused { .. } => {
                     return self.settle(step.found, rest);
                 }
@@ -193,28 +203,15 @@ impl<S> Inspected<S> {
     /// What becomes of the bytes that are not passed on.
     fn settle(&mut self, found: Found, rest: &[u8]) {
         match found {
-            Found::More | Found::HeadEnd { .. } => self.held.extend_from_slice(rest),
+            Found::More | Found::HeadEnd { .. } | Found::RawTarget { .. } => {
+                self.held.extend_from_slice(rest);
+            }
             Found::Upgrade => {
                 self.held.extend_from_slice(rest);
                 self.mode = Mode::Waiting;
             }
-            Found::Refused { place, violation } => self.refuse(place, violation),
+            Found::Refused { place, violation } => self.refuse(place, violation, rest),
         }
-    }
-
-    fn refuse(&mut self, place: Place, violation: Violation) {
-        self.inspection.refuse(self.follower.message(), violation);
-        self.mode = match place {
-            Place::BeforeMessage => {
-                self.ready.extend_from_slice(SUBSTITUTE);
-                Mode::Refused
-            }
-            Place::InHead => {
-                self.ready.extend_from_slice(REST_OF_HEAD);
-                Mode::Refused
-            }
-            Place::InBody => Mode::Broken(violation),
-        };
     }
 
     /// Refuses a head that has begun and will not end; says whether there was one.
@@ -222,8 +219,8 @@ impl<S> Inspected<S> {
         let Some(place) = self.follower.give_up(self.held.len(), violation) else {
             return false;
         };
-        self.held.clear();
-        self.refuse(place, violation);
+        let held = std::mem::take(&mut self.held);
+        self.refuse(place, violation, &held);
         true
     }
 
@@ -443,6 +440,9 @@ impl<S: AsyncWrite + Unpin> Inspected<S> {
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.wake_reader();
+        if self.interims.is_begun() {
+            ready!(self.interims.poll_rest(&mut self.socket, cx))?;
+        }
         // It is of what goes out next: where that is no head, or the rest of an older one, it is nobody's.
         if let Some(spelling) = self.inspection.take_answer()
             && !self.overlay.is_laid()
@@ -480,6 +480,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.wake_reader();
+        // Here, hyper has written all that goes before them.
+        if ready!(this.interims.poll_write(&mut this.socket, cx))? {
+            this.inspection.hasten();
+        }
         ready!(Pin::new(&mut this.socket).poll_flush(cx))?;
         // hyper flushes what it has written, and has written all by then.
         this.inspection.is_flushed();

@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method, Uri};
 
 use super::line::Line;
-use super::{Body, Outgoing};
+use super::{Body, Interims, Outgoing};
 use crate::domain::wire::Spelling;
 
 /// Whether a call may be sent a second time on another connection.
@@ -26,13 +26,24 @@ pub struct Manner<'a> {
     pub wants: Wants,
 }
 
-/// How the names in the heads of a call and of its answer are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the heads of a call and of its answer are written, over HTTP/1.1.
+#[derive(Debug, Clone, Copy)]
 pub enum Heads<'a> {
     /// In lower case: the heads that go on are made here.
     Made,
-    /// As they came: those of the call so, and in lower case without; those of its answer are noted, unless in lower case.
-    Passed(Option<&'a Spelling>),
+    /// As they came. The names of the answer are noted, unless in lower case.
+    Passed(Passed<'a>),
+}
+
+/// How the head of a call goes on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Passed<'a> {
+    /// How its names are written; in lower case without.
+    pub spelling: Option<&'a Spelling>,
+    /// The target in place of its own, with raw characters.
+    pub target: Option<&'a [u8]>,
+    /// Where interim responses to it go.
+    pub interims: Option<&'a Interims>,
 }
 
 /// What a call needs of its connection.

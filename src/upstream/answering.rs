@@ -154,7 +154,10 @@ impl<S: AsyncRead + Unpin> Answering<S> {
         loop {
             match leading(&self.part) {
                 Leading::Part => return true,
-                Leading::Interim(size) => self.part.advance(size),
+                Leading::Interim(size) => {
+                    let head = self.part.split_to(size);
+                    self.tape.hears_interim(&head);
+                }
                 Leading::Final(size) => {
                     unfold(&mut self.part[..size]);
                     return false;

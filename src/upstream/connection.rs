@@ -166,7 +166,12 @@ impl Connection {
         // From here to the client, only its place is handed on.
         let read = |answer, driver| placed(|| Inflow::of_answer(answer, driver, tape.take_whole()));
         if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
-            let answered = self.sender.try_send_request(outgoing.into()).await;
+            let mut sent = pin!(self.sender.try_send_request(outgoing.into()));
+            let answered = poll_fn(|cx| {
+                tape.wakes(cx);
+                sent.as_mut().poll(cx)
+            });
+            let answered = answered.await;
             return answered.map(|answer| read(answer, None)).map_err(Box::new);
         }
         driver.hushes();

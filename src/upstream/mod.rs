@@ -20,6 +20,7 @@ mod frames;
 mod heard;
 mod http;
 mod inflow;
+mod interims;
 mod late;
 mod line;
 mod lines;
@@ -50,7 +51,7 @@ mod whole;
 #[cfg(test)]
 mod woken;
 
-pub use again::{Heads, Manner, Repeat, Wants};
+pub use again::{Heads, Manner, Passed, Repeat, Wants};
 pub use alarm::Alarm;
 pub use bell::{Bell, Ringer};
 pub use body::{Body, BodyFault, Progress, Upload};
@@ -62,6 +63,7 @@ pub use framed::{FramesPlace, FramesUpstream};
 pub use frames::{Closing, Frames, Intake, accept_key};
 pub use http::{Exchange, HttpUpstream, Lease};
 pub use inflow::{Inflow, ReadWhole, Torn};
+pub use interims::Interims;
 pub use local::Local;
 pub use mcp::{Mcp, Session};
 pub use memory::{Full, Held, Memory};

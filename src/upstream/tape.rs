@@ -8,7 +8,7 @@
 use std::io::{self, IoSlice};
 use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::AsyncWrite;
 
@@ -17,8 +17,8 @@ use http::Method;
 
 use super::again::Heads;
 use super::local::Local;
-use super::{Overlay, WholeBody};
-use crate::domain::wire::{Reading, Spelling, Whole, is_ready};
+use super::{Interims, Overlay, WholeBody};
+use crate::domain::wire::{Reading, Spelling, Whole, interim, is_ready};
 
 /// What a connection keeps of the room of its last call.
 const ROOM: usize = 2 * 1024;
@@ -33,6 +33,11 @@ struct Reel {
     /// How the names of the head are written that comes next.
     spelling: Option<Spelling>,
     overlay: Overlay,
+    /// The target of the head that comes next, where it is another one than the connection is given.
+    target: Option<Target>,
+    /// Where interim responses go.
+    interims: Option<Interims>,
+    waker: Option<Waker>,
     answer: Reading,
     next: Next,
     /// The body of the answer, where it came at once.
@@ -49,6 +54,17 @@ pub(super) enum Next {
     /// The rest of one, or nothing.
     #[default]
     Other,
+}
+
+/// A target that is written in place of another one.
+#[derive(Debug)]
+enum Target {
+    /// Nothing of it is written.
+    Given(Vec<u8>),
+    /// So much is written of the method and the target.
+    Begun { line: Vec<u8>, gone: usize },
+    /// All of it.
+    Written(Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -76,12 +92,34 @@ impl Tape {
             Method::HEAD | Method::CONNECT => Next::Head,
             _ => Next::Answer,
         };
-        match heads {
-            Heads::Made => reel.spelling = None,
-            Heads::Passed(spelling) => {
-                reel.spelling = spelling.cloned();
-                reel.answer.begin();
+        let Heads::Passed(passed) = heads else {
+            (reel.spelling, reel.target, reel.interims) = (None, None, None);
+            return;
+        };
+        reel.spelling = passed.spelling.cloned();
+        reel.target = passed.target.map(|raw| Target::Given(raw.to_vec()));
+        reel.interims = passed.interims.cloned();
+        reel.answer.begin();
+    }
+
+    /// This is the head of an interim response.
+    pub(super) fn hears_interim(&self, head: &[u8]) {
+        let mut reel = self.0.get();
+        if let Some(interims) = &reel.interims
+            && let Some(head) = interim(head)
+        {
+            interims.add(&head);
+            if let Some(waker) = reel.waker.take() {
+                waker.wake();
             }
+        }
+    }
+
+    /// Whoever waits for the answer is told of interim responses by this.
+    pub(super) fn wakes(&self, cx: &Context<'_>) {
+        let mut reel = self.0.get();
+        if reel.interims.is_some() {
+            reel.waker = Some(cx.waker().clone());
         }
     }
 
@@ -145,16 +183,20 @@ impl Tape {
                 room
             });
         }
-        reel.spelling = None;
+        (reel.spelling, reel.interims, reel.waker) = (None, None, None);
         reel.answer.take()
     }
 
     /// What was to be written since [`Tape::record`], if anything was: a connection may have broken under it.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
-        let running = &mut self.0.get().running;
-        match running {
-            Running::Records { .. } => Some(running.take()).filter(|bytes| !bytes.is_empty()),
-            Running::Off(_) | Running::Plays { .. } => None,
+        let reel = &mut *self.0.get();
+        let Running::Records { .. } = reel.running else {
+            return None;
+        };
+        let bytes = Some(reel.running.take()).filter(|bytes| !bytes.is_empty())?;
+        match reel.target.take() {
+            Some(Target::Written(line)) => Some([line, bytes].concat()),
+            Some(Target::Given(_) | Target::Begun { .. }) | None => Some(bytes),
         }
     }
 
@@ -165,6 +207,11 @@ impl Tape {
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let reel = &mut *self.0.get();
+        if let Some(Target::Given(_) | Target::Begun { .. }) = reel.target
+            && !matches!(reel.running, Running::Plays { .. })
+        {
+            return reel.poll_target((socket, cx), given);
+        }
         match &mut reel.running {
             Running::Off(_) => {
                 if let Some(spelling) = reel.spelling.take() {
@@ -196,6 +243,37 @@ impl Tape {
     }
 }
 
+impl Reel {
+    /// Writes the start of a request line with another target: as much as is given up to the end of the target.
+    #[cold]
+    fn poll_target<S: AsyncWrite + Unpin>(
+        &mut self,
+        (socket, cx): (&mut S, &mut Context<'_>),
+        given: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let first = given.iter().find(|part| !part.is_empty());
+        let mut parts = first
+            .map_or(&[][..], |part| part)
+            .split(|byte| *byte == b' ');
+        let (method, target) = (parts.next(), parts.next());
+        let (method, target) = (method.unwrap_or_default(), target.unwrap_or_default());
+        if let Some(Target::Given(raw)) = &self.target {
+            let line = [method, b" ", raw].concat();
+            self.target = Some(Target::Begun { line, gone: 0 });
+        }
+        if let Some(Target::Begun { line, gone }) = &mut self.target {
+            while *gone < line.len() {
+                match ready!(Pin::new(&mut *socket).poll_write(cx, &line[*gone..]))? {
+                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    count => *gone += count,
+                }
+            }
+            self.target = Some(Target::Written(mem::take(line)));
+        }
+        Poll::Ready(Ok(method.len() + 1 + target.len()))
+    }
+}
+
 impl Running {
     fn take(&mut self) -> Vec<u8> {
         match mem::take(self) {
@@ -209,6 +287,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upstream::again::Passed;
     use crate::upstream::narrow::through;
 
     const HEAD: &str = "GET / HTTP/1.1\r\nhost: a\r\nx-a: 1\r\nx-a: 2\r\n\r\n";
@@ -221,6 +300,14 @@ mod tests {
         reading.take().unwrap()
     }
 
+    fn heads<'a>(spelling: &'a Spelling, target: Option<&'a [u8]>) -> Heads<'a> {
+        Heads::Passed(Passed {
+            spelling: Some(spelling),
+            target,
+            interims: None,
+        })
+    }
+
     #[test]
     fn names_of_an_answer_are_noted_where_heads_are_passed() {
         let tape = Tape::default();
@@ -230,23 +317,50 @@ mod tests {
             tape.stop()
         };
         let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
-        assert_eq!(answered(Heads::Passed(None), passed), Some(spelling()));
+        assert_eq!(
+            answered(Heads::Passed(Passed::default()), passed),
+            Some(spelling())
+        );
         let made = b"HTTP/1.1 200 OK\r\nX-B: 1\r\n\r\n";
         assert_eq!(answered(Heads::Made, made), None);
-        assert_eq!(answered(Heads::Passed(None), passed), Some(spelling()));
+        assert_eq!(
+            answered(Heads::Passed(Passed::default()), passed),
+            Some(spelling())
+        );
     }
 
     #[tokio::test]
     async fn a_call_is_spelled_and_kept_however_it_is_written() {
         for room in [1, 7, 20, 1000] {
             let tape = Tape::default();
-            tape.begin(&Method::GET, Heads::Passed(Some(&spelling())));
+            tape.begin(&Method::GET, heads(&spelling(), None));
             tape.record();
             let found = through(room, (HEAD, ""), |socket, parts| {
                 tape.poll_write(socket, parts)
             });
             assert_eq!(found.await, SPELLED, "{room}");
             assert_eq!(tape.recorded().as_deref(), Some(SPELLED.as_bytes()));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_raw_target_is_written_and_kept_however_it_is_written() {
+        let raw = SPELLED.replace("GET / ", "GET /<a>?\"b ");
+        for room in [1, 7, 20, 1000] {
+            let tape = Tape::default();
+            let spelling = spelling();
+            tape.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
+            tape.record();
+            let found = through(room, (HEAD, ""), |socket, parts| {
+                tape.poll_write(socket, parts)
+            });
+            assert_eq!(found.await, raw, "{room}");
+            assert_eq!(tape.recorded().as_deref(), Some(raw.as_bytes()));
+            tape.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
+            let found = through(room, (HEAD, ""), |socket, parts| {
+                tape.poll_write(socket, parts)
+            });
+            assert_eq!(found.await, raw, "{room}");
         }
     }
 }

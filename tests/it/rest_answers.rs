@@ -320,15 +320,16 @@ fn announced_trailers_of_an_answer_come_back_to_who_takes_them_and_who_did_not_s
 
 #[test]
 fn interim_answers_do_not_stand_for_the_final_one() {
-    let carried = carry(
-        GET,
-        "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n\
-         HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-    );
-    assert_eq!(
-        (carried.answer.status(), carried.answer.text()),
-        (200, "hi")
-    );
+    let interim =
+        "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n";
+    let track = Track::rest();
+    let mut open = track.open(GET);
+    open.server.send(format!(
+        "{interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    ));
+    open.client.expect(interim);
+    let answer = open.client.read_answer();
+    assert_eq!((answer.status(), answer.text()), (200, "hi"));
 }
 
 #[test]

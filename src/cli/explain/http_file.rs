@@ -9,6 +9,7 @@ use http::{Method, StatusCode, Uri};
 
 use super::input::InputError;
 use crate::domain::outcome::RestReply;
+use crate::domain::wire::encode_raw;
 
 /// A request to explain.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ pub(super) fn target(url: &str) -> Result<(Uri, Option<String>), String> {
     };
     let wrong =
         |_| format!("`{url}` is neither a path nor a URL; percent-encode what has no place in one");
-    let uri: Uri = absolute.parse().map_err(wrong)?;
+    let uri: Uri = encode_raw(&absolute).parse().map_err(wrong)?;
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = path.parse().map_err(wrong)?;
     Ok((path, uri.authority().map(|host| host.as_str().to_owned())))

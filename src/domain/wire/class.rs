@@ -11,6 +11,9 @@ pub(super) const PATH: u8 = 1 << 1;
 pub(super) const QUERY: u8 = 1 << 2;
 /// A byte of a target that needs no closer look: both of the above, or the `?` between them.
 pub(super) const TARGET: u8 = 1 << 3;
+/// A character that is not of the grammar, that real clients leave unencoded, and that `http::Uri` refuses in a path or in
+/// a query.
+pub(super) const RAW: u8 = 1 << 5;
 /// A byte of a registered name or IPv4 address (RFC 3986 §3.2.2), without `%`: an encoded host name is one
 /// that two parsers compare in two ways, and `http::Uri` refuses it too.
 pub(super) const NAME: u8 = 1 << 4;
@@ -48,6 +51,9 @@ const fn classes_of(byte: u8) -> u8 {
     }
     if byte.is_ascii() && ((path && query) || byte == b'?') {
         found |= TARGET;
+    }
+    if matches!(byte, b'"' | b'<' | b'>' | b'`') {
+        found |= RAW;
     }
     if byte.is_ascii_alphanumeric()
         || matches!(byte, b'-' | b'.' | b'_' | b'~')

@@ -3,7 +3,7 @@
 use super::body::{Body, Progress};
 use super::class::{self, TOKEN};
 use super::field::Field;
-use super::head::{Framing, Head, Te, Upgrade};
+use super::head::{Framing, Head, Te, Upgrade, Written};
 use super::line::{Lines, Longest};
 use super::spelling::{Noted, Read, Spelling};
 use super::violation::Violation;
@@ -47,6 +47,12 @@ pub enum Place {
 pub enum Found {
     /// No more can be said: what was not passed is an incomplete line, to be fed again with what follows.
     More,
+    /// A request line is complete and valid, was not passed, and has characters that an HTTP library refuses: another line
+    /// goes on in its place ([`RawTarget`](super::RawTarget)), and the next feed begins behind it.
+    RawTarget {
+        /// How long the line is, with its end.
+        line: usize,
+    },
     /// The head is complete and valid; only its empty line was not passed yet, and begins the next feed.
     HeadEnd {
         /// Whether the client sent a `TE` field.
@@ -215,7 +221,9 @@ impl Follower {
         }
         let read = match found {
             Found::HeadEnd { .. } => Read::Whole,
-            Found::More | Found::Upgrade | Found::Refused { .. } => Read::Part,
+            Found::More | Found::RawTarget { .. } | Found::Upgrade | Found::Refused { .. } => {
+                Read::Part
+            }
         };
         self.names.keep(&input[..passed], read);
         Step { passed, found }
@@ -249,14 +257,18 @@ impl Follower {
         }
         self.head = Head::default();
         self.names.begin();
-        self.head
+        let written = self
+            .head
             .request_line(line, self.limits.target)
             .map_err(|violation| self.refuse(Place::BeforeMessage, violation))?;
         self.message += 1;
         self.size = length;
         self.empty_lines = 0;
         self.state = State::Fields;
-        Ok(length)
+        match written {
+            Written::Usual => Ok(length),
+            Written::Raw => Err(Found::RawTarget { line: length }),
+        }
     }
 
     /// The smaller limit speaks first, or the verdict would depend on how the line arrives.

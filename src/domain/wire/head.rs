@@ -3,7 +3,7 @@
 //! Laws: a line is judged by itself and by the complete lines before it, never by how it arrived; a head
 //! that is accepted gives exactly one framing.
 
-use super::class::{self, NAME, PATH, QUERY, TARGET, TOKEN};
+use super::class::{self, NAME, PATH, QUERY, RAW, TARGET, TOKEN};
 use super::violation::Violation;
 
 /// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
@@ -19,6 +19,18 @@ pub enum Te {
     #[default]
     Absent,
 }
+
+/// How a target is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// As an HTTP library takes it.
+    Usual,
+    /// With characters that it takes percent-encoded only.
+    Raw,
+}
+
+/// How long a raw target may be: an HTTP library takes no URI of 64 KiB.
+const LONGEST_RAW: usize = 20 * 1024;
 
 /// Whether the client wants to speak another protocol afterwards (RFC 9110 §7.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,7 +81,7 @@ impl Head {
         &mut self,
         line: &[u8],
         longest_target: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<Written, Violation> {
         let (method, target, version) = split_request_line(line)?;
         self.version = version;
         if target.len() > longest_target {
@@ -79,7 +91,7 @@ impl Head {
             return path_and_query(target);
         }
         if target == b"*" && method == b"OPTIONS" {
-            return Ok(());
+            return Ok(Written::Usual);
         }
         absolute(target)
     }
@@ -261,17 +273,24 @@ fn version_fault(line: &[u8]) -> Violation {
     }
 }
 
-pub(super) fn path_and_query(target: &[u8]) -> Result<(), Violation> {
+pub(super) fn path_and_query(target: &[u8]) -> Result<Written, Violation> {
     if class::all(target, TARGET) {
-        return Ok(());
+        return Ok(Written::Usual);
     }
     let question = target.iter().position(|byte| *byte == b'?');
     let (path, query) = target.split_at(question.unwrap_or(target.len()));
     let text = std::str::from_utf8(target).is_ok();
     if text && class::all(path, PATH) && class::all(query, QUERY) {
-        return Ok(());
+        return Ok(Written::Usual);
     }
-    Err(target_fault(target))
+    if !text || !class::all(path, PATH | RAW) || !class::all(query, QUERY | RAW) {
+        return Err(target_fault(target));
+    }
+    // Each of them may take three bytes then.
+    match target.len() < LONGEST_RAW {
+        true => Ok(Written::Raw),
+        false => Err(Violation::TargetTooLong),
+    }
 }
 
 #[cold]
@@ -288,7 +307,7 @@ fn target_fault(target: &[u8]) -> Violation {
 }
 
 /// An `http` or `https` URL.
-fn absolute(target: &[u8]) -> Result<(), Violation> {
+fn absolute(target: &[u8]) -> Result<Written, Violation> {
     let colon = target.iter().position(|byte| *byte == b':').unwrap_or(0);
     let (scheme, rest) = target.split_at(colon);
     if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {

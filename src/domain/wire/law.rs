@@ -43,6 +43,8 @@ fn follow_piece(follower: &mut Follower, arrived: &[u8], trace: &mut Trace) {
                 return;
             }
             Found::Upgrade => follower.resume(),
+            // In its place, another line goes on.
+            Found::RawTarget { line } => trace.passed += line,
             Found::HeadEnd { .. } => {}
         }
         trace.events.push((trace.passed, step.found));

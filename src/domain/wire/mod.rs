@@ -16,11 +16,13 @@ mod field;
 mod follower;
 mod head;
 mod http2;
+mod interim;
 mod law;
 mod line;
 mod reading;
 mod response;
 mod spelling;
+mod target;
 mod violation;
 mod whole;
 
@@ -31,10 +33,12 @@ pub use chatter::{Cut, Flood};
 pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
 pub use http2::settle;
+pub use interim::interim;
 pub use law::check_any_cut;
 pub use reading::Reading;
 pub use response::{Ending, Leading, NoLength, is_ready, leading, settle_response, unfold};
 pub use spelling::Spelling;
+pub use target::{RawTarget, RefusedLine, SentTarget, encode_raw};
 pub use violation::Violation;
 pub use whole::Whole;
 

@@ -73,7 +73,7 @@ const REQUEST_LINES: Rows = &[
     (Violation::Method, &["¦\x16\x03\x01", "¦ GET / HTTP/1.1\r\n", "¦G(T / HTTP/1.1\r\n", "¦GET\t/ HTTP/1.1\r\n", "¦G\0T / HTTP/1.1\r\n", "¦:"]),
     (Violation::Connect, &["¦CONNECT a:443 HTTP/1.1\r\n", "¦CONNECT / HTTP/1.1\r\n"]),
     (Violation::Version, &["¦GET / HTTP/1.2\r\n", "¦GET / HTTP/2.0\r\n", "¦GET / HTTP/0.9\r\n", "¦GET / HTTP/11\r\n"]),
-    (Violation::Target, &["¦GET * HTTP/1.1\r\n", "¦GET a HTTP/1.1\r\n", "¦GET /\0 HTTP/1.1\r\n", "¦GET /\t HTTP/1.1\r\n", "¦GET /< HTTP/1.1\r\n", "¦GET /?\" HTTP/1.1\r\n", "¦GET a:80 HTTP/1.1\r\n", "¦GET ftp://a/ HTTP/1.1\r\n", "¦GET http:/a HTTP/1.1\r\n", "¦GET http:///a HTTP/1.1\r\n", "¦GET http://u@a/ HTTP/1.1\r\n", "¦GET http://%61/ HTTP/1.1\r\n", "¦GET http://a:b/ HTTP/1.1\r\n"]),
+    (Violation::Target, &["¦GET * HTTP/1.1\r\n", "¦GET a HTTP/1.1\r\n", "¦GET /\0 HTTP/1.1\r\n", "¦GET /\t HTTP/1.1\r\n", "¦GET a:80 HTTP/1.1\r\n", "¦GET ftp://a/ HTTP/1.1\r\n", "¦GET http:/a HTTP/1.1\r\n", "¦GET http:///a HTTP/1.1\r\n", "¦GET http://u@a/ HTTP/1.1\r\n", "¦GET http://%61/ HTTP/1.1\r\n", "¦GET http://a:b/ HTTP/1.1\r\n"]),
     (Violation::Fragment, &["¦GET /a#b HTTP/1.1\r\n", "¦GET /?a#b HTTP/1.1\r\n", "¦GET http://a#b HTTP/1.1\r\n", "¦GET # HTTP/1.1\r\n"]),
 ];
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{Method, Version, request};
 
-use crate::gateway::HeadTook;
+use crate::domain::wire::RefusedLine;
+use crate::gateway::{Arrival, HeadTook};
 
 /// What is recorded of the request line.
 pub(in crate::gateway) struct RequestLine {
@@ -19,11 +20,25 @@ pub(in crate::gateway) struct RequestLine {
 
 impl RequestLine {
     /// That of a request as it came.
-    pub(in crate::gateway) fn of(head: &request::Parts) -> RequestLine {
+    pub(in crate::gateway) fn of(head: &request::Parts, arrival: &Arrival) -> RequestLine {
         let took = head.extensions.get();
-        RequestLine {
+        let line = RequestLine {
             took: took.map_or(Duration::ZERO, |HeadTook(took)| *took),
             ..RequestLine::within(head)
+        };
+        match arrival.refused_line() {
+            Some(refused) => line.replaced(refused),
+            None => line,
+        }
+    }
+
+    /// The same with the method and the target that were refused.
+    #[cold]
+    fn replaced(self, refused: &RefusedLine) -> RequestLine {
+        RequestLine {
+            method: refused.method.clone(),
+            target: refused.target.parse().ok().or(self.target),
+            ..self
         }
     }
 

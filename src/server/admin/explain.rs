@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::domain::explain::Explanation;
 use crate::domain::json::{Json, Kind, kind_of};
 use crate::domain::percent::{Plus, decode};
+use crate::domain::wire::encode_raw;
 use crate::server::admin::decode::{BodyProblem, Kinded, Object};
 use crate::server::admin::problem::Problem;
 
@@ -173,7 +174,9 @@ fn method(text: &str) -> Result<Method, String> {
 }
 
 fn target(text: &str) -> Result<Uri, String> {
-    let path = text.starts_with('/').then(|| text.parse::<PathAndQuery>());
+    let path = text
+        .starts_with('/')
+        .then(|| encode_raw(text).parse::<PathAndQuery>());
     let path = path.and_then(Result::ok);
     path.map(Uri::from).ok_or_else(|| {
         "no path; write one such as `/items/7?a=1`, percent-encoded where it must be".to_owned()

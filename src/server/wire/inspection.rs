@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 
-use crate::domain::wire::{Spelling, Violation};
+use crate::domain::wire::{SentTarget, Spelling, Violation};
 use crate::upstream::{Local, Reins, WholeBody};
 
 /// What the inspector of one connection and the service behind it tell each other.
@@ -30,7 +31,9 @@ struct Shared {
     head: Duration,
     /// How names are written: those of requests that have not begun, with their numbers.
     requests: VecDeque<(u64, Spelling)>,
-    /// And those of the answer whose head is written next.
+    /// Targets that hyper does not get as they came, of requests that have not begun, with their numbers.
+    targets: VecDeque<(u64, Rc<SentTarget>)>,
+    /// And the names of the answer whose head is written next.
     answer: Option<Spelling>,
     /// The body of a request that has not begun, where it came at once, with its number.
     whole: Option<(u64, WholeBody)>,
@@ -73,11 +76,13 @@ impl Inspection {
         shared.is_answered = false;
         let number = shared.begun;
         let of_it = |(own, _): &mut (u64, Spelling)| *own == number;
+        let sent = |(own, _): &mut (u64, Rc<SentTarget>)| *own == number;
         Begun {
             number,
             took: mem::take(&mut shared.head),
             refused: shared.refusal(number),
             spelling: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
+            target: shared.targets.pop_front_if(sent).map(|(_, own)| own),
             whole: (shared.whole.take_if(|(own, _)| *own == number)).map(|(_, body)| body),
         }
     }
@@ -106,6 +111,12 @@ impl Inspection {
     /// Says how the names of a request are written, before hyper has the end of its head.
     pub(super) fn request_spelled(&self, request: u64, spelling: Spelling) {
         self.shared.get().requests.push_back((request, spelling));
+    }
+
+    /// Says which target a request has, before hyper has its request line.
+    pub(super) fn request_sent(&self, request: u64, target: SentTarget) {
+        let target = (request, Rc::new(target));
+        self.shared.get().targets.push_back(target);
     }
 
     /// Whether there is room for the body of a request.
@@ -157,6 +168,11 @@ impl Inspection {
         if answer == Answer::Switched {
             shared.reins.hasten();
         }
+    }
+
+    /// From now on, what is flushed is sent.
+    pub(super) fn hasten(&self) {
+        self.shared.get().reins.hasten();
     }
 
     /// Asks to be told when all is written that hyper has now.
@@ -221,6 +237,8 @@ pub struct Begun {
     pub refused: Option<Violation>,
     /// How its names are written, unless in lower case.
     pub spelling: Option<Spelling>,
+    /// Its target, where hyper has another one.
+    pub target: Option<Rc<SentTarget>>,
     /// Its body, where that came at once.
     pub whole: Option<WholeBody>,
 }

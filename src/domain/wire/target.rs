@@ -1,0 +1,203 @@
+//! Request targets as clients send them: raw characters that an HTTP library refuses, and targets of refused requests.
+//!
+//! Law: the encoded form of a raw target names the same resource; [`RawTarget::restore`] gives back the bytes that came.
+
+use http::Method;
+use memchr::{memchr, memrchr};
+
+use super::class::{self, QUERY, RAW, TARGET, TOKEN};
+
+/// How much of a refused target is told.
+const TOLD: usize = 1024;
+
+/// What a client sent as target, where the HTTP library does not get it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SentTarget {
+    /// A valid one, with characters that the library gets percent-encoded.
+    Raw(RawTarget),
+    /// That of a request line that is refused.
+    Refused(RefusedLine),
+}
+
+/// A path and query with raw characters, and the same percent-encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawTarget {
+    raw: Box<[u8]>,
+    encoded: Box<[u8]>,
+}
+
+/// A request line that is refused, as far as it can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedLine {
+    /// The method.
+    pub method: Method,
+    /// The path and query; whatever a target cannot have is percent-encoded.
+    pub target: String,
+}
+
+impl RawTarget {
+    /// Takes the target of a valid request line. Returns the line with the encoded target as well.
+    #[must_use]
+    pub fn take(line: &[u8]) -> Option<(Vec<u8>, RawTarget)> {
+        let start = memchr(b' ', line)? + 1;
+        let end = memrchr(b' ', line)?;
+        let target = line.get(start..end)?;
+        let path = start + authority_end(target);
+        let raw = &line[path..end];
+        let encoded = encode(raw, is_raw);
+        let written = [&line[..path], &encoded, &line[end..]].concat();
+        let target = RawTarget {
+            raw: raw.into(),
+            encoded: encoded.into(),
+        };
+        Some((written, target))
+    }
+
+    /// The bytes to send in place of `target`, where that has the encoded query or is all of it.
+    #[must_use]
+    pub fn restore(&self, target: &str) -> Option<Vec<u8>> {
+        if target.as_bytes() == &*self.encoded {
+            return Some(self.raw.to_vec());
+        }
+        let (path, query) = target.split_once('?')?;
+        let encoded = memchr(b'?', &self.encoded)?;
+        let raw = memchr(b'?', &self.raw)?;
+        let is_same = query.as_bytes() == &self.encoded[encoded + 1..];
+        is_same.then(|| [path.as_bytes(), &self.raw[raw..]].concat())
+    }
+}
+
+impl RefusedLine {
+    /// Reads a request line that is refused, of which only a part may have come.
+    #[must_use]
+    pub fn read(input: &[u8]) -> Option<RefusedLine> {
+        let line = &input[..memchr(b'\n', input).unwrap_or(input.len())];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let space = memchr(b' ', line)?;
+        let (method, rest) = (&line[..space], &line[space + 1..]);
+        if !class::all(method, TOKEN) {
+            return None;
+        }
+        let end = memrchr(b' ', rest).filter(|end| rest[end + 1..].starts_with(b"HTTP/"));
+        let target = &rest[..end.unwrap_or(rest.len())];
+        let path = &target[authority_end(target)..];
+        if path.first() != Some(&b'/') {
+            return None;
+        }
+        let told = &path[..path.len().min(TOLD)];
+        let target = encode(told, |byte, _| !class::is(byte, TARGET));
+        Some(RefusedLine {
+            method: Method::from_bytes(method).ok()?,
+            target: String::from_utf8(target).ok()?,
+        })
+    }
+}
+
+/// A target or an absolute URL whose raw characters are percent-encoded, for an HTTP library.
+#[must_use]
+pub fn encode_raw(target: &str) -> String {
+    let encoded = encode(target.as_bytes(), is_raw);
+    // Only characters of ASCII were replaced.
+    String::from_utf8(encoded).unwrap_or_else(|_| target.to_owned())
+}
+
+/// How long the scheme and the authority of an absolute target are.
+fn authority_end(target: &[u8]) -> usize {
+    let slashes = target.windows(3).position(|three| three == b"://");
+    let Some(slashes) = slashes.filter(|_| target.first() != Some(&b'/')) else {
+        return 0;
+    };
+    let authority = slashes + 3;
+    let length = target[authority..]
+        .iter()
+        .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    length.map_or(target.len(), |length| authority + length)
+}
+
+/// Where in a target a byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Path,
+    Query,
+}
+
+/// Whether a byte of a valid target is one that the library refuses there.
+fn is_raw(byte: u8, part: Part) -> bool {
+    let is_taken = match part {
+        Part::Path => class::is(byte, class::PATH) || byte == b'?',
+        Part::Query => class::is(byte, QUERY),
+    };
+    class::is(byte, RAW) && !is_taken
+}
+
+/// Percent-encodes the bytes of a target of which `needs` says so.
+fn encode(target: &[u8], needs: impl Fn(u8, Part) -> bool) -> Vec<u8> {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = Vec::with_capacity(target.len() + 16);
+    let mut part = Part::Path;
+    for byte in target {
+        if needs(*byte, part) {
+            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
+            encoded.extend_from_slice(&[b'%', HEX[high], HEX[low]]);
+        } else {
+            encoded.push(*byte);
+        }
+        if *byte == b'?' {
+            part = Part::Query;
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_target_is_encoded_where_the_library_refuses_it_and_restored() {
+        let line = b"GET http://a:80/\"<b>`|{\xC3\xA9?\"<c>`=d? HTTP/1.1\r\n";
+        let (written, target) = RawTarget::take(line).unwrap();
+        let encoded = "/\"%3Cb%3E%60|{é?%22%3Cc%3E`=d?";
+        let expected = format!("GET http://a:80{encoded} HTTP/1.1\r\n");
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
+        let raw = "/\"<b>`|{é?\"<c>`=d?";
+        let restored = |target_text| {
+            let restored = target.restore(target_text);
+            restored.map(|restored| String::from_utf8(restored).unwrap())
+        };
+        assert_eq!(restored(encoded).as_deref(), Some(raw));
+        let elsewhere = "/rpc?%22%3Cc%3E`=d?";
+        assert_eq!(restored(elsewhere).as_deref(), Some("/rpc?\"<c>`=d?"));
+        assert_eq!(restored("/rpc?other"), None);
+        assert_eq!(restored("/rpc"), None);
+    }
+
+    #[test]
+    fn a_refused_line_is_told_as_far_as_it_can_be() {
+        let told = |input: &[u8]| {
+            let line = RefusedLine::read(input)?;
+            Some(format!("{} {}", line.method, line.target))
+        };
+        for (input, expected) in [
+            (&b"GET /a b HTTP/1.1\r\nHost: a\r\n"[..], "GET /a%20b"),
+            (b"POST /a#b?\"c HTTP/1.1\r\n", "POST /a%23b?%22c"),
+            (b"GET /\xFF\x00 HTTP/1.1\n", "GET /%FF%00"),
+            (b"GET http://u:p@a/x HTTP/1.1\r\n", "GET /x"),
+            (b"GET /x HTTP/3.0\r\n", "GET /x"),
+            (b"GET /half", "GET /half"),
+        ] {
+            assert_eq!(told(input).as_deref(), Some(expected));
+        }
+        for input in [
+            "GET a:1 HTTP/1.1",
+            "\x16\x03",
+            "",
+            "GET",
+            "GET http://u:p@a HTTP/1.1",
+        ] {
+            assert_eq!(told(input.as_bytes()), None);
+        }
+        let long = [b"GET /".as_slice(), &[b'a'; 9000]].concat();
+        assert_eq!(told(&long).unwrap().len(), 4 + TOLD);
+    }
+}

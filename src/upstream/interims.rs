@@ -1,0 +1,82 @@
+//! Interim responses on their way from a server to the connection of a client.
+//!
+//! The connection to the server puts them in, the connection of the client takes them out and writes them. Laws: they leave
+//! in the order in which they came; the response behind them waits until they are written; what a client does not take
+//! in time is bounded.
+
+use std::task::{Context, Poll, Waker};
+
+use super::Local;
+
+/// How many bytes may wait for a client. Interim responses beyond are dropped.
+const MOST: usize = 64 * 1024;
+
+/// The interim responses of the call that a client's connection serves.
+#[derive(Debug, Clone)]
+pub struct Interims(Local<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Some were taken and are not written yet.
+    is_writing: bool,
+    /// The task that waits until they are written.
+    waker: Option<Waker>,
+}
+
+impl Default for Interims {
+    fn default() -> Interims {
+        Interims(Local::new(Waiting::default()))
+    }
+}
+
+impl Interims {
+    /// Adds the head of one.
+    pub(super) fn add(&self, head: &[u8]) {
+        let mut waiting = self.0.get();
+        if waiting.bytes.len() + head.len() <= MOST {
+            waiting.bytes.extend_from_slice(head);
+        }
+    }
+
+    /// Takes all that wait, to write them: the caller says when they are written.
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        let mut waiting = self.0.get();
+        if waiting.bytes.is_empty() {
+            return Vec::new();
+        }
+        waiting.is_writing = true;
+        std::mem::take(&mut waiting.bytes)
+    }
+
+    /// Says that those which were taken are written.
+    pub fn are_written(&self) {
+        let mut waiting = self.0.get();
+        waiting.is_writing = false;
+        if let Some(waker) = waiting.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Forgets those that nobody has taken: the response is there.
+    pub fn clear(&self) {
+        self.0.get().bytes.clear();
+    }
+
+    /// Whether there are none, or all are written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let waiting = self.0.get();
+        waiting.bytes.is_empty() && !waiting.is_writing
+    }
+
+    /// Waits until all are written. Cancel-safe.
+    pub fn poll_written(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.is_empty() {
+            return Poll::Ready(());
+        }
+        self.0.get().waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
