@@ -51,6 +51,7 @@ name = "coaches.get"
 rest = "GET /api/coaches/{id}"
 rpc = "tools/call"
 params = { name = "get_coach", arguments = { coach_id = "{id}" } }
+extra = "drop"
 [[route.outcome]]
 rest = { status = 200, body = "{coach}" }
 rpc = { result = {

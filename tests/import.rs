@@ -306,3 +306,83 @@ fn a_file_beyond_any_document_is_refused_before_it_is_understood() {
     assert_eq!(run.code, Some(1));
     assert_eq!(run.stderr, "error: `a.json` is larger than 32 MiB\n");
 }
+
+/// A document with one operation, and what `import` and `check` say of it.
+fn drafted(path: &str, operation: &str) -> String {
+    let document = format!(
+        r#"{{"openapi":"3.0.3","info":{{"title":"t","version":"1"}},"paths":{{"{path}":{operation}}}}}"#
+    );
+    let folder = folder(&[("api.json", &document)]);
+    let run = run_in(folder.path(), &["import", "--openapi", "api.json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_passes_check(&run.stdout);
+    run.stdout
+}
+
+#[test]
+fn the_body_of_a_delete_or_a_get_is_drafted() {
+    let body = r#"{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["ids"],"additionalProperties":false,"properties":{"ids":{"type":"array","items":{"type":"string"}}}}}}}"#;
+    for method in ["delete", "get"] {
+        let operation = format!(
+            r#"{{"{method}":{{"operationId":"objects","requestBody":{body},"responses":{{"200":{{"description":"ok"}}}}}}}}"#
+        );
+        let draft = drafted("/objects", &operation);
+        assert!(
+            draft.contains(r#"body = { ids = "{ids:array}" }"#),
+            "{draft}"
+        );
+        assert!(draft.contains(r#"params = { ids = "{ids}" }"#), "{draft}");
+        assert!(!draft.contains("look: the body"), "{draft}");
+    }
+    let form =
+        r#"{"delete":{"requestBody":{"required":true,"content":{"text/csv":{}}},"responses":{}}}"#;
+    let draft = drafted("/objects", form);
+    assert!(
+        !draft.contains("[[route]]") && draft.contains("No route:"),
+        "{draft}"
+    );
+}
+
+#[test]
+fn a_member_of_a_body_may_repeat_a_parameter_of_the_path() {
+    let operation = |kind: &str, required: &str| {
+        format!(
+            r#"{{"patch":{{"operationId":"patchPet","parameters":[{{"name":"id","in":"path","required":true,"schema":{{"type":"string"}}}}],"requestBody":{{"required":true,"content":{{"application/json":{{"schema":{{"type":"object","required":[{required}],"properties":{{"id":{{"type":"{kind}"}},"name":{{"type":"string"}}}}}}}}}}}},"responses":{{"200":{{"description":"ok"}}}}}}}}"#
+        )
+    };
+    for (kind, required, id) in [
+        ("integer", r#""id""#, "{=id:integer}"),
+        ("string", r#""id""#, "{id}"),
+        ("integer", r#""name""#, "{=id?}"),
+        ("string", r#""name""#, "{=id?}"),
+    ] {
+        let draft = drafted("/pets/{id}", &operation(kind, required));
+        assert!(
+            draft.contains(&format!(r#"id = "{id}""#)),
+            "{kind} {required}: {draft}"
+        );
+        assert!(!draft.contains("is left out"), "{draft}");
+    }
+}
+
+#[test]
+fn an_operation_without_a_body_is_drafted_without_content() {
+    let without = drafted("/jobs/{id}/stop", r#"{"post":{"responses":{}}}"#);
+    assert!(without.contains("\nbody = \"none\"\n"), "{without}");
+    let schema = r#"{"content":{"application/json":{"schema":{"type":"object","properties":{"why":{"type":"string"}}}}}}"#;
+    let optional = drafted(
+        "/jobs",
+        &format!(r#"{{"post":{{"requestBody":{schema},"responses":{{}}}}}}"#),
+    );
+    assert!(!optional.contains("\nbody = "), "{optional}");
+    assert!(
+        optional.contains("look: its body is optional"),
+        "{optional}"
+    );
+    let required = schema.replacen('{', r#"{"required":true,"#, 1);
+    let required = drafted(
+        "/jobs",
+        &format!(r#"{{"post":{{"requestBody":{required},"responses":{{}}}}}}"#),
+    );
+    assert!(!required.contains("look: its body"), "{required}");
+}

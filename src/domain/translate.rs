@@ -12,7 +12,8 @@ use super::json::{Json, Kind, same_ignoring_case};
 use super::pattern::{Bindings, Now, Pattern, Reading, Scope, Words, Writing};
 use super::pieces::Pieces;
 use super::route::{
-    BindError, Carries, Extra, HeaderItem, Query, Route, Segments, has_content, read_url, write_url,
+    BindError, Carries, EmptyBody, Extra, HeaderItem, Query, Route, Segments, has_content,
+    read_url, write_url,
 };
 use super::schema::{CheckError, Schema};
 
@@ -285,6 +286,7 @@ pub fn read_rpc(
         let read = call.method.read(&[method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
     }
+    let params = named_params(route, params);
     // What is read at once has no other members than those of the pattern.
     if let Some(params) = params
         && call.params.read_at_once(params, &mut reading).is_some()
@@ -304,6 +306,15 @@ pub fn read_rpc(
     let read = call.params.read(Some(&own), &mut reading);
     read.map_err(|misfit| misfit.within("params"))?;
     Ok(reading)
+}
+
+/// Returns the params, or `None` for `[]` where the route names its params: clients of positional params send `[]`
+/// for none.
+fn named_params<'p>(route: &Route, params: Option<&'p Json>) -> Option<&'p Json> {
+    let is_named = matches!(route.rpc_call.params, Pattern::Object(_));
+    params.filter(|params| {
+        !(is_named && params.kind() == Kind::Array && params.elements().next().is_none())
+    })
 }
 
 /// The params without the protocol's own member, unless the pattern names it.
@@ -357,6 +368,7 @@ pub(in crate::domain) fn write_rest_call(
     terms: Terms,
 ) -> Result<ToRest, BindError> {
     if let Some(schema) = &route.schema.params {
+        let params = named_params(route, params);
         fits_schema(schema, params.unwrap_or(&Json::literal("{}")), "params")?;
     }
     let writing = writing(&reading.bindings, terms);
@@ -372,7 +384,10 @@ pub(in crate::domain) fn write_rest_call(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => write_body(pattern, &writing, room(params)).map_err(in_params)?,
+        Some(pattern) => {
+            let empty = route.rest_call.empty;
+            write_body((pattern, empty), &writing, room(params)).map_err(in_params)?
+        }
         None => None,
     };
     Ok(ToRest {
@@ -384,15 +399,18 @@ pub(in crate::domain) fn write_rest_call(
     })
 }
 
-/// A body that may be absent and has nothing to say is not sent.
+/// Writes the body of a REST call. One that may be absent and has no members is sent only where the route says so.
 pub(in crate::domain) fn write_body(
-    pattern: &Pattern,
+    (pattern, empty): (&Pattern, EmptyBody),
     writing: &Writing<'_>,
     usual: usize,
 ) -> Result<Option<Pieces>, BindError> {
     let Some(body) = pattern.pieces(writing, usual)? else {
         return Ok(None);
     };
+    if empty == EmptyBody::Sent {
+        return Ok(Some(body));
+    }
     let is_empty = |chunk: &bytes::Bytes| {
         chunk.first() == Some(&b'{')
             && chunk.last() == Some(&b'}')

@@ -16,6 +16,7 @@ paths = ["/rpc"]
 name = "items.delete"
 rest = "DELETE /items/{id}"
 rpc = "items/delete"
+extra = "drop"
 [[route]]
 name = "items.clear"
 rest = "DELETE /items"
@@ -24,6 +25,7 @@ rpc = "items/clear"
 name = "items.list"
 rest = "GET /items?page={page:integer?}&q={q?}"
 rpc = "items/list"
+extra = "drop"
 [[route]]
 name = "items.put"
 rest = "PUT /items/{id}?n={n:integer?}"
@@ -48,6 +50,7 @@ name = "full.read"
 rest = "GET /full/{id}?page={page:integer?}"
 rpc = "tools/call"
 params = { name = "read", arguments = { key = "{id}", page = "{page}" } }
+extra = "drop"
 [[route]]
 name = "full.post"
 rest = "POST /full/{id}?page={page:integer?}"

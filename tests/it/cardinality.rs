@@ -22,6 +22,7 @@ match = { header = { x-client-id = "late-*" } }
 name = "items.get"
 rest = "GET /items/{id}"
 rpc = "items/get"
+extra = "drop"
 [[route]]
 name = "items.make"
 rest = "POST /items"

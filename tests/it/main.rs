@@ -14,6 +14,7 @@ mod bad_input;
 mod batch;
 mod batch_left;
 mod blame;
+mod bodies_and_params;
 #[cfg(target_os = "linux")]
 mod campaign;
 mod cardinality;

@@ -58,7 +58,7 @@ const fn put(
 
 /// A method, its params, and the method, the target and the body that they become.
 const CALLS: &[(&str, &str, [&str; 2], &str)] = &[
-    put(r#"{"id":"7"}"#, "/things/7?limit=50", ""),
+    put(r#"{"id":"7"}"#, "/things/7?limit=50", "{}"),
     put(
         r#"{"id":"7","limit":5,"a":1.10}"#,
         "/things/7?limit=5",
@@ -72,53 +72,53 @@ const CALLS: &[(&str, &str, [&str; 2], &str)] = &[
     put(
         r#"{"id":"7","limit":123456789012345678901234567890}"#,
         "/things/7?limit=123456789012345678901234567890",
-        "",
+        "{}",
     ),
-    put(r#"{"id":"7","order":"asc"}"#, "/things/7?limit=50", ""),
+    put(r#"{"id":"7","order":"asc"}"#, "/things/7?limit=50", "{}"),
     put(
         r#"{"id":"7","order":"desc"}"#,
         "/things/7?limit=50&order=desc",
-        "",
+        "{}",
     ),
     put(
         r#"{"id":"7","tags":["a","b c"]}"#,
         "/things/7?limit=50&tags=a%2Cb%20c",
-        "",
+        "{}",
     ),
-    put(r#"{"id":"7","tags":[]}"#, "/things/7?limit=50", ""),
+    put(r#"{"id":"7","tags":[]}"#, "/things/7?limit=50", "{}"),
     put(
         r#"{"id":"7","ids":[1,2]}"#,
         "/things/7?limit=50&ids=1&ids=2",
-        "",
+        "{}",
     ),
     put(
         r#"{"id":"7","deep":false}"#,
         "/things/7?limit=50&deep=false",
-        "",
+        "{}",
     ),
     put(
         r#"{"id":"7","ratio":1.10}"#,
         "/things/7?limit=50&ratio=1.10",
-        "",
+        "{}",
     ),
-    put(r#"{"id":"7","q":""}"#, "/things/7?limit=50&q=", ""),
+    put(r#"{"id":"7","q":""}"#, "/things/7?limit=50&q=", "{}"),
     put(
         r#"{"id":"7","q":"a b+&=#?\u00e9/\n"}"#,
         "/things/7?limit=50&q=a%20b%2B%26%3D%23%3F%C3%A9%2F%0A",
-        "",
+        "{}",
     ),
     put(
         r#"{"id":"a/b?c#d%65"}"#,
         "/things/a%2Fb%3Fc%23d%2565?limit=50",
-        "",
+        "{}",
     ),
-    put(r#"{"i\u0064":"\u0061:b"}"#, "/things/a%3Ab?limit=50", ""),
+    put(r#"{"i\u0064":"\u0061:b"}"#, "/things/a%3Ab?limit=50", "{}"),
     put(
         r#"{"id":"7","_meta":{"t":1},"a":1}"#,
         "/things/7?limit=50",
         r#"{"a":1}"#,
     ),
-    put(r#"{"id":"7","_meta":{"t":1}}"#, "/things/7?limit=50", ""),
+    put(r#"{"id":"7","_meta":{"t":1}}"#, "/things/7?limit=50", "{}"),
     ("things/get", r#"{"id":"7"}"#, ["GET", "/things/7"], ""),
     (
         "things/delete",
@@ -142,7 +142,7 @@ const CALLS: &[(&str, &str, [&str; 2], &str)] = &[
         "jobs/cancel",
         r#"{"id":"a:b"}"#,
         ["POST", "/jobs/a%3Ab:cancel"],
-        "",
+        "{}",
     ),
     (
         "items/get",
@@ -152,7 +152,7 @@ const CALLS: &[(&str, &str, [&str; 2], &str)] = &[
     ),
     ("search", r#"{"q":"x"}"#, ["GET", "/search?q=x"], ""),
     ("ping", "{}", ["GET", "/ping"], ""),
-    ("things/do", " { } ", ["POST", "/do"], ""),
+    ("things/do", " { } ", ["POST", "/do"], "{ }"),
 ];
 
 #[test]
@@ -188,16 +188,19 @@ fn params_and_results_that_nothing_opens_stay_the_bytes_they_were() {
 }
 
 #[test]
-fn members_that_a_request_without_body_has_no_place_for_are_dropped_and_counted() {
+fn members_that_a_request_without_body_has_no_place_for_are_refused() {
     let upstream = Upstream::answering(json("1"));
     let proxy = before_rest(&upstream, &routes());
-    ask(
-        &proxy,
-        "things/get",
-        r#"{"id":"7","a":1,"_meta":{},"b":{"c":2}}"#,
+    let params = r#"{"id":"7","a":1,"_meta":{},"b":{"c":2}}"#;
+    let answer = ask(&proxy, "things/get", params);
+    assert_eq!(rpc_failure(&answer.json()), (-32602, "invalid_params"));
+    assert!(
+        answer
+            .text()
+            .contains("params/a: the route does not know it"),
+        "{answer:?}"
     );
-    assert_eq!(upstream.request().head.start, "GET /things/7 HTTP/1.1");
-    proxy.log_line(&["route=things.get", "dropped=2"]);
+    assert!(upstream.requests().is_empty());
 }
 
 /// Checks what a REST answer becomes.

@@ -39,9 +39,30 @@ pub(super) fn samples(facts: &Facts, sides: [&Places<'_>; 2]) -> Vec<Samples> {
                 let own = |held: &&Held<'_>| held.slot.binds() == Some(hole);
                 held.extend(places.held.iter().filter(own));
             }
-            of_hole(&fact.shape, &held)
+            let mut samples = of_hole(&fact.shape, &held);
+            let equal = sides.iter().flat_map(|places| &places.held);
+            for held in equal.filter(|held| held.slot.equals() == Some(hole)) {
+                samples.keep_equal(&fact.shape, &held.slot.shape);
+            }
+            samples
         })
         .collect()
+}
+
+impl Samples {
+    /// Takes plain values that have a form in the type of another place as well.
+    fn keep_equal(&mut self, own: &Shape, other: &Shape) {
+        let text = |value: &Json| Json::string(&String::from_utf8_lossy(value.as_bytes()));
+        let (values, _) = of_shape(other);
+        let fits = |value: &Json| own.check(value).is_ok();
+        let forms = values
+            .into_iter()
+            .map(|value| if fits(&value) { value } else { text(&value) });
+        let fitting: Vec<Json> = forms.filter(fits).collect();
+        if !fitting.is_empty() && other.scalar().is_some() {
+            self.plain = fitting;
+        }
+    }
 }
 
 fn of_hole(shape: &Shape, held: &[&Held<'_>]) -> Samples {

@@ -229,7 +229,7 @@ impl<'t> Subject<'t> {
                 let body = call
                     .body
                     .as_ref()
-                    .map(|body| write_body(body, &writing, 64));
+                    .map(|body| write_body((body, call.empty), &writing, 64));
                 Ok(Message::RestCall {
                     method: self.route.method.clone(),
                     target,

@@ -37,7 +37,7 @@ pub(super) fn of_pattern(pattern: &Pattern, more: More) -> Value {
 /// The schema of what stands for a hole in JSON.
 pub(super) fn of_slot(slot: &Slot) -> Value {
     let mut schema = match slot.role {
-        Role::Shared(_) | Role::Written(_) => of_shape(&slot.shape),
+        Role::Shared(_) | Role::Equal(_) | Role::Written(_) => of_shape(&slot.shape),
         Role::Forgotten(_) => json!({}),
     };
     if slot.codec == Codec::Json {

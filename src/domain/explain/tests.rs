@@ -148,6 +148,7 @@ fn plan() -> Plan {
         rpc: "items/read".into(),
         params: Some(params(&[("id", "{id}"), ("token", "{token}")])),
         headers: vec![("authorization".into(), Tree::Text("Bearer {token}".into()))],
+        extra: Some(crate::domain::route::Extra::Drop),
         ..RouteSource::default()
     };
     let routes = [short, full].map(|source| parse_route(source).unwrap());

@@ -238,25 +238,27 @@ fn hole_for(rpc: &str, rest: &str, taken: &[String]) -> String {
 
 /// A member of the body under its own name.
 fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
-    let in_url = found.bounds.iter().find(|bound| match &bound.rpc {
-        AtRpc::Named(name) => *name == member.name,
-        AtRpc::Position(_) | AtRpc::Twin => false,
-    });
-    if let Some(twin) = in_url {
-        if member.need == Need::Optional {
-            found.note(format!(
-                "the body's `{}` is left out: another part of the call has it",
-                shown(&member.name)
-            ));
-            return;
-        }
+    if let Some(twin) = of_param(&member.name, found) {
+        let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
+            (Need::Optional, _) if !twin.is_one_of_the_head() => {
+                found.note(format!(
+                    "the body's `{}` is left out: another part of the call has it",
+                    shown(&member.name)
+                ));
+                return;
+            }
+            // Nothing is written here, so that any spelling will do.
+            (Need::Optional, _) => (Type::Any, AtRpc::Equal),
+            (Need::Required, Some(kind)) if twin.is_one_of_the_head() => (kind, AtRpc::Equal),
+            (Need::Required, _) => (Type::Any, AtRpc::Twin),
+        };
         let bound = Bound {
             hole: twin.hole.clone(),
             rest: AtRest::Member(member.name.clone()),
-            rpc: AtRpc::Twin,
-            kind: Type::Any,
+            rpc,
+            kind,
             list: None,
-            absence: Absence::Refused,
+            absence: of_need(member.need),
         };
         found.bounds.push(bound);
         return;
@@ -269,6 +271,27 @@ fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
         rest: AtRest::Member(member.name.clone()),
         rpc: rpc.unwrap_or_else(|| AtRpc::Named(member.name.clone())),
     });
+}
+
+/// Returns the value that is the param with the name of a member.
+fn of_param<'f>(name: &str, found: &'f Bindings) -> Option<&'f Bound> {
+    found.bounds.iter().find(|bound| match &bound.rpc {
+        AtRpc::Named(known) => known == name,
+        AtRpc::Position(_) | AtRpc::Twin | AtRpc::Equal => false,
+    })
+}
+
+/// Returns the type of a member that equals a value of the head, where the two are spelled differently in JSON.
+fn equal_type(head: &Type, member: &Type) -> Option<Type> {
+    let text = |kind: &Type| matches!(kind, Type::Any | Type::String | Type::Enum(_));
+    match member {
+        Type::Any => Some(Type::Any),
+        Type::Object | Type::Array => None,
+        _ if head == member || (text(head) && text(member)) => None,
+        Type::String | Type::Integer | Type::Number | Type::Boolean | Type::Enum(_) => {
+            Some(member.clone())
+        }
+    }
 }
 
 fn add_body(kind: &Type, need: Need, name: &str, found: &mut Bindings) {
@@ -327,7 +350,9 @@ fn paired_member(
     let Some(twin) = twin else {
         return match (rpc.call, member.need) {
             (Call::ByName | Call::Tool, _) => {
-                found.note(format!("no param is named like the body's `{name}`"));
+                if of_param(&member.name, found).is_none() {
+                    found.note(format!("no param is named like the body's `{name}`"));
+                }
                 add_member(member, None, found);
                 Ok(())
             }
@@ -382,7 +407,7 @@ fn lonely_params(
             Call::ByPosition if required || matching.is_followed(at) => {
                 return Err(format!("the param `{name}` has no place in the REST call"));
             }
-            Call::ByName | Call::Tool if rest.carries() && !matching.has_whole_body() => {
+            Call::ByName | Call::Tool if rest.has_members() && !matching.has_whole_body() => {
                 found.note(format!(
                     "the REST document does not name the param `{name}`; it is a member of the body"
                 ));

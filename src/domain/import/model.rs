@@ -60,8 +60,13 @@ impl RestOperation {
         self.segments.iter().rfind(|segment| !is_empty(segment))
     }
 
-    /// Whether its calls have a body (RFC 9110 §9.3).
-    pub(super) fn carries(&self) -> bool {
+    /// Whether members can be added to its body.
+    pub(super) fn has_members(&self) -> bool {
+        matches!(self.body, Body::Members { .. })
+    }
+
+    /// Whether a short form has a body (RFC 9110 §9.3).
+    pub(super) fn short_form_carries(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
     }
 }

@@ -235,12 +235,11 @@ impl<'v> Context<'_, 'v> {
         if content.is_empty() {
             return Ok(Body::None);
         }
-        if !matches!(self.method, "post" | "put" | "patch") {
-            notes.push(format!(
-                "look: the body of {} is not translated",
+        if matches!(self.method, "head" | "trace") {
+            return Err(Stop::left_out(format!(
+                "it declares a body, which {} has not (RFC 9110 §9.3)",
                 self.method.to_uppercase()
-            ));
-            return Ok(Body::None);
+            )));
         }
         let json = content.iter().find(|(kind, _)| is_json(kind));
         let Some((_, media)) = json else {
@@ -255,7 +254,7 @@ impl<'v> Context<'_, 'v> {
         }
         let schema = schema::read(self.refs, media.get("schema"))?;
         let need = Need::of(request.get("required"));
-        Ok(if schema.is_open_object() {
+        let body = if schema.is_open_object() {
             Body::Members {
                 members: schema.members,
                 others: schema.others,
@@ -269,7 +268,25 @@ impl<'v> Context<'_, 'v> {
         } else {
             let kind = schema.json_type();
             Body::Whole { kind, need }
-        })
+        };
+        if need == Need::Optional && self.sends_empty(&body) {
+            notes.push(
+                "look: its body is optional; that a call without members for it sends `{}` is a guess, which \
+                 `body = \"none\"` changes for routes without `params`"
+                    .to_owned(),
+            );
+        }
+        Ok(body)
+    }
+
+    /// Returns whether a call without any member sends `{}`.
+    fn sends_empty(&self, body: &Body) -> bool {
+        let Body::Members { members, .. } = body else {
+            return false;
+        };
+        let mut members = members.iter();
+        matches!(self.method, "post" | "put" | "patch")
+            && members.all(|member| member.need == Need::Optional)
     }
 }
 

@@ -186,7 +186,10 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
             segments,
             id: None,
             parameters: Vec::new(),
-            body: Body::None,
+            body: Body::Members {
+                members: Vec::new(),
+                others: Others::None,
+            },
             reply: Reply::Usual,
             notes: Vec::new(),
         }
@@ -236,7 +239,8 @@ fn path_of_name(name: &str) -> Vec<Segment> {
 
 /// The keys of a route, from the values of its call.
 fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
-    let short = bindings.is_short(rpc.call);
+    let short = bindings.is_short(rest, rpc.call);
+    let has_no_body = rest.body == Body::None && rest.short_form_carries();
     let method = match rpc.call {
         Call::ByName | Call::ByPosition => literal(&rpc.name),
         Call::Tool => "tools/call".to_owned(),
@@ -262,7 +266,9 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         effect: None,
         headers: headers.collect(),
         params: (!short).then(|| params(rpc, bindings, others.as_deref())),
-        body: if short {
+        body: if short && has_no_body {
+            Some(Pattern::Text("none".to_owned()))
+        } else if short {
             None
         } else {
             body(bindings, others.as_deref())
@@ -334,7 +340,7 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
         match &bound.rpc {
             AtRpc::Named(name) => members.push((name.clone(), hole)),
             AtRpc::Position(at) => positions.push((*at, hole)),
-            AtRpc::Twin => {}
+            AtRpc::Twin | AtRpc::Equal => {}
         }
     }
     members.extend(others.map(rest_of));

@@ -1,7 +1,7 @@
 //! The values of one call, once it is known where each of them lies on either side.
 
 use super::hole::{self, Absence};
-use super::model::{Call, List, RpcOperation};
+use super::model::{Call, List, RestOperation, RpcOperation};
 use super::refs::shown;
 use super::schema::{Others, Type};
 
@@ -23,6 +23,8 @@ pub(super) enum AtRpc {
     Position(usize),
     /// It is the same as another value, which is there.
     Twin,
+    /// It equals another value, which is there.
+    Equal,
 }
 
 /// One value of a call.
@@ -41,10 +43,24 @@ impl Bound {
     pub(super) fn declared(&self) -> String {
         match self.rpc {
             AtRpc::Twin => self.named(),
+            AtRpc::Equal => {
+                let name = format!("={}", self.hole);
+                hole::spell(&name, &self.kind, None, &self.absence)
+            }
             AtRpc::Named(_) | AtRpc::Position(_) => {
                 hole::spell(&self.hole, &self.kind, self.list, &self.absence)
             }
         }
+    }
+
+    /// Whether the value lies in the body, or is the body.
+    pub(super) fn is_in_body(&self) -> bool {
+        matches!(self.rest, AtRest::Member(_) | AtRest::Body)
+    }
+
+    /// Whether it is a single value of the path, the query or a header.
+    pub(super) fn is_one_of_the_head(&self) -> bool {
+        !self.is_in_body() && self.list.is_none()
     }
 
     /// The hole by its name alone.
@@ -69,7 +85,7 @@ impl Bindings {
     }
 
     /// Whether holes by name and members of the body are all there is to say.
-    pub(super) fn is_short(&self, call: Call) -> bool {
+    pub(super) fn is_short(&self, rest: &RestOperation, call: Call) -> bool {
         let plain = |bound: &Bound| match (&bound.rest, &bound.rpc) {
             (AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_), AtRpc::Named(name)) => {
                 *name == bound.hole
@@ -77,7 +93,9 @@ impl Bindings {
             (AtRest::Member(member), AtRpc::Named(name)) => member == name,
             (_, _) => false,
         };
-        call == Call::ByName && self.bounds.iter().all(plain)
+        let has_body = self.others == Others::Allowed || self.bounds.iter().any(Bound::is_in_body);
+        let carried = !has_body || rest.short_form_carries();
+        carried && call == Call::ByName && self.bounds.iter().all(plain)
     }
 
     /// Tells what somebody should look at.
@@ -89,7 +107,7 @@ impl Bindings {
     pub(super) fn fix_positions(&mut self, rpc: &RpcOperation) {
         let positions = self.bounds.iter().filter_map(|bound| match bound.rpc {
             AtRpc::Position(at) => Some(at),
-            AtRpc::Named(_) | AtRpc::Twin => None,
+            AtRpc::Named(_) | AtRpc::Twin | AtRpc::Equal => None,
         });
         let last = positions.max();
         let mut notes = Vec::new();

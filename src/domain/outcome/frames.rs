@@ -134,7 +134,10 @@ fn agree(one: &Bound, other: &Bound) -> bool {
 fn borrowed(slot: &Slot) -> Option<usize> {
     match slot.role {
         Role::Written(Source::Call(hole)) => Some(hole),
-        Role::Written(Source::Hole(_) | Source::Now) | Role::Shared(_) | Role::Forgotten(_) => None,
+        Role::Written(Source::Hole(_) | Source::Now)
+        | Role::Shared(_)
+        | Role::Equal(_)
+        | Role::Forgotten(_) => None,
     }
 }
 

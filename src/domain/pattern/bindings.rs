@@ -171,7 +171,7 @@ impl Reading {
     #[inline(always)]
     pub(in crate::domain) fn bind(&mut self, slot: &Slot, value: Bound) -> Result<(), Misfit> {
         let Some(hole) = slot.binds() else {
-            return Ok(());
+            return self.compare(slot, &value);
         };
         self.bind_hole(hole, value).map_err(|()| {
             let name = &slot.name;

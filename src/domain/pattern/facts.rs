@@ -1,7 +1,7 @@
 //! What holds for the holes of a pair, and the slots that each place of a pattern has by it.
 
 use super::bindings::Bound;
-use super::mention::{Mention, PatternError, Use};
+use super::mention::{Mention, PatternError, Said, Use};
 use super::resolve::{Facts, Place};
 use super::text::Words;
 use super::{Absence, Codec};
@@ -77,6 +77,15 @@ impl Facts {
         if mention.used == Use::WriteOnly {
             let (source, shape) = self.source(&mention.name, depth)?;
             (slot.role, slot.shape) = (Role::Written(source), shape);
+        } else if mention.used == Use::Equal {
+            let hole = self
+                .find(&mention.name)
+                .ok_or_else(|| no_such_hole(mention))?;
+            slot.role = Role::Equal(hole);
+            slot.shape = mention.shape.clone().unwrap_or(Shape::Any);
+            if mention.presence == Said::No {
+                slot.absence = Absence::Refused;
+            }
         } else if let Some(hole) = self.find(&mention.name) {
             let fact = &self.holes[hole];
             slot.role = Role::Shared(hole);
@@ -262,6 +271,14 @@ impl Facts {
             Words::Mixed(text) => Words::Mixed(self.text(side, text, 0)?),
         })
     }
+}
+
+/// The error of `{=x}` where nothing is read that it could be equal to.
+pub(super) fn no_such_hole(mention: &Mention) -> PatternError {
+    let name = &mention.name;
+    PatternError::new(format!(
+        "`{{={name}}}` is equal to a hole of the path, the query or a header, and `{name}` is none; write `{{{name}}}`"
+    ))
 }
 
 fn unwritable(slot: &Slot, what: &str) -> PatternError {

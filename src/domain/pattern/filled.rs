@@ -106,7 +106,7 @@ impl Slot {
             {
                 Some(hole)
             }
-            Role::Shared(_) | Role::Written(_) | Role::Forgotten(_) => None,
+            Role::Shared(_) | Role::Equal(_) | Role::Written(_) | Role::Forgotten(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The spelling of holes: `"{" [">"] name [":" type] ["?"] ["=" default] "}"`.
+//! The spelling of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
 
 use std::borrow::Cow;
 
@@ -142,6 +142,8 @@ pub enum Use {
     Both,
     /// `{>x}`
     WriteOnly,
+    /// `{=x}`
+    Equal,
 }
 
 /// Whether something is said.
@@ -183,9 +185,12 @@ pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), Pattern
 /// # Errors
 /// [`PatternError`] with the spelling that is wrong.
 pub fn parse_mention(inside: &str) -> Result<Mention, PatternError> {
-    let (used, spelled) = match inside.strip_prefix('>') {
-        Some(spelled) => (Use::WriteOnly, spelled),
-        None => (Use::Both, inside),
+    let (used, spelled) = if let Some(spelled) = inside.strip_prefix('>') {
+        (Use::WriteOnly, spelled)
+    } else if let Some(spelled) = inside.strip_prefix('=') {
+        (Use::Equal, spelled)
+    } else {
+        (Use::Both, inside)
     };
     let (name, rest) = hole_name(spelled)?;
     let (typed, default) = match rest.split_once('=') {
@@ -239,6 +244,21 @@ fn consistent(mention: &Mention, inside: &str) -> Result<(), PatternError> {
             );
         }
     }
+    if mention.used == Use::Equal {
+        if mention.name == "_" {
+            return wrong("`_` has no value to be equal to; name a hole");
+        }
+        if mention.default.is_some() || mention.codec == Codec::Json {
+            return wrong(
+                "a value that equals another one has no default and is no JSON in a text",
+            );
+        }
+        if !matches!(mention.shape, None | Some(Shape::One(_))) {
+            return wrong(
+                "a value of a path, a query or a header is `string`, `integer`, `number`, `boolean` or `enum(a|b)`",
+            );
+        }
+    }
     if mention.name == "_" {
         let is_null = mention.shape == Some(Shape::Null) && plain;
         if mention.presence == Said::Yes || mention.codec == Codec::Json {
@@ -248,7 +268,7 @@ fn consistent(mention: &Mention, inside: &str) -> Result<(), PatternError> {
             return wrong("`_` has no type but `null`; name the hole, or write `{_}`");
         }
     }
-    if mention.name == "now" && mention.used == Use::Both {
+    if mention.name == "now" && mention.used != Use::WriteOnly {
         return wrong("`now` is the time, which is only written: `{>now}`");
     }
     Ok(())

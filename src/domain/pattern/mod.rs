@@ -7,9 +7,12 @@
 
 mod bindings;
 mod compare;
+mod equal;
 mod facts;
 mod filled;
+mod integer;
 mod mention;
+mod number;
 mod read;
 mod resolve;
 mod shape;
@@ -178,6 +181,9 @@ pub enum Role {
     Shared(usize),
     /// `{>x}`: reading takes anything, writing takes the value of this.
     Written(Source),
+    /// `{=x}`, `{=x?}`: reading takes what equals the hole with this number, writing takes its value; with `?` there may
+    /// be nothing, and nothing is written.
+    Equal(usize),
     /// `{_}`, `{_=v}`: reading takes anything and forgets it, writing leaves it out or writes this.
     Forgotten(Option<Json>),
 }
@@ -198,7 +204,7 @@ pub enum Source {
 pub enum Null {
     /// A value like others, if the shape has it.
     Value,
-    /// No value: the other side has the hole in a text, which has no `null`.
+    /// No value: the other side has the hole in a text, which has no `null`, or it is an object that may be absent.
     Absent,
 }
 
@@ -264,7 +270,8 @@ impl Slot {
     /// Whether a value must be there.
     #[must_use]
     pub fn is_required(&self) -> bool {
-        matches!(self.role, Role::Shared(_)) && matches!(self.absence, Absence::Refused)
+        matches!(self.role, Role::Shared(_) | Role::Equal(_))
+            && matches!(self.absence, Absence::Refused)
     }
 
     /// The value that stands for an absent one.
@@ -284,7 +291,16 @@ impl Slot {
     pub fn binds(&self) -> Option<usize> {
         match self.role {
             Role::Shared(hole) => Some(hole),
-            Role::Written(_) | Role::Forgotten(_) => None,
+            Role::Equal(_) | Role::Written(_) | Role::Forgotten(_) => None,
+        }
+    }
+
+    /// Returns the hole that a value here must be equal to.
+    #[must_use]
+    pub fn equals(&self) -> Option<usize> {
+        match self.role {
+            Role::Equal(hole) => Some(hole),
+            Role::Shared(_) | Role::Written(_) | Role::Forgotten(_) => None,
         }
     }
 }

@@ -58,6 +58,12 @@ impl Pattern {
         }
     }
 
+    /// Returns whether a member of a call is `null` where an object stands that may be absent: then `null` is as
+    /// good as absent. In replies the two stay apart, because rows tell them apart.
+    fn takes_null_as_absent(&self, value: &Json) -> bool {
+        matches!(self, Pattern::Object(_)) && value.kind() == Kind::Null && self.may_be_absent()
+    }
+
     fn read_absent(&self, reading: &mut Reading) -> Result<(), Misfit> {
         let missing = || Err(Misfit::here("it is required"));
         match self {
@@ -141,7 +147,15 @@ impl ObjectPattern {
                 next = found.iter();
             }
             let read = match member {
-                Some(member) => pattern.take(value.piece(member.value.clone()), reading),
+                Some(member) => {
+                    let value = value.piece(member.value.clone());
+                    if reading.strangers != Strangers::Open && pattern.takes_null_as_absent(&value)
+                    {
+                        pattern.read_absent(reading)
+                    } else {
+                        pattern.take(value, reading)
+                    }
+                }
                 None => pattern.read_absent(reading),
             };
             read.map_err(|misfit| misfit.within(name))?;

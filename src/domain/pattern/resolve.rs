@@ -3,6 +3,7 @@
 //! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
 //! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
 
+use super::facts::no_such_hole;
 use super::mention::{Codec, Mention, PatternError, Said, Use};
 use super::text::Words;
 use super::{Absence, Null, Part, Pattern, Scalar, Shape, TextPattern};
@@ -75,6 +76,8 @@ pub struct Resolver {
     talks: Vec<Talk>,
     written: Vec<(String, usize, String)>,
     key: String,
+    /// How many holes the head of a request has, once its body is read: `{=x}` is equal to one of them.
+    head: Option<usize>,
 }
 
 const fn index(side: Side) -> usize {
@@ -89,6 +92,32 @@ impl Resolver {
     pub fn at(&mut self, key: &str) -> &mut Resolver {
         key.clone_into(&mut self.key);
         self
+    }
+
+    /// Begins the body of a request: all holes so far are those of its head.
+    pub fn begin_body(&mut self) {
+        self.head = Some(self.talks.len());
+    }
+
+    /// Ends the body of a request.
+    pub fn end_body(&mut self) {
+        self.head = None;
+    }
+
+    /// Notes `{=x}`, which says nothing of the hole.
+    fn equal(&self, mention: &Mention, (place, depth): (Place, usize)) -> Result<(), PatternError> {
+        let Some(head) = self.head.filter(|_| place == Place::Json && depth == 0) else {
+            return Err(PatternError::new(format!(
+                "`{{={}}}` is a whole value of a request's body, and not in a list of like elements; write `{{{}}}`",
+                mention.name, mention.name
+            )));
+        };
+        let mut known = self.talks[..head].iter();
+        if known.any(|talk| talk.name == mention.name) {
+            Ok(())
+        } else {
+            Err(no_such_hole(mention))
+        }
     }
 
     /// Notes what a pattern says.
@@ -182,6 +211,9 @@ impl Resolver {
     ) -> Result<(), PatternError> {
         if mention.name == "_" {
             return Ok(());
+        }
+        if mention.used == Use::Equal {
+            return self.equal(mention, (place, depth));
         }
         if mention.used == Use::WriteOnly {
             let key = self.key.clone();
@@ -388,7 +420,8 @@ impl Fact {
 
     pub(super) fn null(&self) -> Null {
         let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
-        if self.in_text == Said::Yes && may_be_absent {
+        // An object that may be absent may be `null`, whether its members are named or not.
+        if may_be_absent && (self.in_text == Said::Yes || self.shape == Shape::Object) {
             Null::Absent
         } else {
             Null::Value

@@ -40,6 +40,18 @@ impl Shape {
         }
     }
 
+    /// Returns a value of this shape in its normal form.
+    ///
+    /// # Errors
+    /// What the value should have been.
+    #[inline]
+    pub(super) fn take(&self, value: Json) -> Result<Json, String> {
+        match self.check(&value) {
+            Ok(()) => Ok(value),
+            Err(what) => self.with_plain_integers(&value).ok_or(what),
+        }
+    }
+
     /// The default as a value of this shape.
     pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
         let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
@@ -55,9 +67,8 @@ impl Shape {
                 ));
             }
         };
-        self.check(&json)
-            .map_err(|what| format!("the default `{default}`: {what}"))?;
-        Ok(json)
+        self.take(json)
+            .map_err(|what| format!("the default `{default}`: {what}"))
     }
 
     /// What is accepted, for messages.

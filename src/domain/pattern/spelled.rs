@@ -65,6 +65,10 @@ impl Slot {
             Role::Written(Source::Hole(_) | Source::Call(_) | Source::Now) => {
                 format!("{{>{}{codec}}}", self.name)
             }
+            Role::Equal(_) => {
+                let may_be_absent = if self.is_required() { "" } else { "?" };
+                format!("{{={}{may_be_absent}}}", self.name)
+            }
             Role::Forgotten(None) => "{_}".to_owned(),
             Role::Forgotten(Some(value)) => format!("{{_={}}}", text_of(value)),
         }

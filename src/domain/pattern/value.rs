@@ -150,11 +150,12 @@ impl Slot {
     pub fn read_absent(&self) -> Result<Bound, String> {
         match (&self.role, &self.absence) {
             (Role::Written(_) | Role::Forgotten(_), _) => Ok(Bound::Absent),
-            (Role::Shared(_), Absence::Refused) => Err("it is required".into()),
-            (Role::Shared(_), Absence::Kept) => Ok(Bound::Absent),
-            (Role::Shared(_), Absence::Filled(default) | Absence::Implied(default)) => {
-                Ok(Bound::Value(default.clone()))
-            }
+            (Role::Shared(_) | Role::Equal(_), Absence::Refused) => Err("it is required".into()),
+            (Role::Shared(_) | Role::Equal(_), Absence::Kept) => Ok(Bound::Absent),
+            (
+                Role::Shared(_) | Role::Equal(_),
+                Absence::Filled(default) | Absence::Implied(default),
+            ) => Ok(Bound::Value(default.clone())),
         }
     }
 
@@ -173,7 +174,7 @@ impl Slot {
     #[inline(always)]
     pub(super) fn take_json(&self, value: Json, depth: u16) -> Result<Bound, String> {
         if self.binds().is_none() {
-            return Ok(Bound::Absent);
+            return self.take_unbound(value);
         }
         if self.null == Null::Absent && value.kind() == Kind::Null {
             return self.read_absent();
@@ -182,8 +183,7 @@ impl Slot {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => inside(&value, depth)?,
         };
-        self.shape.check(&value)?;
-        Ok(Bound::Value(value))
+        self.shape.take(value).map(Bound::Value)
     }
 
     /// The value of JSON to write, if there is one.
@@ -199,6 +199,9 @@ impl Slot {
         };
         if self.leaves_out(&value) {
             return Ok(None);
+        }
+        if self.equals().is_some() {
+            return self.equal_json(value).map(Some);
         }
         Ok(Some(self.as_json(value)))
     }
@@ -225,10 +228,8 @@ impl Slot {
             return self.plain_text(&decoded);
         }
         if self.codec == Codec::Json {
-            return parsed(text, depth).and_then(|value| {
-                self.shape.check(&value)?;
-                Ok(Bound::Value(value))
-            });
+            let value = parsed(text, depth)?;
+            return self.shape.take(value).map(Bound::Value);
         }
         self.plain_text(text)
     }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Presence,
-    Role, Slot, Texts, Writing,
+    Absence, Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern,
+    Presence, Role, Slot, Texts, Writing,
 };
 use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
 use crate::domain::pieces::{Pieces, PiecesWriter};
@@ -15,6 +15,10 @@ impl Slot {
     pub(in crate::domain) fn bound<'w>(&self, writing: &Writing<'w>) -> Cow<'w, Bound> {
         match &self.role {
             Role::Shared(hole) => Cow::Borrowed(writing.hole(*hole)),
+            Role::Equal(hole) if self.absence == Absence::Refused => {
+                Cow::Borrowed(writing.hole(*hole))
+            }
+            Role::Equal(_) => Cow::Borrowed(&Bound::Absent),
             Role::Written(source) => writing.source(*source),
             Role::Forgotten(Some(value)) => Cow::Owned(Bound::Value(value.clone())),
             Role::Forgotten(None) => Cow::Borrowed(&Bound::Absent),

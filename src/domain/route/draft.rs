@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use http::HeaderName;
 
+use super::extra;
 use super::frame::{self, Speech};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::Notify;
 use super::{
-    Carries, Effect, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route, RouteSource,
-    RpcCall, Template, Waits, has_content,
+    Carries, Effect, EmptyBody, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route,
+    RouteSource, RpcCall, Template, Waits,
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
@@ -28,6 +29,8 @@ pub const TOOL_CALL: &str = "tools/call";
 /// The parts of a route, as they are spelled.
 struct Draft {
     speech: Speech,
+    /// Whether a short form has a body.
+    carries: Carries,
     rest: RestSpelling,
     headers: Vec<HeaderItem<Mention>>,
     body: Option<Pattern<Mention>>,
@@ -83,7 +86,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
     let query = parse_query(&source.query, &mut errors);
     let headers = parse_headers(&source.headers, &mut errors);
-    let body = source.frame.as_ref().or(source.body.as_ref());
+    let body = source.frame.as_ref().or(source.named_body());
     let parts = [("params", source.params.as_ref()), (speech.content(), body)];
     let [params, body] = parts.map(|(key, tree)| {
         let pattern = tree.map(Tree::pattern).transpose();
@@ -97,7 +100,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     }
     rest.query.extend(query);
     let effect = source.effect.unwrap_or(Effect::of(&rest.method));
-    let form = match (&source.params, &source.body) {
+    let form = match (&source.params, source.named_body()) {
         (None, None) if speech == Speech::Http => Form::Short,
         (None, None) => Form::Full,
         (None, Some(_)) => {
@@ -106,9 +109,11 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         }
         (Some(_), _) => Form::Full,
     };
-    let extra = source.extra.unwrap_or(default_extra(form, &rest, effect));
+    let chosen = extra::chosen(&source, form, &rest.method);
+    let (carries, extra) = chosen.map_err(|error| vec![error])?;
     let mut draft = Draft {
         speech,
+        carries,
         body,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
@@ -127,17 +132,6 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
 
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
     read.map_err(|error| errors.push(error.under(key))).ok()
-}
-
-/// What a route does with members that it does not know, unless it says so: the short form carries them, an
-/// unsafe call is refused, for it would do something else than was asked for.
-fn default_extra(form: Form, rest: &RestSpelling, effect: Effect) -> Extra {
-    match (form, effect) {
-        (Form::Short, _) if has_content(&rest.method) == Carries::Body => Extra::Carry,
-        (Form::Short, _) => Extra::Drop,
-        (Form::Full, Effect::Unsafe) => Extra::Reject,
-        (Form::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
-    }
 }
 
 fn parse_rpc(text: &str) -> Result<Words<Mention>, PatternError> {
@@ -242,7 +236,7 @@ impl Draft {
             }
         }
         let mut rest = None;
-        if has_content(&self.rest.method) == Carries::Body {
+        if self.carries == Carries::Body {
             if extra == Extra::Carry {
                 rest = Some(mention_named(CARRIED, Use::Both, None));
             }
@@ -317,10 +311,12 @@ impl Draft {
         }
         if let Some(body) = &self.body {
             let key = self.speech.content();
+            resolver.begin_body();
             resolver
                 .at(key)
                 .pattern(Side::Rest, body)
                 .map_err(at(key))?;
+            resolver.end_body();
         }
         resolver
             .at("rpc")
@@ -350,7 +346,7 @@ impl Draft {
             rpc: source.rpc,
             speech: self.speech,
             method,
-            rest_call: self.rest_call(&facts).map_err(one)?,
+            rest_call: self.rest_call(&facts, form).map_err(one)?,
             rpc_call: self.rpc_call(&facts).map_err(one)?,
             id: self.id(&facts),
             silence: source.silence,
@@ -417,7 +413,7 @@ impl Draft {
         path.chain(words.chain(headers).flat_map(Words::mentions))
     }
 
-    fn rest_call(&self, facts: &Facts) -> Result<RestCall, PatternError> {
+    fn rest_call(&self, facts: &Facts, form: Form) -> Result<RestCall, PatternError> {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {
@@ -443,11 +439,16 @@ impl Draft {
         }
         let body = self.body.as_ref();
         let body = body.map(|body| facts.resolve(Side::Rest, body)).transpose();
+        let empty = match form {
+            Form::Short => EmptyBody::Sent,
+            Form::Full => EmptyBody::Omitted,
+        };
         Ok(RestCall {
             path,
             query,
             headers: resolve_headers(&self.headers, facts)?,
             body: body.map_err(at(self.speech.content()))?,
+            empty,
             foreign: Vec::new(),
             foreign_members: Vec::new(),
         })

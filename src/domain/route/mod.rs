@@ -6,6 +6,7 @@
 //! share a call without either being more specific cannot be loaded.
 
 mod draft;
+mod extra;
 mod frame;
 mod names;
 mod near;
@@ -101,6 +102,8 @@ pub struct RestCall {
     pub headers: Vec<HeaderItem>,
     /// The body, where there is one.
     pub body: Option<Pattern>,
+    /// What is sent where the body has no members.
+    pub empty: EmptyBody,
     /// Query names that only siblings of this route know: a call that bears one is not its.
     pub foreign: Vec<String>,
     /// Members of a body that only siblings of this route know, where it has no body of its own.
@@ -128,6 +131,15 @@ pub struct RpcCall {
     pub method: Words,
     /// The params.
     pub params: Pattern,
+}
+
+/// What is sent where a body that is an object has no members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyBody {
+    /// `{}`: servers that expect a body refuse a request without content.
+    Sent,
+    /// No content.
+    Omitted,
 }
 
 /// What happens to members and query names that a route does not know.

@@ -28,7 +28,7 @@ pub struct RouteSource {
     pub rpc: String,
     /// `params`
     pub params: Option<Tree>,
-    /// `body`
+    /// `body`; the text `none` says that requests have no content.
     pub body: Option<Tree>,
     /// `query = { key = "{hole}" }`
     pub query: Vec<(String, Tree)>,
@@ -58,7 +58,22 @@ pub struct RouteSource {
     pub schema: Schemas,
 }
 
+/// The value of `body` that says that requests have no content.
+const NO_BODY: &str = "none";
+
 impl RouteSource {
+    /// Returns whether `body = "none"` is said.
+    #[must_use]
+    pub fn has_no_body(&self) -> bool {
+        matches!(&self.body, Some(Tree::Text(text)) if text == NO_BODY)
+    }
+
+    /// Returns the pattern of the body, if one is named.
+    #[must_use]
+    pub fn named_body(&self) -> Option<&Tree> {
+        self.body.as_ref().filter(|_| !self.has_no_body())
+    }
+
     /// How its REST side is spoken.
     #[must_use]
     pub fn speech(&self) -> Speech {

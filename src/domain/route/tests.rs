@@ -172,7 +172,8 @@ fn siblings_are_told_apart_by_what_they_name() {
     for (request, route) in [
         ("DELETE /s?id=7", "r0"),
         ("DELETE /s", "r1"),
-        ("DELETE /s?other=1", "r1"),
+        // Nothing fits, so that the nearest one says what is wrong.
+        ("DELETE /s?other=1", "r0"),
         // An empty id is the error of the route with the id, never "delete all".
         ("DELETE /s?id=", "r0"),
         ("GET /s?kind=a&n=1", "r2"),
@@ -260,7 +261,7 @@ fn a_url_is_read_by_the_rules_of_transcoding() {
         ),
         (
             "GET /s?q={q?}&e={e:string[,]?}",
-            "/s?e=go,js&z=1",
+            "/s?e=go,js",
             r#""e":["go","js"]"#,
         ),
         ("GET /s?t={t:string[]}", "/s?t=a&t=b", r#""t":["a","b"]"#),

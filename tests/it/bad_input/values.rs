@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a name that no sibling knows",
-        place: "a route that drops what it does not know",
+        place: "a route that says `extra = \"drop\"`",
         rest: passes(
             "passes, without it",
             r#"!zzz"#,
@@ -105,15 +105,22 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a name that no sibling knows",
-        place: "a route that rejects what it does not know",
+        place: "any other route that does not carry it",
         rest: rest(
             REFUSED,
             &[
                 with("POST /full/7?zzz=1", r#"{"n":1}"#),
                 with("POST /full/7", r#"{"n":1,"zzz":1}"#),
+                get("DELETE /items?zzz=1"),
             ],
         ),
-        rpc: rpc(INVALID, &[r#"full/post {"id":"7","n":1,"zzz":1}"#]),
+        rpc: rpc(
+            INVALID,
+            &[
+                r#"full/post {"id":"7","n":1,"zzz":1}"#,
+                r#"items/clear {"ids":[1]}"#,
+            ],
+        ),
     },
     Row {
         what: "a number beyond 64 bits",
@@ -138,21 +145,42 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "a number in another form (`1.0`, `1e3`, `1e400`)",
+        what: "an integer in another form (`12.0`, `1.2e1`)",
+        place: "a hole of integers, in JSON",
+        rest: passes(
+            "passes, as `12`",
+            r#""n":12"#,
+            &[
+                with("POST /full/7", r#"{"n":12.0}"#),
+                with("POST /full/7", r#"{"n":1.2e1}"#),
+            ],
+        ),
+        rpc: passes(
+            "passes, as `12`",
+            "12",
+            &[
+                r#"items/list {"page":12.0}"#,
+                r#"full/post {"id":"7","n":1.2e1}"#,
+            ],
+        ),
+    },
+    Row {
+        what: "a number that is no integer of 64 bits (`1.5`, `1e400`), another form in a URL",
         place: "a hole of integers",
         rest: rest(
             REFUSED,
             &[
                 get("GET /items?page=1.0"),
                 with("POST /full/7", r#"{"n":1e400}"#),
+                with("POST /full/7", r#"{"n":1.5}"#),
                 with("POST /full/7", r#"{"n":"1"}"#),
             ],
         ),
         rpc: rpc(
             INVALID,
             &[
-                r#"items/list {"page":1e3}"#,
-                r#"full/post {"id":"7","n":1.0}"#,
+                r#"items/list {"page":1e400}"#,
+                r#"full/post {"id":"7","n":1.5}"#,
             ],
         ),
     },

@@ -384,6 +384,8 @@ impl Route {
                 });
                 if body.is_some() && call.body.is_none() {
                     call.body = Some(empty);
+                } else if self.form == Form::Short && call.body == Some(empty) {
+                    call.body = None;
                 }
             }
             Call::Rpc(call) if call.params == Some(empty) => call.params = None,
@@ -395,7 +397,7 @@ impl Route {
     pub(crate) fn with_unknown(&self, call: &Call) -> Call {
         let mut call = call.clone();
         let carried = self.form == Form::Short && self.body.is_some();
-        if self.form != Form::Short && self.extra != Some("drop") {
+        if !carried && self.extra != Some("drop") {
             return call;
         }
         match &mut call {
@@ -466,7 +468,8 @@ impl Route {
         let body = body.and_then(|pattern| {
             let written = pattern.write(bindings)?;
             let says_nothing = written == Json::object([]) && pattern.may_be_empty(&self.holes);
-            (!says_nothing).then_some(written)
+            // A short form sends `{}` where a full form sends nothing.
+            (self.form == Form::Short || !says_nothing).then_some(written)
         });
         RestCall {
             method: self.http_method.to_owned(),

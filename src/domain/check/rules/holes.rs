@@ -6,10 +6,11 @@ use crate::domain::check::places::{Held, Stand};
 use crate::domain::check::report::Weight;
 use crate::domain::check::subject::{Chosen, Subject};
 use crate::domain::check::twist::{Raw, Spot, Twist};
-use crate::domain::json::{Json, Kind};
+use crate::domain::json::{Json, Kind, is_integer};
 use crate::domain::pattern::{
-    Absence, Codec, Null, ObjectPattern, Pattern, Role, Shape, Slot, Source,
+    Absence, Codec, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot, Source,
 };
+use crate::domain::route::EmptyBody;
 use crate::domain::side::Side;
 
 type Near<'n> = &'n [Message];
@@ -98,7 +99,7 @@ pub(in crate::domain::check) fn write_only(subject: &Subject<'_>, _: Near<'_>) -
         let rule = match held.slot.role {
             Role::Written(Source::Now) => Rule::Time,
             Role::Written(Source::Hole(_) | Source::Call(_)) => Rule::WriteOnly,
-            Role::Shared(_) | Role::Forgotten(_) => return None,
+            Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
         };
         Some(suspicion(
             rule,
@@ -216,7 +217,7 @@ pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -
 }
 
 /// An object whose members may all be absent binds nothing where it is absent, and is written as `{}`; a
-/// whole body that has nothing to say is not sent. Complete: objects are the only patterns that are written
+/// whole body without members is not sent, or sent as `{}`. Complete: objects are the only patterns that are written
 /// although they may be absent, and every object of this side is looked at.
 pub(in crate::domain::check) fn absent_object(
     subject: &Subject<'_>,
@@ -228,6 +229,7 @@ pub(in crate::domain::check) fn absent_object(
             let raw = match at.as_str() {
                 "result" => return None,
                 "body" if subject.row.is_some() => return None,
+                "body" if subject.route.rest_call.empty == EmptyBody::Sent => Raw::Absent,
                 "body" => Raw::Value(Json::literal("{}")),
                 "params" => Raw::Absent,
                 _ if may_be_absent(object) => Raw::Absent,
@@ -267,6 +269,74 @@ fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
         chosen.extend(rest.binds().map(|hole| (hole, Some(Json::literal("{}")))));
     }
     chosen
+}
+
+/// `{=x}` binds nothing: in its place the value of `x` is written, or nothing with `?`, while a value that is equal may
+/// be spelled in another way. Complete: the role of a place says it.
+pub(in crate::domain::check) fn equal_value(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    let held = subject.here.held.iter();
+    held.filter_map(|held| {
+        let hole = held.slot.equals()?;
+        let values = subject.samples.get(hole)?.all().flatten();
+        let mut messages = Vec::new();
+        for value in values {
+            for form in forms(&value) {
+                let chosen = (hole, Some(value.clone()));
+                messages.extend(twisted(subject, held.slot, (Raw::Value(form), &[chosen])));
+            }
+        }
+        Some(suspicion(
+            Rule::EqualValue,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
+    .collect()
+}
+
+/// Returns the forms that equal a value: itself, the number or boolean that it spells or its text, and an integer with
+/// a fraction.
+fn forms(value: &Json) -> Vec<Json> {
+    let text = match value.text() {
+        Some(text) => text.unwrap_or_default(),
+        None => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+    };
+    let spelled = Json::parse(text.clone().into(), 0).ok();
+    let spelled = spelled.filter(|spelled| matches!(spelled.kind(), Kind::Number | Kind::Boolean));
+    let mut forms = vec![value.clone()];
+    if is_integer(text.as_bytes()) {
+        forms.push(Json::written(format!("{text}.0")));
+    }
+    if let Some(spelled) = spelled {
+        forms.extend([spelled, Json::string(&text)]);
+    }
+    forms
+}
+
+/// A hole of integers binds the digits of an integer that has a fraction or an exponent. Complete: in JSON such a hole
+/// takes every spelling of an integer, and in a text digits only.
+pub(in crate::domain::check) fn integer_form(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+    shared(subject, |held, hole| {
+        let in_json = matches!(held.stand, Stand::Json | Stand::Whole);
+        let is_text = held.slot.codec == Codec::Json;
+        if !(in_json || is_text) || held.slot.shape.scalar() != Some(&Scalar::Integer) {
+            return None;
+        }
+        let (spelled, plain) = match held.slot.shape {
+            Shape::Repeated(_) | Shape::Separated(_) => ("[3.0]", "[3]"),
+            Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
+        };
+        let raw = Raw::Value(self::spelled(held.slot, &Json::literal(spelled)));
+        let chosen = (hole, Some(Json::literal(plain)));
+        let messages = twisted_alone(subject, held.slot, (raw, chosen));
+        Some(suspicion(
+            Rule::IntegerForm,
+            Weight::Norm,
+            &held.at,
+            messages,
+        ))
+    })
 }
 
 /// `{x:json}` binds the value that a text spells, and writes the value's compact text. Complete: the codec

@@ -38,6 +38,10 @@ pub enum Rule {
     EmptyList,
     /// An absent object comes back as `{}`, and an empty body as none.
     AbsentObject,
+    /// `{=x}`: what equals another place is written as that one is, or left out.
+    EqualValue,
+    /// `{x:integer}`: `3.0` and `3e0` come back as `3`.
+    IntegerForm,
     /// `{x:json}`: JSON inside of a text comes back in compact form.
     CompactJson,
     /// An error whose row names no message comes back with another one.
@@ -62,7 +66,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 21] = [
         Rule::Forgotten,
         Rule::WriteOnly,
         Rule::Time,
@@ -72,6 +76,8 @@ impl Rule {
         Rule::NullAbsent,
         Rule::EmptyList,
         Rule::AbsentObject,
+        Rule::EqualValue,
+        Rule::IntegerForm,
         Rule::CompactJson,
         Rule::MessageReplaced,
         Rule::WholeLeftOut,
@@ -97,6 +103,8 @@ impl Rule {
             Rule::NullAbsent => "null_absent",
             Rule::EmptyList => "empty_list",
             Rule::AbsentObject => "absent_object",
+            Rule::EqualValue => "equal_value",
+            Rule::IntegerForm => "integer_form",
             Rule::CompactJson => "compact_json",
             Rule::MessageReplaced => "message_replaced",
             Rule::WholeLeftOut => "whole_left_out",
@@ -123,6 +131,8 @@ impl Rule {
             Rule::NullAbsent => format!("{at}: null is as good as absent"),
             Rule::EmptyList => format!("{at}: an empty list has no text"),
             Rule::AbsentObject => format!("{at}: absent and {{}} are alike"),
+            Rule::EqualValue => format!("{at}: written as its other place, or left out"),
+            Rule::IntegerForm => format!("{at}: 3.0 is written as 3"),
             Rule::CompactJson => format!("{at}: JSON in a text is compact"),
             Rule::MessageReplaced => format!("{at}: the message is replaced"),
             Rule::WholeLeftOut => format!("{at}: may be absent as a whole"),
@@ -159,6 +169,8 @@ pub(super) const RULES: &[RuleFn] = &[
     holes::null_absent,
     holes::empty_list,
     holes::absent_object,
+    holes::equal_value,
+    holes::integer_form,
     holes::compact_json,
     replies::body_forgotten,
     replies::number_list,

@@ -1,7 +1,7 @@
 //! What each hole of the wider pattern stands for, in terms of the narrower one: a hole that stands in
 //! several places demands equal values, so it must stand for what is equal in all of them.
 
-use crate::domain::pattern::{Absence, Bound, Codec, Null, Pattern, Role, Slot};
+use crate::domain::pattern::{Absence, Bound, Codec, Null, Pattern, Slot};
 
 /// What a hole stands for at a place.
 #[derive(Debug, Clone)]
@@ -25,8 +25,9 @@ pub(super) struct Links<'p> {
 impl<'p> Links<'p> {
     /// Notes what a hole stands for at one more place.
     pub(super) fn add(&mut self, slot: &'p Slot, link: Link<'p>) {
-        if let Some(hole) = slot.binds() {
+        if let Some(hole) = slot.binds().or(slot.equals()) {
             let link = match link {
+                Link::Nothing if slot.equals().is_some() => return,
                 Link::Nothing => slot.read_absent().map_or(Link::Unknown, Link::Value),
                 Link::Value(_) | Link::Hole(_) | Link::Unknown => link,
             };
@@ -86,7 +87,12 @@ fn equal(one: (&Slot, &Link<'_>), other: (&Slot, &Link<'_>)) -> bool {
     match (one.1, other.1) {
         (Link::Value(value), Link::Value(twin)) => value.same(twin),
         (Link::Hole(hole), Link::Hole(twin)) => {
-            let both = matches!((&hole.role, &twin.role), (Role::Shared(one), Role::Shared(other)) if one == other);
+            let hole_of = |slot: &Slot| slot.binds().or(slot.equals());
+            let both = hole_of(hole).is_some() && hole_of(hole) == hole_of(twin);
+            // A place that equals a hole has no value of its own.
+            if [hole, twin].iter().any(|slot| slot.equals().is_some()) {
+                return both;
+            }
             let kept = alike(hole, one.0) && alike(twin, other.0);
             let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.0, other.0);
             both && (kept || as_is)

@@ -3,7 +3,7 @@
 use super::grammar::Fit;
 use super::pins::{Split, pins};
 use super::within::{is_unopened, named};
-use super::{DEPTH, World, element, reads, takes_all, texts_of};
+use super::{DEPTH, World, element, is_nullable, member_takes_null, reads, takes_all, texts_of};
 use crate::domain::json::{Json, encode};
 use crate::domain::pattern::{
     Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape,
@@ -215,7 +215,7 @@ impl Building {
                     if one.may_be_absent() && other.may_be_absent() {
                         continue;
                     }
-                    self.both(one, other)?
+                    self.members(one, other)?
                 }
                 (At::Place(pattern), beside) | (beside, At::Place(pattern)) => {
                     match (pattern.may_be_absent(), beside) {
@@ -229,6 +229,18 @@ impl Building {
             members.push((name.as_str(), value));
         }
         Some(object(&members))
+    }
+
+    /// A value of a member that both name.
+    fn members(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        let either = is_nullable(one, self.world) || is_nullable(other, self.world);
+        let null = || {
+            let mut both = [one, other].into_iter();
+            both.all(|member| member_takes_null(member, self.world))
+                .then(|| Json::literal("null"))
+        };
+        let met = self.both(one, other);
+        if either { met.or_else(null) } else { met }
     }
 
     /// What an object says of a member.

@@ -103,18 +103,34 @@ fn twins(one: &str, other: &str) -> bool {
 
 /// Whether any value of JSON fits.
 fn takes_all(slot: &Slot) -> bool {
+    if slot.equals().is_some() {
+        return false;
+    }
     let null = slot.null == Null::Value || slot.absence != Absence::Refused;
     slot.binds().is_none() || (slot.codec == Codec::Plain && slot.shape == Shape::Any && null)
 }
 
 /// Whether `null` fits.
 fn takes_null(slot: &Slot) -> bool {
+    if slot.equals().is_some() {
+        return !slot.is_required();
+    }
     let plain = slot.codec == Codec::Plain && matches!(slot.shape, Shape::Any | Shape::Null);
     slot.binds().is_none()
         || match slot.null {
             Null::Value => plain,
             Null::Absent => slot.absence != Absence::Refused,
         }
+}
+
+/// Whether `null` fits a member, which it does of a call where an object may be absent.
+fn member_takes_null(member: &Pattern, world: World) -> bool {
+    is_nullable(member, world) || reads(member, &Json::literal("null"), world)
+}
+
+/// Whether a member of a call is an object that may be absent: then it may be `null`.
+fn is_nullable(member: &Pattern, world: World) -> bool {
+    world == World::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
 }
 
 /// All values of a hole that takes a few only.

@@ -108,9 +108,17 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
 }
 
 fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
-    if let Role::Shared(hole) = &mut slot.role {
-        was.push(*hole);
-        *hole = was.len() - 1;
+    match &mut slot.role {
+        Role::Shared(hole) => {
+            was.push(*hole);
+            *hole = was.len() - 1;
+        }
+        // Its hole is of another pattern, so that here it is a hole of its own.
+        Role::Equal(_) => {
+            was.push(usize::MAX - was.len());
+            slot.role = Role::Shared(was.len() - 1);
+        }
+        Role::Written(_) | Role::Forgotten(_) => {}
     }
 }
 

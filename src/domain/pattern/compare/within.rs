@@ -3,8 +3,11 @@
 
 use super::grammar::Fit;
 use super::links::{Link, Links};
-use super::{World, element, few, reading, reads, takes_all, takes_null, texts_of, words_within};
-use crate::domain::json::Json;
+use super::{
+    World, element, few, is_nullable, member_takes_null, reading, reads, takes_all, takes_null,
+    texts_of, words_within,
+};
+use crate::domain::json::{Json, Kind};
 use crate::domain::pattern::{
     Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Scalar, Shape, Slot,
     TextPattern, Words,
@@ -110,6 +113,12 @@ impl<'p> Comparison<'p> {
             return true;
         }
         match (one, other) {
+            // Nothing but the same of another hole is sure to be equal to a hole.
+            (one, Pattern::Hole(slot))
+                if slot.equals().is_some() && !matches!(one, Pattern::Hole(_)) =>
+            {
+                false
+            }
             (Pattern::Literal(value), other) => self.literal(value, other),
             (Pattern::Hole(one), Pattern::Hole(other)) => self.holes(one, other),
             (Pattern::Hole(one), other) => self.hole(one, other),
@@ -166,6 +175,10 @@ impl<'p> Comparison<'p> {
 
     fn holes(&mut self, one: &'p Slot, other: &'p Slot) -> bool {
         self.links.add(other, Link::Hole(one));
+        if other.equals().is_some() {
+            // Which hole each of them equals is what the links tell.
+            return one.equals().is_some() && shape_within(&one.shape, &other.shape);
+        }
         if let Some(values) = few(one) {
             let mut values = values.iter();
             return values.all(|value| other.read_json(Some(value), super::DEPTH).is_ok());
@@ -259,7 +272,7 @@ impl<'p> Comparison<'p> {
             .members
             .iter()
             .all(|(name, wider)| match named(one, name) {
-                Some(member) => self.place(Some(member), Some(wider)),
+                Some(member) => self.member(member, wider),
                 None if loose && self.world.welcomes(one, name) => {
                     let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
                     self.unknown(wider);
@@ -270,6 +283,16 @@ impl<'p> Comparison<'p> {
                 }
                 None => self.place(None, Some(wider)),
             })
+    }
+
+    /// A member that both name: one that may be `null` needs a wider one that may be, too.
+    fn member(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
+        let is_null = matches!(one, Pattern::Literal(value) if value.kind() == Kind::Null);
+        if is_null && is_nullable(other, self.world) {
+            return self.nothing(other);
+        }
+        let null = !is_nullable(one, self.world) || member_takes_null(other, self.world);
+        self.place(Some(one), Some(other)) && null
     }
 
     fn lists(&mut self, one: &'p ListPattern, other: &'p ListPattern) -> bool {

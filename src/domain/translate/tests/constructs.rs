@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::route::spelled::route;
 
 /// `target`, then ` name: value` in brackets, then the body: `/a?x=1 [h: v] {"b":1}`.
-fn rest_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
+pub(super) fn rest_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
     let (target, more) = spelled.split_once(' ').unwrap_or((spelled, ""));
     let mut headers = HeaderMap::new();
     let mut body = more;
@@ -30,7 +30,7 @@ fn rest_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
     Ok((format!("{} {params}", written.method), written.dropped))
 }
 
-fn rpc_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
+pub(super) fn rpc_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
     let (method, params) = spelled.split_once(' ').unwrap_or((spelled, ""));
     let params = (!params.is_empty()).then(|| json(params));
     let written = rpc_to_rest(route, (method, params.as_ref()), TERMS);
@@ -48,7 +48,7 @@ fn rpc_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
 
 /// `REST RPC` pairs of a route that are each other's translation, byte for byte.
 #[track_caller]
-fn both_ways(route: &Route, pairs: &[(&str, &str)]) {
+pub(super) fn both_ways(route: &Route, pairs: &[(&str, &str)]) {
     for (rest, rpc) in pairs {
         assert_eq!(rest_call(route, rest), Ok(((*rpc).to_owned(), 0)), "{rest}");
         assert_eq!(rpc_call(route, rpc), Ok(((*rest).to_owned(), 0)), "{rpc}");
@@ -56,18 +56,18 @@ fn both_ways(route: &Route, pairs: &[(&str, &str)]) {
 }
 
 /// What is written and how much is dropped, or words of the refusal.
-type Wanted<'a> = Result<(&'a str, usize), &'a str>;
+pub(super) type Wanted<'a> = Result<(&'a str, usize), &'a str>;
 
 /// What becomes of REST calls: the RPC call and how much is dropped, or words of the refusal.
 #[track_caller]
-fn from_rest(route: &Route, rows: &[(&str, Wanted<'_>)]) {
+pub(super) fn from_rest(route: &Route, rows: &[(&str, Wanted<'_>)]) {
     for (call, wanted) in rows {
         expect(call, rest_call(route, call), *wanted);
     }
 }
 
 #[track_caller]
-fn from_rpc(route: &Route, rows: &[(&str, Wanted<'_>)]) {
+pub(super) fn from_rpc(route: &Route, rows: &[(&str, Wanted<'_>)]) {
     for (call, wanted) in rows {
         expect(call, rpc_call(route, call), *wanted);
     }
@@ -473,7 +473,7 @@ fn the_members_of_the_protocol_are_never_extra() {
     from_rpc(
         &carries,
         &[
-            (r#"m {"_meta":{}}"#, Ok(("/a", 0))),
+            (r#"m {"_meta":{}}"#, Ok(("/a {}", 0))),
             (r#"m {"a" : 1, "_meta":{}}"#, Ok((r#"/a {"a" : 1}"#, 0))),
             (
                 r#"m {"a" : {"_meta":1} , "b":2}"#,

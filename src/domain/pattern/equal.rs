@@ -1,0 +1,98 @@
+//! `{=x}`: a value that equals the one of another hole, and is of no hole itself.
+//!
+//! Values are compared as values, not by their spelling: a text equals the number or boolean that it spells, so that
+//! the `7` of a path equals `7`, `7.0` and `"7"` in a body. Law: what is written here is read as equal.
+
+use std::borrow::Cow;
+
+use super::number::Number;
+use super::{Absence, Bound, Misfit, Reading, Scalar, Slot};
+use crate::domain::json::{Json, Kind, is_number};
+
+impl Slot {
+    /// Reads a value of JSON where nothing is bound. It is kept only to be compared.
+    pub(super) fn take_unbound(&self, value: Json) -> Result<Bound, String> {
+        if self.equals().is_none() {
+            return Ok(Bound::Absent);
+        }
+        if self.absence == Absence::Kept && value.kind() == Kind::Null {
+            return Ok(Bound::Absent);
+        }
+        self.shape.take(value).map(Bound::Value)
+    }
+
+    /// Returns the value of the other hole in the type of this place.
+    pub(super) fn equal_json<'b>(&self, value: Cow<'b, Json>) -> Result<Cow<'b, Json>, String> {
+        let Err(what) = self.shape.check(&value) else {
+            return Ok(value);
+        };
+        let converted = match (self.shape.scalar(), value.text()) {
+            (Some(Scalar::String | Scalar::Enum(_)), None) => {
+                Some(Json::string(&String::from_utf8_lossy(value.as_bytes())))
+            }
+            (Some(Scalar::Integer | Scalar::Number | Scalar::Boolean), Some(Ok(text))) => {
+                Json::parse(text.into(), 0).ok()
+            }
+            (_, _) => None,
+        };
+        let converted = converted.and_then(|value| self.shape.take(value).ok());
+        converted.map(Cow::Owned).ok_or(what)
+    }
+}
+
+impl Reading {
+    /// Compares a value with that of the hole it must be equal to. A hole that is not read yet takes any value.
+    #[cold]
+    pub(super) fn compare(&self, slot: &Slot, value: &Bound) -> Result<(), Misfit> {
+        let Some(hole) = slot.equals() else {
+            return Ok(());
+        };
+        let is_equal = match (value, self.bindings.get(hole)) {
+            (Bound::Absent | Bound::Unbound, _) | (_, Bound::Unbound) => true,
+            (Bound::Value(one), Bound::Value(other)) => equal(one, other),
+            (Bound::Value(_) | Bound::Members(_) | Bound::Each(_), _) => false,
+        };
+        if is_equal {
+            Ok(())
+        } else {
+            let what = format!("it differs from the other place of `{}`", slot.name);
+            Err(Misfit::here(what))
+        }
+    }
+}
+
+/// Returns whether two values are equal, where a text may stand for a number or a boolean.
+fn equal(one: &Json, other: &Json) -> bool {
+    if one.same(other) {
+        return true;
+    }
+    match (one.text(), other.text()) {
+        (Some(Ok(text)), None) => spells(&text, other),
+        (None, Some(Ok(text))) => spells(&text, one),
+        (None, None) => match (number(one), number(other)) {
+            (Some(one), Some(other)) => one == other,
+            (_, _) => false,
+        },
+        (_, _) => false,
+    }
+}
+
+/// Returns whether a text is the spelling of a number or a boolean.
+fn spells(text: &str, value: &Json) -> bool {
+    match value.kind() {
+        Kind::Boolean => text.as_bytes() == value.as_bytes(),
+        Kind::Number if text.as_bytes() == value.as_bytes() => true,
+        Kind::Number => {
+            let spelled = Some(text).filter(|text| is_number(text.as_bytes()));
+            spelled
+                .and_then(Number::of)
+                .is_some_and(|spelled| number(value) == Some(spelled))
+        }
+        Kind::Object | Kind::Array | Kind::String | Kind::Null => false,
+    }
+}
+
+fn number(value: &Json) -> Option<Number> {
+    let text = std::str::from_utf8(value.as_bytes()).ok()?;
+    Number::of(text).filter(|_| value.kind() == Kind::Number)
+}

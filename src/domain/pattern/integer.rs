@@ -1,0 +1,103 @@
+//! Integers that are spelled with a fraction or an exponent.
+//!
+//! `3.0` and `3e0` are the integer 3 (JSON Schema 2020-12 §4.2.3), and servers that read integers want `3`. Law: the
+//! result is spelled with digits only, has the same value, and fits 64 bits. An integer that is spelled with digits
+//! only is not looked at here: it keeps its text, however long it is.
+
+use super::number::Number;
+use super::{Scalar, Shape};
+use crate::domain::json::{Json, Kind, is_integer, is_number, kind_of};
+
+impl Shape {
+    /// Returns the normal form of a value of this shape whose integers are spelled with a fraction or an exponent,
+    /// or `None` where the value is not of this shape.
+    pub(super) fn with_plain_integers(&self, value: &Json) -> Option<Json> {
+        match self {
+            Shape::One(Scalar::Integer) => plain(value.as_bytes()).map(Json::written),
+            Shape::Repeated(Scalar::Integer) | Shape::Separated(Scalar::Integer)
+                if value.kind() == Kind::Array =>
+            {
+                let mut text = String::with_capacity(value.as_bytes().len());
+                for place in value.elements() {
+                    text.push(if text.is_empty() { '[' } else { ',' });
+                    text.push_str(&plain(&value.as_bytes()[place])?);
+                }
+                text.push_str(if text.is_empty() { "[]" } else { "]" });
+                Some(Json::written(text))
+            }
+            Shape::Any
+            | Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(_)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null => None,
+        }
+    }
+}
+
+/// Returns an integer in digits.
+fn plain(text: &[u8]) -> Option<String> {
+    let spelled = std::str::from_utf8(text).ok()?;
+    if is_integer(text) {
+        return Some(spelled.to_owned());
+    }
+    if kind_of(text) != Kind::Number || !is_number(text) {
+        return None;
+    }
+    Number::of(spelled)?.integer()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn an_integer_with_a_fraction_or_an_exponent_is_written_in_digits() {
+        for (spelled, digits) in [
+            ("3.0", "3"),
+            ("3e0", "3"),
+            ("-3.00", "-3"),
+            ("1.50e1", "15"),
+            ("100e-2", "1"),
+            ("120.0e-1", "12"),
+            ("1E+3", "1000"),
+            ("0.0", "0"),
+            ("-0.0", "0"),
+            ("0e999999999", "0"),
+            ("9223372036854775807.0", "9223372036854775807"),
+            ("-9223372036854775808.0", "-9223372036854775808"),
+            ("1.8446744073709551615e19", "18446744073709551615"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
+        ] {
+            assert_eq!(
+                plain(spelled.as_bytes()).as_deref(),
+                Some(digits),
+                "{spelled}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_integer_of_64_bits_is_refused() {
+        for spelled in [
+            "3.5",
+            "1e-1",
+            "1e400",
+            "1e99999999999",
+            "18446744073709551616.0",
+            "-9223372036854775809.0",
+            "1e20",
+            "0.1",
+            "\"3.0\"",
+            "null",
+            "true",
+            "[3.0]",
+        ] {
+            assert_eq!(plain(spelled.as_bytes()), None, "{spelled}");
+        }
+    }
+}
