@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use super::verdict::Checked;
 use crate::cli::words::count;
 use crate::config::problem::Problems;
-use crate::domain::check::{Direction, EventReport, Finding, Kind, Never, RouteReport, Verdict};
+use crate::domain::check::{
+    Direction, EventReport, Finding, Kind, Never, Replies, RouteReport, Verdict,
+};
 use crate::domain::event::Event;
 use crate::domain::outcome::Row;
 use crate::domain::route::Route;
@@ -128,7 +130,13 @@ fn verdicts(report: &RouteReport) -> String {
     let built_in = own.filter(|direction| direction.kind == Kind::BuiltIn);
     let lossy = built_in.filter(|direction| !direction.losses.is_empty());
     let built_in = lossy.map(|direction| format!("other answers lossy from {}", direction.from));
-    let parts = [calls, replies].into_iter().flatten().chain(built_in);
+    let unmapped = match report.replies {
+        Replies::NotMapped => Some("replies not mapped".to_owned()),
+        Replies::FailuresOnly => Some("results not mapped".to_owned()),
+        Replies::Mapped | Replies::None => None,
+    };
+    let parts = [calls, replies, unmapped];
+    let parts = parts.into_iter().flatten().chain(built_in);
     let parts: Vec<String> = parts.collect();
     parts.join(", ")
 }

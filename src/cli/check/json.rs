@@ -43,6 +43,8 @@ struct RouteRow<'d> {
     /// Why the route may lose something.
     lossy: Option<&'d str>,
     directions: Vec<DirectionRow<'d>>,
+    /// Which replies the rows of the route map: `mapped`, `failures_only`, `not_mapped`, or `none` where there are none.
+    replies: &'static str,
     examples: Examples<'d>,
     problems: Vec<&'d str>,
 }
@@ -208,6 +210,7 @@ fn route_row<'d>(
             .iter()
             .map(|direction| direction_row(route, direction))
             .collect(),
+        replies: report.replies.as_str(),
         examples: Examples {
             run: report.examples.run,
             failed: failed.collect(),

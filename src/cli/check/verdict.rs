@@ -7,6 +7,7 @@ use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems};
 use crate::domain::check::{
     Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle,
+    lacks_tool_failures,
 };
 use crate::domain::event::Event;
 use crate::domain::route::Route;
@@ -49,6 +50,9 @@ impl<'c> Checked<'c> {
                     Kind::Request | Kind::BuiltIn => &raw.key,
                 };
                 notes.push(places.problem(key, untried(direction)));
+            }
+            if lacks_tool_failures(route) {
+                notes.push(tool_failures(configuration, &raw.key));
             }
             calls(configuration, (route, &raw.key), report, &mut problems);
             note_rows(route, report, &mut rows);
@@ -129,6 +133,15 @@ fn faults(direction: &Direction) -> impl Iterator<Item = String> {
             finding.rule.says(&finding.at)
         )
     })
+}
+
+/// A tool that fails answers with a result, which the rows of other results do not take.
+fn tool_failures(configuration: &Configuration, key: &str) -> Problem {
+    let what = "no row takes the result of a tool that failed (`isError = true`), so that REST clients get what the built-in table makes of it";
+    let problem = configuration.raw.places.problem(key, what);
+    problem.hint(
+        "add a row with `rpc = { result = { isError = true, content = [{ type = \"text\", text = \"{message}\" }] } }`",
+    )
 }
 
 /// A direction that nothing takes may be one that refuses everything.

@@ -2,6 +2,7 @@
 
 use super::common;
 use super::examples;
+use super::mapped::Replies;
 use super::message::Message;
 use super::neighbours::Neighbours;
 use super::report::{Direction, Finding, Kind, Never, RouteReport, Strange, Weight, Witness};
@@ -27,6 +28,7 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
         .map(|place| RouteReport {
             route: place,
             directions: directions(table, place, (&neighbours, rules)),
+            replies: Replies::of(table.route(place)),
             examples: examples::run(table, place),
         })
         .collect()

@@ -1,6 +1,7 @@
 //! What has been found out about each route, for people and programs to read.
 
 use super::examples::ExampleReport;
+use super::mapped::Replies;
 use super::message::Message;
 use super::rules::Rule;
 use crate::domain::side::Side;
@@ -12,6 +13,8 @@ pub struct RouteReport {
     pub route: usize,
     /// Calls first, then the rows in order, each from REST and from RPC, then the built-in table.
     pub directions: Vec<Direction>,
+    /// Which of its replies are mapped.
+    pub replies: Replies,
     /// What its examples showed.
     pub examples: ExampleReport,
 }

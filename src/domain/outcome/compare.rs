@@ -1,5 +1,6 @@
 //! Which of two rows is more specific, on the answers of one side's servers.
 
+use super::number::NumberPattern;
 use super::row::{BodyPattern, IS_ERROR, Row, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::{
     Pattern, Words, World, meeting, within as within_json, words_meeting, words_within,
@@ -82,6 +83,30 @@ pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
             (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
             | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
         },
+    }
+}
+
+impl Row {
+    /// Returns whether the row maps a success of one side to a success of the other.
+    #[must_use]
+    pub fn maps_success(&self) -> bool {
+        let is_success = match &self.rest.status {
+            NumberPattern::Among(first, _) => (200..300).contains(first),
+            NumberPattern::Hole(_) => true,
+        };
+        let RpcReplyPattern::Result(pattern) = &self.rpc else {
+            return false;
+        };
+        is_success && says(pattern) != Some(Says::Failure)
+    }
+
+    /// Returns whether the row takes a tool's result that says `isError: true`.
+    #[must_use]
+    pub fn maps_tool_failure(&self) -> bool {
+        let RpcReplyPattern::Result(pattern) = &self.rpc else {
+            return false;
+        };
+        self.tool == ToolResult::Any && says(pattern) != Some(Says::Success)
     }
 }
 

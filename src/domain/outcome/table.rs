@@ -135,7 +135,8 @@ impl Outcomes {
     }
 
     /// Whether the results of the route say themselves that they are failures.
-    pub(super) const fn tool(&self) -> ToolResult {
+    #[must_use]
+    pub const fn tool(&self) -> ToolResult {
         self.tool
     }
 
