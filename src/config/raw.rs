@@ -25,11 +25,11 @@ use http::{HeaderName, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Places};
-use crate::domain::cors::HostName;
 use crate::domain::event::EventSource;
 use crate::domain::failure::FailureCodes;
 use crate::domain::forwarding::{Believed, Told};
 use crate::domain::hops::Network;
+use crate::domain::hosts::HostName;
 use crate::domain::outcome::{ErrorStatus, RowSource};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::Multiplexing;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::compare::Skip;
+use super::failure::Reason;
 use super::rollout::{Bucket, Percent};
 use super::route::{Effect, Route, Waits};
 
@@ -37,6 +38,13 @@ pub fn never(route: &Route) -> Option<Skip> {
         (Effect::Safe, Waits::No) => Some(Skip::Notification),
         (Effect::Safe, Waits::Yes) => None,
     }
+}
+
+/// Whether a refusal by the proxy is a failure of a candidate, and no answer to compare: the server of the control does not
+/// know the rule.
+#[must_use]
+pub const fn is_failure(refusal: Reason) -> bool {
+    matches!(refusal, Reason::OriginRefused)
 }
 
 /// Spreads the places of calls apart from those of comparisons.

@@ -11,12 +11,14 @@ use http::{HeaderMap, Method, Uri, request};
 use super::calendar::Moment;
 use super::cors;
 use super::failure::Failure;
+use super::hosts::{self, Allowed, Entry, Reach};
 use super::json::Json;
 use super::jsonrpc::Call;
 use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
 use super::mcp;
 use super::plan::{Irregular, Plan, Transport, Unrouted};
+use super::preface::PrefaceUse;
 use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
 use super::route::{Group, Near, RestSelection, Segments};
@@ -152,22 +154,39 @@ fn is_local(plan: &Plan, head: Head<'_>) -> bool {
 ///
 /// # Errors
 /// A [`Failure`] where the call may not have it, or where two programs may read its path in two ways.
-pub fn local<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Option<&'p RestLocal>, Failure> {
+pub fn local<'p>(
+    plan: &'p Plan,
+    head: Head<'_>,
+    entry: Entry,
+) -> Result<Option<&'p RestLocal>, Failure> {
     match plan.locals.rest(head.method, head.uri.path()) {
-        LocalFound::Answer(local) => guard(plan, head).map(|()| Some(local)),
+        LocalFound::Answer(local) => guard(plan, head, entry).map(|()| Some(local)),
         LocalFound::Irregular(_) if is_routed(plan, head) => Ok(None),
         LocalFound::Irregular(why) => Err(refusal::irregular_local_path(why)),
         LocalFound::Nothing => Ok(None),
     }
 }
 
-/// Checks that a request may ask for what the proxy itself answers.
+/// Checks that a request may ask for what is not passed through: a translated call, a call over a link, a stream of the
+/// other side, an answer of the proxy's own.
 ///
 /// # Errors
-/// A [`Failure`] where a page of another origin asks, or another host is asked.
-pub fn guard(plan: &Plan, head: Head<'_>) -> Result<(), Failure> {
-    let asked = (head.uri, head.headers);
-    cors::guard(&plan.hosts, plan.cors.as_ref(), asked).map_err(refusal::foreign)
+/// A [`Failure`] where its `Origin` or its `Host` is not allowed.
+pub fn guard(plan: &Plan, head: Head<'_>, entry: Entry) -> Result<(), Failure> {
+    let is_hop = || {
+        let hops = plan.rollout.clients.hops();
+        entry.peer.is_some_and(|peer| hops.trusts(peer))
+    };
+    let allowed = Allowed {
+        hosts: &plan.hosts,
+        cors: plan.cors.as_ref(),
+        reach: match plan.preface {
+            PrefaceUse::Off => entry.reach,
+            // Every connection comes from a trusted hop, which tells of the peer.
+            PrefaceUse::Required => Reach::Network,
+        },
+    };
+    hosts::check(allowed, (head.uri, head.headers), is_hop).map_err(refusal::foreign)
 }
 
 /// Checks what a client of MCP says of itself, where the proxy presents itself as a server of MCP or stands before one

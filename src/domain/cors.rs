@@ -1,5 +1,4 @@
-//! Origins: which pages may read answers (the CORS protocol of the Fetch standard), and which may ask for what
-//! the proxy itself answers.
+//! Origins: which pages may read answers (the CORS protocol of the Fetch standard).
 //!
 //! It is not known here which calls are served in which way. Laws: an origin that is not listed gets nothing
 //! that would let its page read an answer; an answer that depends on the origin says so in `Vary`.
@@ -9,10 +8,10 @@ use std::time::Duration;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
-    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 /// An origin as a browser writes it: `https://app.example`, `http://localhost:3000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +52,7 @@ impl Origin {
 }
 
 /// The scheme, in lower case, and the authority of an origin.
-fn split(text: &str) -> Option<(String, Authority)> {
+pub(super) fn split(text: &str) -> Option<(String, Authority)> {
     let (scheme, authority) = text.split_once("://")?;
     let of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -68,7 +67,7 @@ fn split(text: &str) -> Option<(String, Authority)> {
     Some((scheme.to_ascii_lowercase(), authority))
 }
 
-fn default_port(scheme: &str) -> Option<u16> {
+pub(super) fn default_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),
         "https" => Some(443),
@@ -227,83 +226,6 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<HeaderValue> {
         return None;
     }
     HeaderValue::try_from(names.join(", ")).ok()
-}
-
-/// Why the proxy itself does not answer a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
-    /// It comes from a page of another origin.
-    Origin,
-    /// It names another host.
-    Host,
-}
-
-/// A host by which the proxy is reached; without a port, with any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostName(Authority);
-
-impl HostName {
-    /// The host that a text spells: `api.example`, `localhost:8080`, `[::1]`.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<HostName> {
-        let (_, authority) = split(&format!("http://{text}"))?;
-        Some(HostName(authority))
-    }
-
-    fn is(&self, host: &Authority) -> bool {
-        let (own, other) = (self.0.host(), host.host());
-        own.eq_ignore_ascii_case(other)
-            && self
-                .0
-                .port_u16()
-                .is_none_or(|port| host.port_u16() == Some(port))
-    }
-}
-
-/// Checks that a request for what the proxy itself answers comes from here: browsers send others' requests
-/// as well, and a name that leads here need not be ours.
-///
-/// # Errors
-/// What is foreign about it.
-pub fn guard(
-    hosts: &[HostName],
-    cors: Option<&Cors>,
-    (uri, headers): (&Uri, &HeaderMap),
-) -> Result<(), Foreign> {
-    let host = host(uri, headers);
-    let is_ours = |host: &Authority| hosts.iter().any(|own| own.is(host));
-    if !hosts.is_empty() && !host.as_ref().is_some_and(is_ours) {
-        return Err(Foreign::Host);
-    }
-    if !headers.contains_key(ORIGIN) {
-        return Ok(());
-    }
-    let admitted = origin(headers).is_some_and(|origin| {
-        cors.is_some_and(|cors| cors.admits(origin))
-            || host.as_ref().is_some_and(|host| is_of(origin, host))
-    });
-    if admitted {
-        Ok(())
-    } else {
-        Err(Foreign::Origin)
-    }
-}
-
-/// The host that a request names; an absolute target beats the header (RFC 9112 §3.2.2).
-fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
-    let header = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
-    uri.authority().cloned().or_else(header)
-}
-
-/// Whether an origin is that of a host. Which scheme the host is reached by is not known behind a gateway.
-fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
-    let split = origin.to_str().ok().and_then(split);
-    split.is_some_and(|(scheme, authority)| {
-        let port = |authority: &Authority| authority.port_u16().or(default_port(&scheme));
-        authority.host().eq_ignore_ascii_case(host.host())
-            && default_port(&scheme).is_some()
-            && port(&authority) == port(host)
-    })
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ pub enum Reason {
     Retired,
     /// A route whose old way is closed for a while, which was announced.
     Brownout,
-    /// A page of another origin, or another host's name, asks for what the proxy itself answers.
+    /// The `Origin` or the `Host` of a call that is not passed through is not allowed.
     OriginRefused,
     /// No connection to the upstream.
     UpstreamUnreachable,

@@ -11,10 +11,9 @@ use bytes::Bytes;
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::hops::{Hops, X_FORWARDED_FOR, named, push_address, text_of};
+use super::hops::{Hops, X_FORWARDED_FOR, X_FORWARDED_HOST, named, push_address, text_of};
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// A field that this hop can write.

@@ -9,10 +9,12 @@ use core::net::{IpAddr, SocketAddr};
 use std::borrow::Cow;
 
 use http::header::FORWARDED;
+use http::uri::Authority;
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(super) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// How many hops are followed; a longer chain of trusted ones is taken for a loop.
 const MOST_HOPS: usize = 32;
@@ -274,13 +276,33 @@ fn is_escaped(before: &[u8]) -> bool {
     slashes.count() % 2 == 1
 }
 
+/// Returns the host that the nearest hop was asked for: `host` of the last element of `Forwarded`, or the last value of
+/// `X-Forwarded-Host`. Where both are there and disagree, one of them is not the hop's, and there is none. The caller
+/// must trust the hop.
+#[must_use]
+pub fn told_host(headers: &HeaderMap) -> Option<Authority> {
+    let last = |name| values(headers, name).flat_map(FromTheRight::of).next();
+    let forwarded = last(&FORWARDED).and_then(|element| parameter(element, "host"));
+    let hosts = [forwarded, last(&X_FORWARDED_HOST)];
+    let [one, other] = hosts.map(|host| host?.parse::<Authority>().ok());
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => None,
+        (one, other) => one.or(other),
+    }
+}
+
 /// `for` of an element of `Forwarded` (RFC 7239 §4).
 fn forwarded_for(element: &str) -> Option<IpAddr> {
+    address(parameter(element, "for")?)
+}
+
+/// A parameter of an element of `Forwarded`, without its quotes.
+fn parameter<'e>(element: &'e str, wanted: &str) -> Option<&'e str> {
     let mut pairs = element
         .split(';')
         .filter_map(|pair| pair.trim().split_once('='));
-    let (_, node) = pairs.find(|(name, _)| name.trim_end().eq_ignore_ascii_case("for"))?;
-    address(node.trim().trim_matches('"'))
+    let (_, value) = pairs.find(|(name, _)| name.trim_end().eq_ignore_ascii_case(wanted))?;
+    Some(value.trim().trim_matches('"'))
 }
 
 /// An address as hops write it: bare, in brackets, with a port.

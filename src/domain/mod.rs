@@ -19,6 +19,7 @@ pub mod forwarding;
 pub mod frame;
 pub mod headers;
 pub mod hops;
+pub mod hosts;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;

@@ -10,11 +10,12 @@ use http::StatusCode;
 
 use super::candidates::Candidates;
 use super::compare::Rules;
-use super::cors::{Cors, HostName};
+use super::cors::Cors;
 use super::envelope::Paired;
 use super::event::Events;
 use super::failure::FailureCodes;
 use super::forwarding::Forwarding;
+use super::hosts::{HostName, Reach};
 use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
@@ -64,8 +65,10 @@ pub struct Plan {
     pub locals: Locals,
     /// Which pages of other origins may read answers.
     pub cors: Option<Cors>,
-    /// The hosts by which the proxy itself is asked; any where there are none.
+    /// `listen.hosts`: the hosts by which clients may ask for what is not passed through.
     pub hosts: Vec<HostName>,
+    /// From where the configured listener is reached. An inherited one may have another reach.
+    pub reach: Reach,
     /// How the answers of each route are compared, by its place in the table.
     pub comparing: Vec<Arc<Rules>>,
     /// REST calls of no route.

@@ -7,9 +7,9 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};
 
 use super::calendar::Moment;
-use super::cors::Foreign;
 use super::envelope;
 use super::failure::{Advice, Failure, Pause, Reason};
+use super::hosts::Foreign;
 use super::json::{Fault, Json};
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
@@ -145,14 +145,19 @@ pub fn irregular_rpc_path(why: PathError) -> Failure {
     Failure::new(Reason::MalformedTarget, message)
 }
 
-/// Another origin or host than those that the proxy itself answers.
+/// An `Origin` or a `Host` that is not allowed.
 #[must_use]
 pub fn foreign(why: Foreign) -> Failure {
     let message = match why {
         Foreign::Origin => {
-            "a page of another origin is not answered here; the origin must be that of the host, or one of `[cors] origins`"
+            "the `Origin` is not allowed here; it must be that of the requested host, one of `listen.hosts` or one of `cors.origins`"
         }
-        Foreign::Host => "this host is not answered here; the host must be one of `[listen] hosts`",
+        Foreign::Host => {
+            "the `Host` is not allowed here; it must be one of `listen.hosts`, the names by which clients reach the proxy"
+        }
+        Foreign::Rebound => {
+            "the `Host` is not allowed here: without `listen.hosts`, a listener on loopback takes loopback names and addresses only; add the names by which clients reach the proxy to `listen.hosts`"
+        }
     };
     Failure::new(Reason::OriginRefused, message)
 }

@@ -4,6 +4,7 @@
 
 use http::request;
 
+use super::Arrival;
 use super::record::Record;
 use super::render::{self, Answer, Whole};
 use crate::domain::claim::{self, Head};
@@ -18,9 +19,9 @@ use crate::domain::rollout::Why;
 pub(super) fn rest(
     record: &mut Record,
     plan: &Plan,
-    head: Head<'_>,
+    (head, arrival): (Head<'_>, &Arrival),
 ) -> Result<Option<Answer>, Failure> {
-    let found = claim::local(plan, head);
+    let found = claim::local(plan, head, arrival.entry());
     if !matches!(found, Ok(None)) {
         record.stays_here(Why::Local);
     }
@@ -40,13 +41,14 @@ pub(super) fn rest(
 pub(super) fn rpc(
     record: &mut Record,
     plan: &Plan,
-    (head, call): (&request::Parts, &Call),
+    (head, arrival): (&request::Parts, &Arrival),
+    call: &Call,
 ) -> Result<Option<Whole>, Failure> {
     let Some(answer) = plan.locals.rpc(&call.method) else {
         return Ok(None);
     };
     record.stays_here(Why::Local);
-    claim::guard(plan, Head::of(head))?;
+    claim::guard(plan, Head::of(head), arrival.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
     let answered = answer.to(call.params.as_ref());
     let error = answered.as_ref().err();

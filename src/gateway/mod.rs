@@ -49,6 +49,7 @@ use crate::domain::claim::{Facing, Head, facing};
 use crate::domain::failure::Failure;
 use crate::domain::forwarding::LastTold;
 use crate::domain::hops::Peer;
+use crate::domain::hosts::{Entry, Reach};
 use crate::domain::rollout::Subject;
 use crate::domain::side::Side;
 use crate::domain::stream::Followed;
@@ -89,6 +90,8 @@ pub struct Arrival {
 #[derive(Debug)]
 struct Origin {
     peer: Peer,
+    /// The reach of the listener that it came by.
+    reach: Reach,
     /// The scheme of its requests.
     scheme: &'static str,
     /// What servers were told of it last.
@@ -108,19 +111,24 @@ struct Origin {
 impl Arrival {
     /// The arrivals of a connection, none of them refused.
     #[must_use]
-    pub fn from_peer(peer: IpAddr) -> Arrival {
-        Arrival::of(peer, "http", None)
+    pub fn from_peer(peer: IpAddr, reach: Reach) -> Arrival {
+        Arrival::of((peer, reach), "http", None)
     }
 
     /// The arrivals of a connection behind TLS, with what the peer's certificate says, if it has sent one.
     #[must_use]
-    pub fn secured(peer: IpAddr, subject: Option<Subject>) -> Arrival {
-        Arrival::of(peer, "https", subject)
+    pub fn secured(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> Arrival {
+        Arrival::of((peer, reach), "https", subject)
     }
 
-    fn of(peer: IpAddr, scheme: &'static str, subject: Option<Subject>) -> Arrival {
+    fn of(
+        (peer, reach): (IpAddr, Reach),
+        scheme: &'static str,
+        subject: Option<Subject>,
+    ) -> Arrival {
         let origin = Origin {
             peer: Peer::at(peer),
+            reach,
             scheme,
             told: LastTold::default(),
             subject,
@@ -154,6 +162,14 @@ impl Arrival {
     /// Whom the connection comes from.
     fn peer(&self) -> &Peer {
         &self.origin.peer
+    }
+
+    /// By which connection its requests come.
+    fn entry(&self) -> Entry {
+        Entry {
+            reach: self.origin.reach,
+            peer: Some(self.peer().address()),
+        }
     }
 
     /// What bounds the time of one call at a time.

@@ -64,7 +64,7 @@ async fn call(
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     let claimed = Head::of(&head);
-    if let Some(answer) = local::rest(record, plan, claimed)? {
+    if let Some(answer) = local::rest(record, plan, (claimed, arrival))? {
         return Ok(answer);
     }
     if let Some(answer) = cors::preflight(record, plan, (caller, claimed)) {
@@ -88,6 +88,9 @@ async fn call(
     };
     let session = sessions::of_rest((record, &installed), caller, claimed, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
+    if stage.control() != Some(Way::Old) {
+        claim::guard(plan, claimed, arrival.entry())?;
+    }
     let tap = candidate::behind_rest(record, stage, (&head, &content), arrival);
     let content = content.copied(tap);
     match (stage.control(), selected) {

@@ -11,6 +11,7 @@ use super::record::Record;
 use super::render::{Answer, Stream};
 use super::rest::settled;
 use super::{AnswerBody, Arrival, Delivery, Installed, cors};
+use crate::domain::claim::{self, Head};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
@@ -52,6 +53,9 @@ async fn follow(
     let stage = decision.stage;
     record.follows(followed.stream, decision);
     record.admit()?;
+    if stage.control() != Some(Way::Old) {
+        claim::guard(plan, Head::of(&head), arrival.entry())?;
+    }
     let Some(declared) = plan.streams.all().get(followed.stream) else {
         return Err(refusal::no_route(&head.method, head.uri.path()));
     };

@@ -38,6 +38,7 @@ use super::socket;
 use super::unread::Unread;
 use super::wire::{Attended, Inspected, Inspection};
 use crate::domain::compare::Mismatches;
+use crate::domain::hosts::Reach;
 use crate::domain::plan::{Limits, Plan};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Epoch;
@@ -101,6 +102,7 @@ pub struct Entrance {
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
+    reach: Reach,
     tls: Option<Arc<ServerConfig>>,
 }
 
@@ -138,15 +140,15 @@ pub fn open(
 
 /// The next connection of any listener; each has its turn.
 async fn accept(
-    listeners: &[TcpListener],
+    listeners: &[(TcpListener, Reach)],
     turn: &Cell<usize>,
-) -> io::Result<(TcpStream, SocketAddr)> {
+) -> io::Result<(TcpStream, SocketAddr, Reach)> {
     poll_fn(|context| {
         let (before, after) = listeners.split_at(turn.get() % listeners.len().max(1));
-        for (step, listener) in after.iter().chain(before).enumerate() {
+        for (step, (listener, reach)) in after.iter().chain(before).enumerate() {
             if let Poll::Ready(accepted) = listener.poll_accept(context) {
                 turn.set(turn.get() % listeners.len() + step + 1);
-                return Poll::Ready(accepted);
+                return Poll::Ready(accepted.map(|(stream, peer)| (stream, peer, *reach)));
             }
         }
         Poll::Pending
@@ -201,7 +203,10 @@ pub async fn run(
     mut commands: mpsc::Receiver<Command>,
 ) -> io::Result<()> {
     let Entrance { listeners, mut tls } = entrance;
-    let listeners = listeners.into_iter().map(TcpListener::from_std);
+    let listeners = listeners.into_iter().map(|listener| {
+        let reach = Reach::of(listener.local_addr()?.ip());
+        Ok((TcpListener::from_std(listener)?, reach))
+    });
     let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
     let turn = Cell::new(0);
     let (drain, drains) = watch::channel(());
@@ -215,9 +220,9 @@ pub async fn run(
         // Every branch is cancel-safe: accept, recv and tick lose nothing when another one wins.
         tokio::select! {
             accepted = accept(&listeners, &turn) => match accepted {
-                Ok((stream, peer)) => {
+                Ok((stream, peer, reach)) => {
                     let tls = tls.clone();
-                    admit(&worker, Accepted { stream, peer, tls }, ending.clone());
+                    admit(&worker, Accepted { stream, peer, reach, tls }, ending.clone());
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -309,6 +314,7 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
     let Accepted {
         mut stream,
         peer,
+        reach,
         tls,
     } = accepted;
     // A small answer is written at once; waiting for more would only delay it.
@@ -334,8 +340,8 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
         return None;
     };
     let arrival = match &socket {
-        Client::Plain(_) | Client::Deferring(_) => Arrival::from_peer(client),
-        Client::Secured(_) => Arrival::secured(client, socket::subject(&socket)),
+        Client::Plain(_) | Client::Deferring(_) => Arrival::from_peer(client, reach),
+        Client::Secured(_) => Arrival::secured(client, reach, socket::subject(&socket)),
     };
     Some((socket, arrival))
 }

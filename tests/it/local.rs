@@ -252,7 +252,9 @@ fn a_page_of_another_origin_is_refused() {
         ("https://app.example", 200),
         ("http://proxy.example", 200),
         ("https://proxy.example", 200),
-        ("https://proxy.example:8443", 403),
+        // `listen.hosts` has the name with any port.
+        ("https://proxy.example:8443", 200),
+        ("https://proxy.example.evil.example", 403),
         ("https://evil.example", 403),
         ("null", 403),
     ];

@@ -45,6 +45,7 @@ mod guide;
 mod half_closed;
 mod harness;
 mod health;
+mod host_and_origin;
 mod http2;
 mod http2_slow;
 mod http2_upstream;

@@ -344,7 +344,7 @@ const SENT: [(&str, &str); 24] = [
     ("Idempotency-Key", "k-1"),
     ("If-Match", "\"e\""),
     ("If-None-Match", "\"e\""),
-    ("Origin", "http://elsewhere.example"),
+    ("Origin", "http://proxy.example"),
     ("Proxy-Authorization", "Basic eA=="),
     ("Range", "bytes=0-1"),
     ("TE", "trailers"),

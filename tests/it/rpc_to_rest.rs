@@ -451,7 +451,7 @@ fn a_call_takes_along_who_asks_and_brings_back_what_still_holds() {
         ("Authorization", "Bearer secret"),
         ("Cookie", "c=3"),
         ("X-Request-Id", "r-1"),
-        ("Origin", "http://elsewhere.example"),
+        ("Origin", "http://proxy.example"),
         ("If-None-Match", "\"e\""),
         ("Accept", "text/event-stream"),
     ];

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::own_codes;
 use crate::config::configuration::Configuration;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::check::{
     Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle,
     lacks_tool_failures,
 };
 use crate::domain::event::Event;
+use crate::domain::hosts::Reach;
 use crate::domain::route::Route;
 
 /// A configuration whose routes were looked at.
@@ -78,6 +79,7 @@ impl<'c> Checked<'c> {
         note_events(configuration, &events, &mut problems, &mut notes);
         notes.extend(flags(configuration));
         notes.extend(own_codes::notes(configuration));
+        notes.extend(hosts(configuration));
         Checked {
             configuration,
             reports,
@@ -112,6 +114,22 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
             FlagNever::Decides { .. } => raw.name.problem(what),
         })
     })
+}
+
+/// A loopback listener that somebody has named, and before which a proxy may stand whose `Host` would be refused.
+fn hosts(configuration: &Configuration) -> Option<Problem> {
+    let (plan, listen) = (&configuration.plan, &configuration.raw.listen);
+    let mut upstreams = plan.upstreams.all.iter();
+    let has_links = upstreams.any(|upstream| upstream.transport.link().is_some());
+    let passes_all = plan.routes.routes().is_empty() && !has_links;
+    let is_open = plan.reach == Reach::Network || !plan.hosts.is_empty();
+    let knows_hops = !listen.trusted.is_empty() || listen.proxy_protocol.is_some();
+    if listen.address.place == Place::Default || passes_all || is_open || knows_hops {
+        return None;
+    }
+    let what = "without `listen.hosts`, this listener refuses calls that are not passed through, unless their `Host` is loopback";
+    let hint = "add the names by which clients reach the proxy to `hosts` of `[listen]`, or the proxies before it to `trusted`";
+    Some(listen.address.problem(what).hint(hint))
 }
 
 fn some(problems: Vec<Problem>) -> Option<Problems> {

@@ -39,6 +39,7 @@ use crate::config::problem::{Located, Place, Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
 use crate::domain::forwarding::Forwarding;
+use crate::domain::hosts::Reach;
 use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams, without_slash};
 use crate::domain::preface::PrefaceUse;
@@ -92,6 +93,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         locals,
         cors,
         hosts: hosts.collect(),
+        reach: Reach::of(raw.listen.address.value.ip()),
         routes,
         streams,
         events,

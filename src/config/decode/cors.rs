@@ -3,7 +3,8 @@
 use crate::config::kind::{Found, Wrong, boolean, cut, duration, header, string};
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::config::reader::{Shape, Table};
-use crate::domain::cors::{HostName, Origin, OriginError, WithCredentials};
+use crate::domain::cors::{Origin, OriginError, WithCredentials};
+use crate::domain::hosts::HostName;
 
 pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
     if table.shape("origins") == Shape::Absent {

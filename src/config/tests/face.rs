@@ -6,7 +6,8 @@ use http::Method;
 
 use super::Fixture;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocalCall, RawOrigin};
-use crate::domain::cors::{HostName, Origin, WithCredentials};
+use crate::domain::cors::{Origin, WithCredentials};
+use crate::domain::hosts::HostName;
 use crate::domain::json::Json;
 use crate::domain::rollout::Glob;
 

@@ -3,7 +3,7 @@
 use super::own::decided;
 use super::rest::{rows, secrets, sent};
 use super::{Answer, Case, Explanation, RowLine, Sent, Translated, Value, carrier, strangers};
-use crate::domain::claim::refused;
+use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::frame::{Heard, Said, answer_to_frame, command_to_rpc, failure_to_frame};
 use crate::domain::json::Json;
@@ -50,6 +50,8 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
 
 fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
     let plan = case.plan;
+    // Its socket would be refused.
+    claim::guard(plan, case.asked.head, case.entry())?;
     if let Some(said) = plan.locals.frame(frame, case.terms) {
         decided(case, Why::Local, explanation);
         explanation.answer = Some(Answer {

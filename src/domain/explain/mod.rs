@@ -29,6 +29,7 @@ use super::claim::{self, Head, facing};
 use super::failure::Failure;
 use super::forwarding::tells_hops;
 use super::hops::Peer;
+use super::hosts::Entry;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
@@ -170,6 +171,22 @@ impl<'a> Case<'a> {
             || paired.any(|paired| paired.header() == name)
     }
 
+    /// By which connection it would come.
+    fn entry(&self) -> Entry {
+        Entry {
+            reach: self.plan.reach,
+            peer: self.asked.peer,
+        }
+    }
+
+    /// Checks `Host` and `Origin` of a call that is not passed through.
+    fn guard(&self, stage: Stage) -> Result<(), Failure> {
+        match stage.control() {
+            Some(Way::Old) => Ok(()),
+            Some(Way::New) | None => claim::guard(self.plan, self.asked.head, self.entry()),
+        }
+    }
+
     /// What time it is.
     fn at(&self) -> Moment {
         Moment::parse(&(self.terms.now)()).unwrap_or_default()
@@ -200,7 +217,11 @@ impl<'a> Case<'a> {
     fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
         let way = stage.candidate()?;
         let never = candidates::never(self.plan.routes.route(route?));
+        let is_refused = || claim::guard(self.plan, self.asked.head, self.entry()).is_err();
         Some(match (never, way) {
+            (None, Way::New) if is_refused() => {
+                "none that is sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
+            }
             (Some(_), _) => {
                 "none: a second call of this route might do something twice, or is not answered"
             }

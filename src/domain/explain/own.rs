@@ -22,7 +22,7 @@ pub(super) enum Own {
 /// A REST call: one that a `[[local]]` answers, or a preflight.
 pub(super) fn rest(case: &Case<'_>, explanation: &mut Explanation) -> Result<Own, Failure> {
     let (plan, head) = (case.plan, case.asked.head);
-    let found = claim::local(plan, head);
+    let found = claim::local(plan, head, case.entry());
     if !matches!(found, Ok(None)) {
         decided(case, Why::Local, explanation);
     }
@@ -52,7 +52,7 @@ pub(super) fn rpc(
         return Ok(Own::No);
     };
     decided(case, Why::Local, explanation);
-    claim::guard(case.plan, case.asked.head)?;
+    claim::guard(case.plan, case.asked.head, case.entry())?;
     if let Some(id) = &call.id {
         let message = match local.to(call.params.as_ref()) {
             Ok(result) => jsonrpc::result(id, Pieces::from(result.into_bytes())),

@@ -45,6 +45,7 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
         }
     };
     let decision = case.decide(explanation, route);
+    case.guard(decision.stage)?;
     match (decision.stage.control(), route) {
         (None, Some(index)) => {
             let called = (index, Side::Rest);

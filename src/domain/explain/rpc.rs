@@ -46,7 +46,8 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
 fn socket(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
-    let agreed = claim::guard(case.plan, head).and_then(|()| websocket::handshake(head.headers));
+    let agreed = claim::guard(case.plan, head, case.entry())
+        .and_then(|()| websocket::handshake(head.headers));
     let handshake = match agreed {
         Ok(handshake) => handshake,
         Err(failure) => return case.refuse(explanation, failure),
@@ -165,6 +166,7 @@ fn tell(
     }
     let selected = plan.select_rpc(&call.method, call.params.as_ref());
     let decision = case.decide(explanation, selected);
+    case.guard(decision.stage)?;
     match (decision.stage.control(), selected) {
         (None, Some(index)) => {
             let called = (index, Side::Rpc);
@@ -174,6 +176,9 @@ fn tell(
         (Some(Way::Old), _) | (_, None) => {
             let unknown = || refusal::unknown_method(plan, call);
             let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
+            if upstream.transport.link().is_some() {
+                claim::guard(plan, case.asked.head, case.entry())?;
+            }
             refusal::withheld(upstream, &call.method)?;
             if let Some(note) = kept(upstream, call) {
                 let status = match call.id {

@@ -34,7 +34,9 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
     let way = decision.stage.control();
     let sends = match way {
         None => Err(refusal::retired_stream(declared, followed.side)),
-        Some(way) => sends(case, followed, way),
+        Some(way) => case
+            .guard(decision.stage)
+            .and_then(|()| sends(case, followed, way)),
     };
     match sends {
         Ok(sends) => {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::candidates::Candidates;
 use crate::domain::cors::{Cors, Origin, Origins, RequestHeaders, WithCredentials};
+use crate::domain::hosts::Reach;
 use crate::domain::json::Json;
 use crate::domain::lifecycle::{Brownouts, Lifecycle};
 use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
@@ -166,6 +167,7 @@ fn plan() -> Plan {
         locals: Locals::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
+        reach: Reach::Network,
         comparing: Vec::new(),
         rollout: rollout(),
         upstreams: Upstreams {

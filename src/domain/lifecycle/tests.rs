@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::*;
 use crate::domain::calendar::Moment;
 use crate::domain::candidates::Candidates;
+use crate::domain::hosts::Reach;
 use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Unrouted, Upstreams};
 use crate::domain::rollout::{
@@ -113,6 +114,7 @@ fn plan(side: Side) -> Plan {
         locals: Locals::build(Vec::new()).unwrap(),
         cors: None,
         hosts: Vec::new(),
+        reach: Reach::Network,
         rollout: Rollout {
             clients: Clients::new(vec![known()], HeaderName::from_static("x-key")),
             flags: Vec::new().into(),

@@ -6,6 +6,7 @@ use http::{HeaderMap, request};
 use hyper::upgrade::OnUpgrade;
 
 use super::told::{Told, headers_size, is_stream};
+use crate::domain::claim::{self, Head};
 use crate::domain::compare::Skip;
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc::RequestId;
@@ -120,6 +121,8 @@ async fn rest(
 ) -> Result<Answer, Failure> {
     match (way, record.route()) {
         (Way::New, Some(route)) => {
+            let plan = &record.installed().plan;
+            claim::guard(plan, Head::of(&head), arrival.entry())?;
             translated::rest_call(record, route, (head, Content::Read(body)), arrival).await
         }
         (Way::Old, _) | (Way::New, None) => {

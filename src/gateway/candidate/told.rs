@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::domain::candidates;
 use crate::domain::compare::{Answer, Run, Skip};
 use crate::domain::failure::{Blame, Failure};
 use crate::domain::jsonrpc::{Reply, parse_response};
@@ -34,7 +35,7 @@ pub(super) enum Source {
     Server,
     /// The proxy itself, because the call was wrong.
     Refusal,
-    /// The proxy itself, because it or the server has failed.
+    /// The proxy itself, because it or the server has failed, or the call breaks a rule that only the proxy has.
     Failure,
 }
 
@@ -52,8 +53,8 @@ impl Told {
     /// What the proxy says of a failure.
     pub(in crate::gateway) fn failure(whole: &Whole, failure: &Failure) -> Told {
         let source = match failure.reason.row().blame {
-            Blame::Client => Source::Refusal,
-            Blame::Upstream | Blame::Proxy => Source::Failure,
+            Blame::Client if !candidates::is_failure(failure.reason) => Source::Refusal,
+            Blame::Client | Blame::Upstream | Blame::Proxy => Source::Failure,
         };
         Told {
             source,

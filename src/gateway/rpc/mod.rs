@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::{HeaderMap, Method, Response, StatusCode, request};
 
-use crate::domain::claim;
+use crate::domain::claim::{self, Head};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
@@ -313,6 +313,12 @@ impl Letter {
         record
     }
 
+    /// Checks that its messages may ask for what is not passed through.
+    fn guard(&self) -> Result<(), Failure> {
+        let head = Head::of(&self.head);
+        claim::guard(&self.installed.plan, head, self.arrival.entry())
+    }
+
     fn caller(&self) -> Caller<'_> {
         self.author
             .identity
@@ -436,7 +442,7 @@ impl Letter {
             claim::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
-        if let Some(own) = local::rpc(record, plan, (&*self.head, call))? {
+        if let Some(own) = local::rpc(record, plan, (&*self.head, &self.arrival), call)? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());
@@ -445,6 +451,9 @@ impl Letter {
         let session = sessions::of_rpc(context, (caller, headers), call, selected)
             .or_else(|| sessions::of_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
+        if stage.control() != Some(Way::Old) {
+            self.guard()?;
+        }
         let repeated = || self.repeated(call, company);
         candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);
         match (stage.control(), selected) {

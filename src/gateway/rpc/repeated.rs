@@ -83,7 +83,10 @@ impl Repeated {
         way: Way,
     ) -> Result<Answer, Failure> {
         let spoken = match (way, record.route()) {
-            (Way::New, Some(route)) => self.letter.translate(record, route, &self.call).await?,
+            (Way::New, Some(route)) => {
+                self.letter.guard()?;
+                self.letter.translate(record, route, &self.call).await?
+            }
             (Way::Old, _) | (Way::New, None) => self.pass(record).await?,
         };
         match spoken {

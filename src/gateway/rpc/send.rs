@@ -119,6 +119,8 @@ impl Letter {
         link: &LinkUpstream,
         call: &Call,
     ) -> Result<Spoken, Failure> {
+        // The server behind a link sees neither `Origin` nor `Host`.
+        self.guard()?;
         refusal::withheld(link.plan(), &call.method)?;
         let limit = link.plan().timeout;
         let (Some(id), Some(unnumbered)) = (&call.id, call.unnumbered()) else {

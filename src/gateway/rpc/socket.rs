@@ -63,7 +63,7 @@ pub(super) fn accept(
 ) -> Response<AnswerBody> {
     let installed = reading.installed().clone();
     identify(&mut reading, &head.headers, &arrival);
-    let response = match agree(&reading, &installed, &head) {
+    let response = match agree(&reading, (&installed, &arrival), &head) {
         Ok(response) => response,
         Err(failure) => {
             let mut response = render::failure(reading, failure);
@@ -105,12 +105,12 @@ pub(super) fn accept(
 
 fn agree(
     reading: &Record,
-    installed: &Installed,
+    (installed, arrival): (&Installed, &Arrival),
     head: &request::Parts,
 ) -> Result<Response<AnswerBody>, Failure> {
     reading.admit()?;
     // A page of any origin may open a WebSocket: nothing but this keeps it off (RFC 6455 §10.2).
-    claim::guard(&installed.plan, Head::of(head))?;
+    claim::guard(&installed.plan, Head::of(head), arrival.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
     let mut response = Response::new(AnswerBody::written(Pieces::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

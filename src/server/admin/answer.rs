@@ -14,9 +14,10 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
+use crate::domain::hosts::is_loopback;
 use crate::domain::rollout::standing::Change;
 use crate::server::admin::explain::{self, Explained};
-use crate::server::admin::gate::{admit, is_loopback};
+use crate::server::admin::gate::admit;
 use crate::server::admin::mismatches::{self, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};

@@ -1,10 +1,12 @@
 //! Who may ask at all: Host and Origin, so that no page of a browser reaches the API by a name of its own.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderValue, Uri};
+
+use crate::domain::hosts::{is_loopback, is_loopback_name};
 
 /// Why a request is not listened to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +30,7 @@ pub(super) fn admit(own: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<(
     if uri.authority().is_some_and(|target| *target != host) {
         return Err(Denied::OtherTarget);
     }
-    if is_loopback(own.ip()) && !names_loopback(&host) {
+    if is_loopback(own.ip()) && !is_loopback_name(&host) {
         return Err(Denied::ForeignHost);
     }
     match only(headers, &ORIGIN) {
@@ -36,11 +38,6 @@ pub(super) fn admit(own: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<(
         Some(Some(origin)) if is_of(origin, &host) => Ok(()),
         Some(Some(_)) | None => Err(Denied::ForeignOrigin),
     }
-}
-
-/// Whether an address can be reached from this machine only.
-pub(super) fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
 
 /// The value of a header, none of it is missing; nothing where it is there more than once.
@@ -53,19 +50,6 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h Head
 fn authority(value: &HeaderValue) -> Option<Authority> {
     let authority = Authority::try_from(value.as_bytes()).ok()?;
     (!authority.as_str().contains('@')).then_some(authority)
-}
-
-fn names_loopback(host: &Authority) -> bool {
-    let name = host.host();
-    let bare = name.strip_suffix('.').unwrap_or(name);
-    if bare.eq_ignore_ascii_case("localhost") {
-        return true;
-    }
-    let address = match name.strip_prefix('[').and_then(|n| n.strip_suffix(']')) {
-        Some(bracketed) => bracketed.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
-        None => name.parse().ok(),
-    };
-    address.is_some_and(is_loopback)
 }
 
 /// Whether an origin is the host itself, with the port that its scheme has by default.

@@ -61,18 +61,34 @@ impl Proxy {
         Proxy::run(folder)
     }
 
-    /// Runs the program with the files that are in a folder.
-    pub(crate) fn run(folder: impl Into<Arc<TempDir>>) -> Proxy {
-        let folder = folder.into();
-        let mut command = program(&["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        command
-            .arg("--config")
-            .arg(folder.path().join("dualgauge.toml"));
-        Proxy::launch(command, folder)
+    /// Runs the program with this configuration and these flags, and with the hosts that the configuration names, if any.
+    pub(crate) fn start_with_own_hosts(config: &str, flags: &str) -> Proxy {
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!("{config}\n[rollout]\nflags = \"flags.toml\"\n");
+        for (name, text) in [("flags.toml", flags), ("dualgauge.toml", &config)] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        Proxy::launch_with_own_hosts(run_in(folder.path()), folder)
     }
 
-    /// Runs a command of the program that serves.
+    /// Runs the program with the files that are in a folder. Where these name no hosts, those of the tests are allowed.
+    pub(crate) fn run(folder: impl Into<Arc<TempDir>>) -> Proxy {
+        let folder = folder.into();
+        let command = run_in(folder.path());
+        let config = fs::read_to_string(folder.path().join("dualgauge.toml")).unwrap();
+        match config.contains("hosts =") {
+            true => Proxy::launch_with_own_hosts(command, folder),
+            false => Proxy::launch(command, folder),
+        }
+    }
+
+    /// Runs a command of the program that serves, and allows the hosts of the tests.
     pub(crate) fn launch(mut command: Command, folder: impl Into<Arc<TempDir>>) -> Proxy {
+        command.env("DUALGAUGE_LISTEN__HOSTS", HOSTS);
+        Proxy::launch_with_own_hosts(command, folder)
+    }
+
+    fn launch_with_own_hosts(mut command: Command, folder: impl Into<Arc<TempDir>>) -> Proxy {
         let mut child = command.spawn().unwrap();
         let output = Lines::of(child.stdout.take().unwrap());
         let log = Lines::of(child.stderr.take().unwrap());
@@ -233,6 +249,17 @@ impl Drop for Proxy {
             assert_eq!(ended, None, "the proxy ended by itself:\n{log}");
         }
     }
+}
+
+/// The hosts that tests ask for.
+const HOSTS: &str =
+    r#"["proxy.example", "a.example", "a", "b", "server.example", "localhost", "127.0.0.1"]"#;
+
+/// The program with the configuration in a folder, on ports of its own.
+fn run_in(folder: &Path) -> Command {
+    let mut command = program(&["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.arg("--config").arg(folder.join("dualgauge.toml"));
+    command
 }
 
 /// The program with arguments, and with nothing in its environment.
