@@ -160,7 +160,7 @@ impl Bench {
 fn a_routed_rest_call_is_explained_from_the_route_to_the_rows_that_could_answer() {
     let bench = Bench::new();
     insta::assert_snapshot!(bench.explain(&[
-        "/api/coaches/7?verbose=1",
+        "/api/coaches/7?utm_source=mail",
         "-H",
         "authorization: Bearer s3cret"
     ]));

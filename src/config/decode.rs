@@ -108,6 +108,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let limits = table.require_table("limits", limits);
     let rollout = table.require_table("rollout", rollout);
     let unrouted = table.require("unrouted", word(UNROUTED, &[]));
+    let ignore_query = table.list("ignore_query", text);
     let clients = table.tables("client", identity::client);
     unique(clients.iter().map(|client| &client.name), table);
     let routes = table.tables("route", route::route);
@@ -139,6 +140,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         limits: limits?,
         rollout: rollout?,
         unrouted: unrouted?,
+        ignore_query: ignore_query?,
         clients,
         routes,
         sets: sets

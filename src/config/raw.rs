@@ -88,6 +88,8 @@ pub struct RawConfig {
     pub rollout: RawRollout,
     /// `unrouted`
     pub unrouted: Located<UnroutedWord>,
+    /// `ignore_query`: of the routes that have none of their own.
+    pub ignore_query: Vec<Located<String>>,
     /// `[[client]]`, in order.
     pub clients: Vec<RawClient>,
     /// `[[route]]`: those of the main file, then those of the included files in order.
@@ -338,6 +340,8 @@ pub struct RawRoute {
     pub headers: Vec<(String, Tree)>,
     /// `extra`
     pub extra: Option<Located<Extra>>,
+    /// `ignore_query`
+    pub ignore_query: Option<Vec<Located<String>>>,
     /// `from`
     pub from: Option<Located<Side>>,
     /// `notify`

@@ -44,7 +44,7 @@ pub fn never(route: &Route) -> Option<Skip> {
 /// know the rule.
 #[must_use]
 pub const fn is_failure(refusal: Reason) -> bool {
-    matches!(refusal, Reason::OriginRefused)
+    matches!(refusal, Reason::OriginRefused | Reason::UnknownQuery)
 }
 
 /// Spreads the places of calls apart from those of comparisons.

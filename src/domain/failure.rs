@@ -129,6 +129,8 @@ pub enum Reason {
     UnsupportedVersion,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
+    /// Names in the query of a translated call that its route does not know.
+    UnknownQuery,
     /// Params whose check against the schema of the route exceeds the budget of steps.
     SchemaTooCostly,
     /// No route, and no upstream to pass the call to.
@@ -228,7 +230,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 42] = [
+    pub const ALL: [Reason; 43] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -246,6 +248,7 @@ impl Reason {
         Reason::HeaderMismatch,
         Reason::UnsupportedVersion,
         Reason::InvalidParams,
+        Reason::UnknownQuery,
         Reason::SchemaTooCostly,
         Reason::RouteNotFound,
         Reason::MethodNotAllowed,
@@ -294,6 +297,7 @@ impl Reason {
             Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
             Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
+            Reason::UnknownQuery => client(400, -32602, "unknown_query"),
             Reason::SchemaTooCostly => client(422, -31080, "schema_too_costly"),
             Reason::RouteNotFound => client(404, -32601, "route_not_found"),
             Reason::MethodNotAllowed => client(405, -31010, "method_not_allowed"),

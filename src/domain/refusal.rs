@@ -15,6 +15,7 @@ use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
 use super::mcp::Discord;
 use super::outcome::{RestReply, is_json, kept};
+use super::pattern::MisfitKind;
 use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, Likeness, PathError, Route};
 use super::schema::Exceeded;
@@ -323,9 +324,10 @@ pub fn browned_out(
 /// A call does not fit its route.
 #[must_use]
 pub fn bind(error: BindError) -> Failure {
-    match error.exceeded {
-        None => Failure::new(Reason::InvalidParams, error.to_string()),
-        Some(exceeded) => unchecked(exceeded, (Reason::SchemaTooCostly, error.to_string())),
+    match (error.exceeded, error.kind) {
+        (None, MisfitKind::Value) => Failure::new(Reason::InvalidParams, error.to_string()),
+        (None, MisfitKind::UnknownQuery) => Failure::new(Reason::UnknownQuery, error.to_string()),
+        (Some(exceeded), _) => unchecked(exceeded, (Reason::SchemaTooCostly, error.to_string())),
     }
 }
 

@@ -13,7 +13,7 @@ use super::pattern::{Bindings, Now, Pattern, Reading, Scope, Words, Writing};
 use super::pieces::Pieces;
 use super::route::{
     BindError, Carries, EmptyBody, Extra, HeaderItem, Query, Route, Segments, has_content,
-    read_url, write_url,
+    read_url, refuse_unknown, write_url,
 };
 use super::schema::{CheckError, Schema};
 
@@ -68,7 +68,8 @@ pub struct ToRest {
 /// What a client may add to params of every method; it belongs to the protocol, not to the route.
 const PROTOCOL_MEMBER: &str = "_meta";
 
-/// Reads the head of a REST call: all that can be said of it before its body is read.
+/// Reads the head of a REST call: all that can be said of it before its body is read. Which route a call belongs to does
+/// not depend on the names in its query that no route knows.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
@@ -82,6 +83,24 @@ pub fn read_rest(route: &Route, head: RestHead<'_>, terms: Terms) -> Result<Read
         &mut reading,
     )?;
     read_headers(&route.rest_call.headers, head.headers, &mut reading)?;
+    Ok(reading)
+}
+
+/// Reads the head of a REST call that is translated: names in the query that the route does not know are refused, unless
+/// it drops them.
+///
+/// # Errors
+/// [`BindError`] names the place that does not fit.
+pub fn read_rest_call(
+    route: &Route,
+    head: RestHead<'_>,
+    terms: Terms,
+) -> Result<Reading, BindError> {
+    let reading = read_rest(route, head, terms)?;
+    // Nothing of a head but its query has names that could be dropped.
+    if reading.dropped > 0 {
+        refuse_unknown(route, &Query::parse(head.query)?)?;
+    }
     Ok(reading)
 }
 

@@ -51,7 +51,7 @@ pub(super) async fn rest_call(
         query: head.uri.query(),
         headers: &head.headers,
     };
-    let reading = translate::read_rest(route, rest_head, terms).map_err(refusal::bind)?;
+    let reading = translate::read_rest_call(route, rest_head, terms).map_err(refusal::bind)?;
     if route.carries() == Carries::Nothing && !body.is_empty() {
         return Err(refusal::bind(translate::no_body(route)));
     }

@@ -31,6 +31,11 @@ name = "items.put"
 rest = "PUT /items/{id}?n={n:integer?}"
 rpc = "items/put"
 [[route]]
+name = "dropping"
+rest = "GET /dropping"
+rpc = "dropping"
+extra = "drop"
+[[route]]
 name = "files.get"
 rest = "GET /files/{path=**}"
 rpc = "files/get"

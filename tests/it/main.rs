@@ -120,6 +120,7 @@ mod tool_errors;
 mod total_time;
 mod traces;
 mod two_servers;
+mod unknown_query;
 mod unread;
 mod upgrade;
 mod upgrade_with_content;

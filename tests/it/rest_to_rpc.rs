@@ -208,6 +208,18 @@ fn query_parameters_that_the_route_does_not_know_are_refused() {
 }
 
 #[test]
+fn query_parameters_that_are_ignored_are_dropped_and_counted() {
+    let upstream = saying(r#""result":1"#);
+    let proxy = before_rpc(&upstream, ROUTES);
+    body_of(
+        &proxy.rest("GET", "/things/7?utm_a=1&_=2&utm_a=3", &[], ""),
+        200,
+    );
+    expect_sent(&upstream, "things/get", r#"{"id":"7"}"#);
+    proxy.log_line(&["route=things.get", "dropped=3"]);
+}
+
+#[test]
 fn the_result_is_the_answer_in_the_bytes_it_was() {
     for result in [ODD, "[]", "false", "0", r#""""#, r#"  {"a" : 1.10}"#] {
         let reply: &'static str = format!(r#""result":{result}"#).leak();

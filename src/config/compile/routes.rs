@@ -9,6 +9,7 @@ use crate::config::problem::{Located, Places, Problem};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
 use crate::domain::outcome::RowSource;
 use crate::domain::plan::without_slash;
+use crate::domain::rollout::Glob;
 use crate::domain::route::{Route, RouteSource, RouteTable, Schemas, Segments, parse_route};
 use crate::domain::schema::Schema;
 
@@ -20,7 +21,9 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
     for source in &raw.routes {
         let rows = sets.rows(source, problems);
         let schema = schemas(source, problems);
-        let read = parse_route(words(source, rows, schema));
+        let mut words = words(source, rows, schema);
+        words.ignore_query = ignored(source, &raw.ignore_query);
+        let read = parse_route(words);
         let errors = read.as_ref().err().map_or(&[][..], Vec::as_slice);
         for error in sets.errors(source, errors) {
             problems.push(raw.places.problem(&error.key, &error.what));
@@ -60,6 +63,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         query: raw.query.clone(),
         headers: raw.headers.clone(),
         extra: raw.extra.as_ref().map(|extra| extra.value),
+        ignore_query: Vec::new(),
         from: raw.from.as_ref().map(|from| from.value),
         notify: raw
             .notify
@@ -75,6 +79,14 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         examples: raw.examples.clone(),
         schema,
     }
+}
+
+/// The query names that a route ignores: its own list, else that of all routes.
+fn ignored(raw: &RawRoute, usual: &[Located<String>]) -> Vec<Glob> {
+    let own = raw.ignore_query.as_deref().unwrap_or(usual);
+    own.iter()
+        .map(|glob| Glob::new(glob.value.as_str()))
+        .collect()
 }
 
 fn text(said: Option<&Located<String>>) -> Option<String> {

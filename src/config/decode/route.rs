@@ -36,6 +36,10 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let query = table.trees("query");
     let headers = table.trees("headers");
     let extra = table.get("extra", word(EXTRAS, &[]));
+    let ignore_query = match table.shape("ignore_query") {
+        Shape::Absent => None,
+        Shape::Table | Shape::Value => Some(table.list("ignore_query", text)),
+    };
     let from = frame::from(table);
     let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
     let effect = table.get("effect", word(EFFECTS, &[]));
@@ -68,6 +72,10 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         query: query?,
         headers: headers?,
         extra,
+        ignore_query: match ignore_query {
+            Some(list) => Some(list?),
+            None => None,
+        },
         from,
         notify,
         effect,

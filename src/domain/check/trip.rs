@@ -4,7 +4,7 @@ use super::message::{Message, header_map};
 use super::subject::{LIMITS, Subject, TERMS, json};
 use crate::domain::pattern::{Bindings, Bound, Words};
 use crate::domain::route::{RestSelection, Route, RouteTable, Segments, Speech};
-use crate::domain::translate::{RestHead, read_rest, rest_to_rpc};
+use crate::domain::translate::{RestHead, read_rest_call, rest_to_rpc};
 
 /// What became of a message.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl Subject<'_> {
             query,
             headers,
         };
-        let call = read_rest(route, head, TERMS)
+        let call = read_rest_call(route, head, TERMS)
             .and_then(|reading| rest_to_rpc(route, reading, body.clone(), TERMS))
             .map_err(|misfit| misfit.to_string())?;
         Ok(Leg {

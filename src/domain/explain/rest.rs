@@ -85,7 +85,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let head = case.asked.head;
     let route = case.plan.routes.route(index);
     let segments = Segments::split(head.uri.path());
-    let reading = translate::read_rest(route, head.rest(&segments), case.terms);
+    let reading = translate::read_rest_call(route, head.rest(&segments), case.terms);
     let reading = reading.map_err(refusal::bind)?;
     if route.carries() == Carries::Nothing && !case.asked.body.is_empty() {
         return Err(refusal::bind(translate::no_body(route)));

@@ -334,6 +334,9 @@ fn lonely_parameter(
             return Err(format!("`{name}` has no place among the positional params"));
         }
         (_, Call::ByPosition, Need::Optional) => {
+            if parameter.place == Place::Query {
+                found.unread.push(parameter.named.name.clone());
+            }
             found.note(format!("`{name}` has no place among the positional params"));
         }
     }

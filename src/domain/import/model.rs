@@ -41,6 +41,8 @@ pub(super) struct RestOperation {
     pub(super) segments: Vec<Segment>,
     pub(super) id: Option<String>,
     pub(super) parameters: Vec<Parameter>,
+    /// Names of the query that no parameter of the route has.
+    pub(super) unread: Vec<String>,
     pub(super) body: Body,
     pub(super) reply: Reply,
     /// What a reader of the route should know.

@@ -194,7 +194,10 @@ impl<'v> Context<'_, 'v> {
         };
         let path = format!("{prefix}{}", self.path);
         let segments = segments(&path)?;
-        let mut parameters = parameter::read(
+        let parameter::Declared {
+            mut parameters,
+            unread,
+        } = parameter::read(
             self.refs,
             [self.item.get("parameters"), operation.get("parameters")],
             &mut notes,
@@ -209,6 +212,7 @@ impl<'v> Context<'_, 'v> {
             segments,
             id: id.map(str::to_owned),
             parameters,
+            unread,
             body,
             reply,
             notes,

@@ -37,12 +37,20 @@ const NOT_OURS: &[&str] = &[
     "forwarded",
 ];
 
+/// The parameters of an operation.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    pub(super) parameters: Vec<Parameter>,
+    /// The names in the query of those that are left out.
+    pub(super) unread: Vec<String>,
+}
+
 /// Reads the parameters of a path and of an operation; the operation's are over those of the path.
 pub(super) fn read<'v>(
     refs: &Refs<'v>,
     lists: [Option<&'v Value>; 2],
     notes: &mut Vec<String>,
-) -> Result<Vec<Parameter>, Stop> {
+) -> Result<Declared, Stop> {
     let mut declared: Vec<(&str, &str, &Value)> = Vec::new();
     for list in lists.into_iter().flatten() {
         for parameter in list.as_array().into_iter().flatten() {
@@ -59,7 +67,7 @@ pub(super) fn read<'v>(
             }
         }
     }
-    let mut found = Vec::new();
+    let mut found = Declared::default();
     for (name, place, parameter) in declared {
         let place = match place {
             "path" => Place::Path,
@@ -79,7 +87,13 @@ pub(super) fn read<'v>(
                 continue;
             }
         };
-        found.extend(one(refs, name, place, parameter, notes)?);
+        match one(refs, name, place, parameter, notes)? {
+            Some(parameter) => found.parameters.push(parameter),
+            None if place == Place::Query && !name.is_empty() => {
+                found.unread.push(name.to_owned());
+            }
+            None => {}
+        }
     }
     Ok(found)
 }

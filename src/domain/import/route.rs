@@ -29,6 +29,8 @@ pub(super) struct Drafted {
     pub(super) rpc: String,
     pub(super) effect: Option<&'static str>,
     pub(super) headers: Vec<(String, Pattern)>,
+    /// Names of the query that the document has and the route has not.
+    pub(super) unread: Vec<String>,
     pub(super) params: Option<Pattern>,
     pub(super) body: Option<Pattern>,
     pub(super) outcome: Option<[String; 2]>,
@@ -186,6 +188,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
             segments,
             id: None,
             parameters: Vec::new(),
+            unread: Vec::new(),
             body: Body::Members {
                 members: Vec::new(),
                 others: Others::None,
@@ -265,6 +268,12 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         rpc: method,
         effect: None,
         headers: headers.collect(),
+        unread: rest
+            .unread
+            .iter()
+            .chain(&bindings.unread)
+            .cloned()
+            .collect(),
         params: (!short).then(|| params(rpc, bindings, others.as_deref())),
         body: if short && has_no_body {
             Some(Pattern::Text("none".to_owned()))

@@ -75,6 +75,8 @@ pub(super) struct Bindings {
     pub(super) bounds: Vec<Bound>,
     /// Whether members that nobody names go along.
     pub(super) others: Others,
+    /// Names of the query that have no place on the other side.
+    pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 

@@ -6,6 +6,9 @@ use super::refs::shown;
 use super::route::{Drafted, Pattern};
 use super::table::Table;
 
+/// The query names that every route ignores unless the configuration says otherwise.
+const IGNORED: [&str; 4] = ["utm_*", "gclid", "fbclid", "_"];
+
 /// A line, at most; what is longer spans several.
 const WIDEST: usize = 110;
 
@@ -72,6 +75,17 @@ fn write_route(route: &Drafted, text: &mut String) {
         key(
             "headers",
             &pattern("headers", &Pattern::Object(route.headers.clone())),
+        );
+    }
+    if !route.unread.is_empty() {
+        let names = IGNORED.iter().map(|name| (*name).to_owned());
+        // An object is written as `name[member]`, too.
+        let unread = route.unread.iter();
+        let unread = unread.flat_map(|name| [name.clone(), format!("{name}[*]")]);
+        let names: Vec<Pattern> = names.chain(unread).map(Pattern::Text).collect();
+        key(
+            "ignore_query",
+            &pattern("ignore_query", &Pattern::List(names)),
         );
     }
     if let Some(body) = &route.body {

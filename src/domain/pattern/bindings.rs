@@ -17,6 +17,18 @@ pub struct Misfit {
     pub what: String,
     /// The part of a budget that looking at the value exceeded; then nothing is known to be wrong with it.
     pub exceeded: Option<Exceeded>,
+    /// What kind of fault it is.
+    pub kind: MisfitKind,
+}
+
+/// What kind of fault a [`Misfit`] is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MisfitKind {
+    /// A value is missing, or is not what its pattern takes.
+    #[default]
+    Value,
+    /// The query has names that the route does not know.
+    UnknownQuery,
 }
 
 impl Misfit {
@@ -25,6 +37,15 @@ impl Misfit {
             place: place.into(),
             what: what.to_string(),
             exceeded: None,
+            kind: MisfitKind::Value,
+        }
+    }
+
+    /// The query has names that the route does not know.
+    pub(in crate::domain) fn unknown_query(place: String, what: String) -> Misfit {
+        Misfit {
+            kind: MisfitKind::UnknownQuery,
+            ..Misfit::new(place, what)
         }
     }
 

@@ -24,7 +24,9 @@ mod walk;
 mod word;
 mod write;
 
-pub use bindings::{Bindings, Bound, Members, Misfit, Now, Reading, Scope, Strangers, Writing};
+pub use bindings::{
+    Bindings, Bound, Members, Misfit, MisfitKind, Now, Reading, Scope, Strangers, Writing,
+};
 pub use compare::{
     Comparison, World, meeting, place_meeting, place_within, sample, within, words_meeting,
     words_within,

@@ -10,7 +10,7 @@ use super::parse::{RestSpelling, parse_rest};
 use super::source::Notify;
 use super::{
     Carries, Effect, EmptyBody, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route,
-    RouteSource, RpcCall, Template, Waits,
+    RouteSource, RpcCall, Template, Unknown, UnknownQuery, Waits,
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
@@ -352,6 +352,13 @@ impl Draft {
             silence: source.silence,
             facts,
             extra,
+            unknown_query: UnknownQuery {
+                ignored: source.ignore_query,
+                others: match source.extra {
+                    Some(Extra::Drop) => Unknown::Dropped,
+                    Some(Extra::Reject | Extra::Carry) | None => Unknown::Refused,
+                },
+            },
             form,
             from: source.from,
             waits: match source.notify {

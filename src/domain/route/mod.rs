@@ -26,6 +26,7 @@ use http::{HeaderName, HeaderValue, Method};
 
 use super::outcome::Outcomes;
 use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
+use super::rollout::Glob;
 use super::side::Side;
 
 pub use draft::{TOOL_CALL, parse_route};
@@ -37,7 +38,7 @@ pub use segments::{PathError, Segments};
 pub use siblings::Group;
 pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable, TableError};
-pub use url::{Query, read as read_url, write as write_url};
+pub use url::{Query, read as read_url, refuse_unknown, write as write_url};
 
 /// Why a call cannot be translated.
 pub use super::pattern::Misfit as BindError;
@@ -63,6 +64,8 @@ pub struct Route {
     pub rpc_call: RpcCall,
     /// What happens to members and query names that the route does not know.
     pub extra: Extra,
+    /// What happens to query names that the route does not know, on translated calls.
+    pub unknown_query: UnknownQuery,
     /// Whether it spells out `params` and `body`.
     pub form: Form,
     /// The only side that it is entered from, if there is one.
@@ -151,6 +154,32 @@ pub enum Extra {
     Reject,
     /// Members of the body are members of params, and back.
     Carry,
+}
+
+/// What happens to query names that a route does not know, on translated calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownQuery {
+    /// The names that are dropped and counted.
+    pub ignored: Vec<Glob>,
+    /// What happens to the others.
+    pub others: Unknown,
+}
+
+/// What happens to names that a route does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// They are the caller's error.
+    Refused,
+    /// They are dropped, and counted: the route says `extra = "drop"`.
+    Dropped,
+}
+
+impl UnknownQuery {
+    /// Whether a name is dropped.
+    #[must_use]
+    pub fn drops(&self, name: &str) -> bool {
+        self.others == Unknown::Dropped || self.ignored.iter().any(|glob| glob.fits(name))
+    }
 }
 
 impl Extra {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::domain::json::Json;
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::Tree;
+use crate::domain::rollout::Glob;
 use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
@@ -36,6 +37,8 @@ pub struct RouteSource {
     pub headers: Vec<(String, Tree)>,
     /// `extra`
     pub extra: Option<Extra>,
+    /// `ignore_query` of the route, else of all routes.
+    pub ignore_query: Vec<Glob>,
     /// `from`
     pub from: Option<Side>,
     /// `notify = true`

@@ -144,13 +144,49 @@ pub fn read(
     }
     for name in query.unknown(call) {
         refuse_stranger(route, name)?;
-        if route.extra == Extra::Reject {
-            let what = format!("the route `{}` does not know it", route.name);
-            return Err(BindError::new(in_query(name), what));
-        }
         reading.dropped += 1;
     }
-    Ok(())
+    match route.extra {
+        Extra::Reject => refuse_unknown(route, query),
+        Extra::Drop | Extra::Carry => Ok(()),
+    }
+}
+
+/// Refuses a query with names that the route does not know and does not drop.
+///
+/// # Errors
+/// [`BindError`] with the names.
+pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError> {
+    /// A query may have thousands of names.
+    const SHOWN: usize = 8;
+    let mut names: Vec<&str> = Vec::new();
+    let unknown = query.unknown(&route.rest_call);
+    for name in unknown.filter(|name| !route.unknown_query.drops(name)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() > SHOWN {
+            break;
+        }
+    }
+    let (place, them) = match names[..] {
+        [] => return Ok(()),
+        [name] => (in_query(name), "it"),
+        _ => {
+            let more = if names.len() > SHOWN { ", …" } else { "" };
+            let shown: Vec<String> = names
+                .iter()
+                .take(SHOWN)
+                .map(|name| format!("`{name}`"))
+                .collect();
+            (
+                format!("query parameters {}{more}", shown.join(", ")),
+                "them",
+            )
+        }
+    };
+    let what = format!("the route `{}` does not know {them}", route.name);
+    Err(BindError::unknown_query(place, what))
 }
 
 /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.

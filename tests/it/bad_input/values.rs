@@ -88,11 +88,7 @@ pub(super) const ROWS: &[Row] = &[
         rest: passes(
             "passes, without it",
             r#"!zzz"#,
-            &[
-                get("GET /items?zzz=1"),
-                get("DELETE /items/7?zzz=1"),
-                get("GET /full/7?zzz"),
-            ],
+            &[get("GET /dropping?zzz=1"), get("GET /dropping?zzz")],
         ),
         rpc: passes(
             "passes, without it",
@@ -104,16 +100,37 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "a name that no sibling knows",
-        place: "any other route that does not carry it",
+        what: "a query name that no sibling knows",
+        place: "a route that is not told to drop it, unless `ignore_query` has it",
         rest: rest(
-            REFUSED,
+            "400 `unknown_query`",
             &[
+                get("GET /items?zzz=1"),
+                get("DELETE /items/7?zzz=1"),
+                get("GET /full/7?zzz"),
                 with("POST /full/7?zzz=1", r#"{"n":1}"#),
-                with("POST /full/7", r#"{"n":1,"zzz":1}"#),
-                get("DELETE /items?zzz=1"),
             ],
         ),
+        rpc: rpc("", &[]),
+    },
+    Row {
+        what: "a query name that no sibling knows",
+        place: "`ignore_query`",
+        rest: passes(
+            "passes, without it",
+            r#"!zzz"#,
+            &[
+                get("GET /items?utm_zzz=1"),
+                get("DELETE /items/7?gclid=zzz"),
+                with("POST /full/7?_=zzz", r#"{"n":1}"#),
+            ],
+        ),
+        rpc: rpc("", &[]),
+    },
+    Row {
+        what: "a name that no sibling knows",
+        place: "any other route that does not carry it",
+        rest: rest(REFUSED, &[with("POST /full/7", r#"{"n":1,"zzz":1}"#)]),
         rpc: rpc(
             INVALID,
             &[

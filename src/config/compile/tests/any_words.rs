@@ -74,6 +74,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         query: Vec::new(),
         headers: Vec::new(),
         extra: None,
+        ignore_query: None,
         from: from.map(|from| located(from, "route[0].from")),
         notify: None,
         effect: None,
