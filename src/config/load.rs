@@ -19,6 +19,7 @@ use crate::config::reader;
 use crate::config::replica::read_password;
 use crate::config::schema;
 use crate::config::toml::{Document, Part, parse_value};
+use crate::domain::side::Side;
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "DUALGAUGE_";
@@ -126,10 +127,27 @@ pub fn load_noting(sources: &Sources, digests: &mut Digests) -> Result<RawConfig
     config.files.extend(schemas);
     let keys = keys::read_files(&mut config, &mut problems);
     config.files.extend(keys);
+    config.default_rpc_paths();
     Problems::unless(problems, config)
 }
 
+/// The RPC path of a proxy without an RPC upstream, unless the configuration names others.
+const LONE_RPC_PATH: &str = "/rpc";
+
 impl RawConfig {
+    /// Keeps one path of the default of `rpc.paths` where there is no RPC upstream: the others are often paths of a REST
+    /// server.
+    fn default_rpc_paths(&mut self) {
+        let mut upstreams = self.upstreams.iter();
+        if upstreams.any(|upstream| upstream.side.value == Side::Rpc) {
+            return;
+        }
+        let paths = &mut self.rpc.paths;
+        if paths.iter().all(|path| path.place == Place::Default) {
+            paths.retain(|path| path.value == LONE_RPC_PATH);
+        }
+    }
+
     /// Relative paths are meant from the folder of the main file, whoever says them.
     fn resolve(&mut self, folder: &Path) {
         let rollout = &mut self.rollout;

@@ -17,7 +17,7 @@ use super::jsonrpc::Call;
 use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
 use super::mcp;
-use super::plan::{Irregular, Plan, Transport, Unrouted};
+use super::plan::{Irregular, Plan, Transport, Unrouted, UpstreamPlan};
 use super::preface::PrefaceUse;
 use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
@@ -86,9 +86,9 @@ pub enum Claim<'p> {
     Near(Nearby),
 }
 
-/// Tells the face: JSON-RPC is what is posted to an RPC path. GET and DELETE there belong to the RPC
-/// upstream, unless a route claims them or the proxy itself answers; so do requests for a WebSocket, which the
-/// proxy may serve itself.
+/// Tells the face: JSON-RPC is what is posted to an RPC path. Other methods there belong to the RPC upstream,
+/// unless a route claims them or the proxy itself answers; so do requests for a WebSocket, which the proxy may
+/// serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
     if let Some(followed) = followed(plan, head).filter(|_| !is_local(plan, head)) {
@@ -102,7 +102,7 @@ pub fn facing(plan: &Plan, head: Head<'_>) -> Facing {
     let side = match (*head.method == Method::POST, place) {
         (_, None) => Side::Rest,
         (true, Some(_)) => Side::Rpc,
-        (false, Some(_)) => passing(plan, head),
+        (false, Some(place)) => passing(plan, head, place),
     };
     let refused = match place {
         Some(Irregular::By(why)) if side == Side::Rpc => Some(refusal::irregular_rpc_path(why)),
@@ -126,21 +126,20 @@ fn followed(plan: &Plan, head: Head<'_>) -> Option<Followed> {
     slashed.and_then(|path| plan.streams.find(head.method, path))
 }
 
-/// What is not posted to an RPC path.
-fn passing(plan: &Plan, head: Head<'_>) -> Side {
+/// The side of a request with another method than POST to an RPC path.
+fn passing(plan: &Plan, head: Head<'_>, place: Irregular) -> Side {
     let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
     if asks && !is_routed(plan, head) {
         return Side::Rpc;
     }
-    match *head.method {
-        Method::GET | Method::DELETE
-            if plan.upstream(Side::Rpc).is_some()
-                && !is_local(plan, head)
-                && !is_routed(plan, head) =>
-        {
-            Side::Rpc
-        }
-        _ => Side::Rest,
+    let takes = match *head.method {
+        Method::GET | Method::DELETE => plan.upstream(Side::Rpc).is_some(),
+        // A link carries messages only, and a path in another form is the REST upstream's.
+        _ => place == Irregular::No && plan.rpc_over_http().is_some(),
+    };
+    match takes && !is_local(plan, head) && !is_routed(plan, head) {
+        true => Side::Rpc,
+        false => Side::Rest,
     }
 }
 
@@ -257,8 +256,11 @@ fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> b
         let decision = stream::decide(plan, (caller, head.headers), followed);
         return decision.stage.control() != Some(Way::Old);
     }
-    if facing.side != Side::Rest || facing.refused.is_some() {
+    if facing.refused.is_some() {
         return false;
+    }
+    if facing.side == Side::Rpc {
+        return *head.method == Method::POST && may_serve_rpc(plan, caller, head.headers);
     }
     if is_local(plan, head) {
         return true;
@@ -278,6 +280,25 @@ fn is_ours(plan: &Plan, (caller, at): (Caller<'_>, Moment), head: Head<'_>) -> b
         Ok(Claim::ByBody(group)) => group.routes().iter().any(|route| serves(*route)),
         Ok(Claim::Nobody | Claim::Near(_)) | Err(_) => false,
     }
+}
+
+/// Whether the proxy may serve a POST to an RPC path itself, for one client or another: a preflight has neither the
+/// message nor the credentials. Where the page is not one of `cors.origins`, only what holds for this caller counts, so
+/// that the RPC upstream answers the preflights of its own pages.
+fn may_serve_rpc(plan: &Plan, caller: Caller<'_>, headers: &HeaderMap) -> bool {
+    if plan.rpc_over_http().is_none() {
+        return true;
+    }
+    let admits = |cors: &cors::Cors| cors::origin(headers).is_some_and(|page| cors.admits(page));
+    let is_admitted = plan.cors.as_ref().is_some_and(admits);
+    let caller = (!is_admitted).then_some((caller, headers));
+    may_move(plan, caller) || (is_admitted && plan.locals.answers_rpc())
+}
+
+/// Whether a call of the RPC side may get another stage than passthrough and shadow: of this caller, or of anybody.
+#[must_use]
+pub fn may_move(plan: &Plan, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
+    !plan.routes.routes().is_empty() && plan.rollout.may_move(Side::Rpc, caller)
 }
 
 /// Whether a route claims a request.
@@ -317,6 +338,10 @@ pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
             false => Claim::Near(nearby),
         });
     }
+    let is_free = near.methods.is_empty() && nearby.is_empty();
+    if is_free && other_path(plan, path).is_some() {
+        return Ok(Claim::Nobody);
+    }
     match nearby.first(plan).filter(|_| near.methods.is_empty()) {
         Some(refused) => Err(refused),
         None => Err(other_methods(plan, head, near.methods)),
@@ -353,6 +378,20 @@ pub fn by_body(
         None if !may_pass(plan) => Err(refusal::other_literals(head.method, head.uri.path())),
         index => Ok(index),
     }
+}
+
+/// The RPC upstream, for a path of no route where there is no REST upstream: the server may have more than JSON-RPC
+/// there (an agent card, `/.well-known/`). Its RPC path is none of these: messages go there by `rpc.paths`.
+#[must_use]
+pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
+    let mut all = plan.upstreams.all.iter();
+    if plan.unrouted == Unrouted::Reject || all.any(|upstream| upstream.side == Side::Rest) {
+        return None;
+    }
+    let upstream = plan.rpc_over_http()?;
+    let tidied = Segments::split(path).tidied();
+    let own = upstream.path.path().trim_end_matches('/');
+    (tidied.trim_end_matches('/') != own).then_some(upstream)
 }
 
 /// Whether calls of no route go on as they came.

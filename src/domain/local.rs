@@ -159,6 +159,12 @@ impl Locals {
         })
     }
 
+    /// Whether any RPC call is answered.
+    #[must_use]
+    pub fn answers_rpc(&self) -> bool {
+        !self.rpc.is_empty() || !self.globs.is_empty()
+    }
+
     /// The same, with answers to frames: each route has one outcome, whose result is `{}`.
     #[must_use]
     pub fn with_frames(self, frames: RouteTable) -> Locals {

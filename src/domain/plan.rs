@@ -97,6 +97,13 @@ impl Plan {
         self.upstreams.all.get(place)
     }
 
+    /// The RPC upstream that takes HTTP requests as they came; a link carries messages only.
+    #[must_use]
+    pub fn rpc_over_http(&self) -> Option<&UpstreamPlan> {
+        let upstream = self.upstream(Side::Rpc)?;
+        upstream.transport.link().is_none().then_some(upstream)
+    }
+
     /// Finds the route of an RPC call among those of the server that it would be sent to: first of the one that takes
     /// calls of HTTP, then of the one that takes frames. A route that no server is there for, of either side, is none.
     #[must_use]

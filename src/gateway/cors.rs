@@ -1,9 +1,10 @@
-//! The CORS protocol around REST calls: what a browser asks before a call, and what lets a page read the answer.
+//! The CORS protocol: what a browser asks before a call, and what lets a page read the answer.
 //!
 //! Which call, origin and header that is, the domain says. A call that passes through is left as it is.
 
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use super::AnswerBody;
 use super::record::Record;
 use super::render::{self, Answer};
 use crate::domain::claim::{self, Head};
@@ -15,6 +16,13 @@ use crate::domain::rollout::{Caller, Why};
 pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
     plan.cors.as_ref()?;
     cors::origin(headers).cloned()
+}
+
+/// Lets the page that has sent these headers read an answer that the proxy has written.
+pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<AnswerBody>) {
+    if let Some(cors) = &plan.cors {
+        cors.mark(cors::origin(asked), answer.headers_mut());
+    }
 }
 
 /// The proxy's own answer to a preflight, if it has one.

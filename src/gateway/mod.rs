@@ -291,7 +291,13 @@ struct Delivery {
 }
 
 async fn refused(delivery: Delivery, failure: Failure) -> Response<AnswerBody> {
-    render::failure(delivery.record, failure)
+    let Delivery { record, head, .. } = delivery;
+    let (side, installed) = (record.side(), record.installed().clone());
+    let mut response = render::failure(record, failure);
+    if side == Side::Rpc {
+        cors::mark(&installed.plan, &head.headers, &mut response);
+    }
+    response
 }
 
 /// What a request speaks to.

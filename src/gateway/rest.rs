@@ -1,5 +1,7 @@
 //! The REST face.
 
+use std::rc::Rc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, request};
 
@@ -10,7 +12,9 @@ use super::intake::{self, Content};
 use super::marks::Marks;
 use super::record::Record;
 use super::render::{self, Answer};
-use super::{AnswerBody, Arrival, Delivery, candidate, cors, local, sessions, translated};
+use super::{
+    AnswerBody, Arrival, Delivery, Installed, candidate, cors, local, sessions, translated,
+};
 use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
@@ -18,7 +22,7 @@ use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Session, Stage, Way};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
-use crate::upstream::{Inflow, Upstream};
+use crate::upstream::{HttpUpstream, Inflow};
 
 /// Serves one REST call.
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
@@ -99,9 +103,7 @@ async fn call(
             translated::rest_call(record, index, (head, content), arrival).await
         }
         (Some(Way::Old), _) | (_, None) => {
-            let upstream = installed
-                .upstream(selected, Side::Rest)
-                .and_then(Upstream::http)
+            let upstream = passing(&installed, selected, head.uri.path())
                 .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
             let forwarded = match content {
                 Content::Coming(body, tap) => Forwarded::streamed(head, body, tap),
@@ -110,6 +112,20 @@ async fn call(
             forward(record, upstream, forwarded, arrival).await
         }
     }
+}
+
+/// The upstream that a call passes to.
+fn passing<'i>(
+    installed: &'i Installed,
+    route: Option<usize>,
+    path: &str,
+) -> Option<&'i Rc<HttpUpstream>> {
+    let upstream = installed.upstream(route, Side::Rest).or_else(|| {
+        // Without a REST upstream a call of no route is the RPC upstream's.
+        claim::other_path(&installed.plan, path)?;
+        installed.upstream(None, Side::Rpc)
+    });
+    upstream?.http()
 }
 
 /// Reads the body that tells which route a call is of.

@@ -94,6 +94,7 @@ mod restart_kinds;
 mod room;
 mod routes_of_their_own;
 mod rpc_passthrough;
+mod rpc_path_methods;
 mod rpc_refused;
 mod rpc_to_rest;
 mod scene;

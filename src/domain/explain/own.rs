@@ -34,12 +34,18 @@ pub(super) fn rest(case: &Case<'_>, explanation: &mut Explanation) -> Result<Own
         ));
         return Ok(Own::Told);
     }
-    let Some(headers) = claim::preflight(plan, (case.caller, case.at()), head) else {
-        return Ok(Own::No);
+    Ok(preflight(case, explanation))
+}
+
+/// A preflight that the proxy answers.
+pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> Own {
+    let head = case.asked.head;
+    let Some(headers) = claim::preflight(case.plan, (case.caller, case.at()), head) else {
+        return Own::No;
     };
     decided(case, Why::Preflight, explanation);
     explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
-    Ok(Own::Told)
+    Own::Told
 }
 
 /// An RPC call that a `[[local]]` answers.

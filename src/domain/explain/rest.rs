@@ -6,7 +6,7 @@ use super::secrets::HIDDEN;
 use super::{
     Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, carrier, strangers, view,
 };
-use crate::domain::claim::{Claim, by_body, claim, pass_near, refused};
+use crate::domain::claim::{Claim, by_body, claim, other_path, pass_near, refused};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
@@ -54,7 +54,9 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || refusal::no_route(head.method, head.uri.path());
-            let upstream = plan.upstream_for(route, Side::Rest).ok_or_else(none)?;
+            let upstream = plan.upstream_for(route, Side::Rest);
+            let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
+            let upstream = upstream.ok_or_else(none)?;
             let target = head
                 .uri
                 .path_and_query()

@@ -62,10 +62,13 @@ fn socket(case: &Case<'_>) -> Explanation {
     explanation
 }
 
-/// GET and DELETE on an RPC path belong to the RPC upstream.
+/// Other methods on an RPC path belong to the RPC upstream.
 fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
+    if own::preflight(case, &mut explanation) == Own::Told {
+        return explanation;
+    }
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, refusal::not_posted(head.method));
     };

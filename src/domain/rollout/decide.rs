@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, Flags, Percent, Session, Stage, Taken, WithoutKey,
+    Arming, Bucket, Caller, Clients, Flag, Flags, Percent, Session, Stage, Taken, Way, WithoutKey,
     bucket,
 };
 use crate::domain::lifecycle::Brownouts;
@@ -231,6 +231,25 @@ impl Rollout {
             why: Why::Default,
             spared,
         }
+    }
+
+    /// Whether a call of a side may get another stage than passthrough and shadow: by the default, or by a flag in force
+    /// that speaks of the side and, where a caller is given, of its client, whatever the percentage is.
+    #[must_use]
+    pub fn may_move(&self, side: Side, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
+        let moves = |stage: Stage| stage.control() != Some(Way::Old);
+        let takes = |flag: &Flag| {
+            flag.arming == Arming::Armed
+                && flag.share() != Percent::NONE
+                && flag.side.is_none_or(|own| own == side)
+                && caller.is_none_or(|(caller, headers)| flag.covers_client(caller, headers))
+        };
+        self.kill == Kill::Off
+            && (moves(self.defaults.of(side))
+                || self
+                    .flags
+                    .iter()
+                    .any(|flag| moves(flag.stage) && takes(flag)))
     }
 
     /// The rule in words, for the log: `flag ios-first bucket 17342`.

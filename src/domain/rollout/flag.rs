@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use http::HeaderName;
+use http::{HeaderMap, HeaderName};
 
-use super::{Bucket, Call, Glob, Guard, Ramp, Stage};
+use super::{Bucket, Call, Caller, Glob, Guard, Ramp, Stage};
 use crate::domain::side::Side;
 
 /// A rule that gives (client, route, side) a stage.
@@ -63,10 +63,20 @@ impl Flag {
         self.side.is_none_or(|own| own == call.side)
             && self.client.fits(call.caller.name)
             && self.route.fits(call.route)
-            && self.headers.iter().all(|(name, glob)| {
-                let mut values = call.headers.get_all(name).iter();
-                values.any(|value| value.to_str().is_ok_and(|value| glob.fits(value)))
-            })
+            && self.fits_headers(call.headers)
+    }
+
+    /// Whether the flag speaks of a caller with these headers, on some route and side.
+    #[must_use]
+    pub fn covers_client(&self, caller: Caller<'_>, headers: &HeaderMap) -> bool {
+        self.client.fits(caller.name) && self.fits_headers(headers)
+    }
+
+    fn fits_headers(&self, headers: &HeaderMap) -> bool {
+        self.headers.iter().all(|(name, glob)| {
+            let mut values = headers.get_all(name).iter();
+            values.any(|value| value.to_str().is_ok_and(|value| glob.fits(value)))
+        })
     }
 
     /// The share of callers that the flag takes: its percentage without those that are held back.

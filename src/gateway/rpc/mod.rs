@@ -3,6 +3,7 @@
 mod cancels;
 mod ears;
 mod kept;
+mod methods;
 mod repeated;
 mod send;
 mod socket;
@@ -31,12 +32,13 @@ use crate::domain::websocket;
 use crate::gateway::ask::in_all;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
-use crate::gateway::forward::{Forwarded, at_upstream, forward};
 use crate::gateway::marks::Marks;
 use crate::gateway::record::{Beginning, Record, RequestLine};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, intake, local, sessions};
+use crate::gateway::{
+    AnswerBody, Arrival, Delivery, Installed, Worker, cors, intake, local, sessions,
+};
 use crate::telemetry::clock;
 use crate::upstream::{Inflow, Upstream};
 
@@ -135,7 +137,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
             return socket::accept(reading, head, (arrival, sockets));
         }
-        return pass(reading, (head, body), arrival).await;
+        return methods::pass(reading, (head, body), arrival).await;
     }
     let identity = identify(&mut reading, &head.headers, &arrival);
     let author = Author::new(identity, &installed.plan);
@@ -145,7 +147,11 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     });
     let (body, incoming) = match read.await {
         Ok(read) => read,
-        Err(failure) => return render::failure(reading, failure),
+        Err(failure) => {
+            let mut response = render::failure(reading, failure);
+            cors::mark(&installed.plan, &head.headers, &mut response);
+            return response;
+        }
     };
     reading.body_came(since);
     let kept = keeps(&reading, &incoming).then(Rc::default);
@@ -200,44 +206,22 @@ async fn read(
     Ok((body, incoming))
 }
 
-/// GET and DELETE on an RPC path belong to the RPC upstream, where it has such methods at all.
-async fn pass(
-    mut record: Box<Record>,
-    (mut head, body): (Box<request::Parts>, Inflow),
-    arrival: Arrival,
-) -> Response<AnswerBody> {
-    let installed = record.installed().clone();
-    identify(&mut record, &head.headers, &arrival);
-    let passed = async {
-        record.admit()?;
-        let upstream = installed
-            .upstream(None, Side::Rpc)
-            .and_then(Upstream::http)
-            .ok_or_else(|| refusal::not_posted(&head.method))?;
-        head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
-        forward(
-            &mut record,
-            upstream,
-            Forwarded::streamed(head, body, None),
-            &arrival,
-        )
-        .await
-    };
-    let answer = passed.await;
-    render::settled(record, answer)
-}
-
 impl Letter {
     fn silence(&self) -> Response<AnswerBody> {
-        render::respond(render::acknowledged(
-            self.installed.plan.face.notification_status,
-        ))
+        let status = self.installed.plan.face.notification_status;
+        self.written(render::respond(render::acknowledged(status)))
+    }
+
+    /// A response that the proxy has written: the page that asked may read it.
+    fn written(&self, mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+        cors::mark(&self.installed.plan, &self.head.headers, &mut response);
+        response
     }
 
     /// Responds, and keeps the records until the client has it, where that is known.
     fn respond(&self, whole: Whole, followed_by: Vec<Candidate>) -> Response<AnswerBody> {
         let response = render::respond_before(whole, followed_by);
-        render::keeping(response, self.given())
+        self.written(render::keeping(response, self.given()))
     }
 
     /// The client gets the answers now: the records of those of which it will be known whether it takes them. The others

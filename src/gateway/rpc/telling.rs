@@ -76,13 +76,13 @@ pub(super) async fn serve(
 /// The head says nothing of the route: it leaves before that is known.
 fn stream(telling: Telling, letter: Letter) -> Response<AnswerBody> {
     const BUFFERING: &str = "x-accel-buffering";
-    let kept = letter.kept;
+    let kept = letter.kept.clone();
     let mut response = Response::new(AnswerBody::telling(Telling { kept, ..telling }));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(BUFFERING, HeaderValue::from_static("no"));
-    response
+    letter.written(response)
 }
 
 /// What is told of a call, and its answer at the end.
