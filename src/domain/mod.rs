@@ -4,6 +4,7 @@
 //! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
 
 pub mod addresses;
+pub mod batch;
 pub mod calendar;
 pub mod candidates;
 pub mod check;
@@ -32,6 +33,7 @@ pub mod pending;
 pub mod percent;
 pub mod pieces;
 pub mod plan;
+pub mod posted;
 pub mod preface;
 pub mod redact;
 pub mod refusal;

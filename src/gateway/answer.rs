@@ -27,7 +27,8 @@ use crate::upstream::{Lease, Torn, placed};
 #[derive(Debug)]
 pub struct AnswerBody {
     kind: Kind,
-    /// Of calls whose client may still leave the answer where it is. They are written with the end of the body.
+    /// Of calls whose client may still leave the answer where it is, and of those that share a streamed answer. They are
+    /// written with the end of the body.
     kept: Vec<Record>,
     /// How the names of its head are written, unless in lower case.
     spelling: Option<Spelling>,
@@ -292,7 +293,8 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerFault>>> {
-        let streamed = match &mut self.kind {
+        let this = &mut *self;
+        let streamed = match &mut this.kind {
             Kind::Over | Kind::Withheld(_) => return Poll::Ready(None),
             Kind::Written {
                 chunks,
@@ -328,19 +330,26 @@ impl Body for AnswerBody {
                 return Poll::Ready(frame);
             }
             Some(Ok(whole)) if streamed.part == Part::First => {
-                if let Some(body) = whole.data_ref() {
-                    streamed.record.passed(body);
+                match whole.data_ref() {
+                    Some(body) if !streamed.record.has_part() => streamed.record.passed(body),
+                    Some(body) => streamed.record.passed_together(&mut this.kept, body),
+                    None => {}
                 }
                 streamed.complete();
             }
             Some(Ok(_)) | None => streamed.complete(),
-            Some(Err(fault)) => streamed.breaks_off(fault),
+            Some(Err(fault)) => {
+                streamed.breaks_off(fault);
+                for record in &mut this.kept {
+                    record.cut(describe(fault));
+                }
+            }
         }
         // The record is written here, with the end of the body, unless its client may still leave it.
-        if let Kind::Streamed(streamed) = std::mem::replace(&mut self.kind, Kind::Over)
+        if let Kind::Streamed(streamed) = std::mem::replace(&mut this.kind, Kind::Over)
             && streamed.record.waits_for_its_client()
         {
-            self.kept.push(*streamed.record);
+            this.kept.push(*streamed.record);
         }
         Poll::Ready(frame)
     }
@@ -371,7 +380,10 @@ impl Drop for AnswerBody {
             // Who has as many bytes as were announced asks for no more, although the end of the stream may be on its way.
             match streamed.content.size_hint().exact() {
                 Some(0) => streamed.complete(),
-                Some(_) | None => streamed.record.cancelled(),
+                Some(_) | None => {
+                    streamed.record.cancelled();
+                    self.kept.iter_mut().for_each(Record::cancelled);
+                }
             }
         }
     }

@@ -143,6 +143,11 @@ impl Installed {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
     }
 
+    /// The upstream at a place of the plan.
+    pub(super) fn upstream_at(&self, place: usize) -> Option<&Upstream> {
+        self.upstreams.get(place)
+    }
+
     /// What takes frames of no route, where they may pass.
     pub(super) fn usual_of_frames(&self) -> Option<&Upstream> {
         let place = self.plan.upstreams.frames?;

@@ -115,15 +115,29 @@ fn decoded(
     parsed.map(Some).map_err(refusal::no_json)
 }
 
-/// Reads the body of an RPC request, which must not be coded: it goes on as the bytes that were read.
-pub(super) async fn message(
+/// Why translation does not take the body of an RPC request, whatever it says: its content type or its coding.
+pub(super) fn message_fault(headers: &HeaderMap, body: &Inflow) -> Option<Failure> {
+    match coding(headers) {
+        Ok(Coding::Identity) if hyper::body::Body::is_end_stream(body) => None,
+        Ok(Coding::Identity) => refusal::media_type(headers).err(),
+        Ok(Coding::Gzip | Coding::Brotli) => Some(refusal::coded_message()),
+        Err(failure) => Some(failure),
+    }
+}
+
+/// The text of an RPC request whose body was read, without its content coding, where that is one that is read.
+pub(super) fn message_text(
     headers: &HeaderMap,
-    body: Inflow,
-    bounds: Bounds<'_>,
-) -> Result<Bytes, Failure> {
-    match coding(headers)? {
-        Coding::Identity => whole(headers, body, bounds).await,
-        Coding::Gzip | Coding::Brotli => Err(refusal::coded_message()),
+    body: &Bytes,
+    (limits, memory): Bounds<'_>,
+) -> Result<Option<Bytes>, Failure> {
+    match coding(headers) {
+        Ok(Coding::Identity) => Ok(Some(body.clone())),
+        Ok(coding) => match coding.decode(body.clone(), limits.body, |_| true) {
+            Ok(text) => memory.keep(text).map(Some).map_err(no_room),
+            Err(_) => Ok(None),
+        },
+        Err(_) => Ok(None),
     }
 }
 

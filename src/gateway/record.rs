@@ -4,6 +4,7 @@
 
 mod beginning;
 mod ended;
+mod message;
 mod request_line;
 mod settled;
 
@@ -64,6 +65,8 @@ pub(super) struct Record {
     /// How long it took until the answer was there whole, where it waits for its client then.
     whole: Option<Duration>,
     dropped: usize,
+    /// What is to be told of its message.
+    message: message::Note,
     ending: Ending,
     role: Role,
     /// What stands beside the call, once it is answered.
@@ -157,6 +160,7 @@ impl Record {
             head: None,
             whole: None,
             dropped: 0,
+            message: message::Note::default(),
             ending: Ending::default(),
             role: Role::Call,
             candidate: None,
@@ -192,6 +196,7 @@ impl Record {
             head: None,
             whole: None,
             dropped: 0,
+            message: message::Note::default(),
             ending: Ending::default(),
             role: Role::Waiting,
             candidate: None,

@@ -27,15 +27,24 @@ use crate::upstream::{HttpUpstream, Inflow};
 /// Serves one REST call.
 pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     let Delivery {
-        mut record,
+        record,
         head,
         body,
         arrival,
     } = delivery;
+    serve_content(record, (head, Content::Coming(body, None)), arrival).await
+}
+
+/// Serves one REST call whose body may have been read.
+pub(super) async fn serve_content(
+    mut record: Box<Record>,
+    (head, content): (Box<request::Parts>, Content),
+    arrival: Arrival,
+) -> Response<AnswerBody> {
     let installed = record.installed().clone();
     let origin = cors::origin(&installed.plan, &head.headers);
     let answer = in_all(&mut record, async |record| {
-        call(record, (head, body), &arrival).await
+        call(record, (head, content), &arrival).await
     })
     .await;
     settled((record, &installed.plan), answer, origin.as_ref())
@@ -59,7 +68,7 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    (head, body): (Box<request::Parts>, Inflow),
+    (head, content): (Box<request::Parts>, Content),
     arrival: &Arrival,
 ) -> Result<Answer, Failure> {
     let installed = record.installed().clone();
@@ -76,14 +85,17 @@ async fn call(
     }
     let selected = claim::claim(plan, claimed)?;
     let (selected, content) = match selected {
-        Claim::Route(route) => (Some(route), Content::Coming(body, None)),
-        Claim::Nobody => (None, Content::Coming(body, None)),
+        Claim::Route(route) => (Some(route), content),
+        Claim::Nobody => (None, content),
         Claim::Near(nearby) => {
             claim::pass_near(plan, (caller, &head.headers), &nearby, record.at())?;
-            (None, Content::Coming(body, None))
+            (None, content)
         }
         Claim::ByBody(group) => {
-            let body = read(record, body).await?;
+            let body = match content {
+                Content::Coming(body, _) => read(record, body).await?,
+                Content::Read(body) => body,
+            };
             let bounds = (&plan.limits, record.worker().memory());
             let json = intake::read_json(&head.headers, body.clone(), bounds, None);
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;

@@ -6,8 +6,8 @@
 mod urls;
 mod values;
 
-use crate::scene::{before_rest, before_rpc, json, problem, rpc_failure, saying};
-use crate::support::{Message, Proxy, Upstream};
+use crate::scene::{before_rest, json, problem, rpc_failure, saying};
+use crate::support::{Message, Proxy, Upstream, rpc_only};
 
 const ROUTES: &str = r#"
 [rpc]
@@ -235,7 +235,12 @@ fn expect<C: Copy + std::fmt::Debug>(
 #[test]
 fn bad_input_gets_what_the_reference_table_says_and_goes_no_further() {
     let (old, new) = (Upstream::serving(|_| json("1")), saying(r#""result":1"#));
-    let (to_rest, to_rpc) = (before_rest(&old, ROUTES), before_rpc(&new, ROUTES));
+    let to_rest = before_rest(&old, ROUTES);
+    // Else the other paths of an RPC upstream alone pass through to it.
+    let to_rpc = Proxy::start(&format!(
+        "unrouted = \"reject\"\n{}{ROUTES}",
+        rpc_only(&new)
+    ));
     let mut faults = Vec::new();
     for row in rows() {
         expect(

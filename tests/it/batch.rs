@@ -1,8 +1,10 @@
-//! Batches: a map over the single call, in order and within bounds.
+//! Batches that are split: a map over the single call, in order and within bounds.
 
 use serde_json::{Value, json};
 
-use crate::scene::{Called, before_rest, before_rpc, call, json, rpc_failure, saying};
+use crate::scene::{
+    ANSWERED_HERE, Called, HERE, before_rest, before_rpc, call, json, rpc_failure, saying,
+};
 use crate::support::{Message, Proxy, Upstream, Wire, becomes, both};
 
 fn numbered(id: usize) -> String {
@@ -12,6 +14,13 @@ fn numbered(id: usize) -> String {
 fn batch(ids: impl IntoIterator<Item = usize>) -> String {
     let messages: Vec<String> = ids.into_iter().map(numbered).collect();
     format!("[{}]", messages.join(","))
+}
+
+/// The same calls in a batch that is split, and one item more, which is not answered.
+fn split(ids: impl IntoIterator<Item = usize>) -> String {
+    let calls = batch(ids);
+    let calls = calls.strip_suffix(']').unwrap();
+    format!("{calls},{HERE}]")
 }
 
 /// Sends a batch and leaves its answer to be read.
@@ -48,8 +57,8 @@ fn number(request: &Message) -> u64 {
 #[test]
 fn answers_keep_the_order_of_the_calls_whatever_the_order_of_the_servers_answers() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
-    let mut client = send(&proxy, &batch(0..4));
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
+    let mut client = send(&proxy, &split(0..4));
     let mut waiting: Vec<(Wire, Message)> = (0..4)
         .map(|_| {
             let mut server = upstream.accept();
@@ -67,8 +76,11 @@ fn answers_keep_the_order_of_the_calls_whatever_the_order_of_the_servers_answers
 #[test]
 fn no_more_calls_of_a_batch_run_at_a_time_than_configured() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "[rpc]\nbatch_concurrency = 2\n");
-    let mut client = send(&proxy, &batch(0..5));
+    let proxy = before_rpc(
+        &upstream,
+        &format!("[rpc]\nbatch_concurrency = 2\n{ANSWERED_HERE}"),
+    );
+    let mut client = send(&proxy, &split(0..5));
     let mut servers = [upstream.accept(), upstream.accept()];
     let mut waiting = servers.each_mut().map(|server| server.read_request());
     if number(&waiting[0]) == 1 {
@@ -94,7 +106,7 @@ fn no_more_calls_of_a_batch_run_at_a_time_than_configured() {
 #[test]
 fn a_batch_beyond_its_limit_is_refused_whole() {
     let upstream = saying(r#""result":1"#);
-    let proxy = before_rpc(&upstream, "[limits]\nbatch = 3\n");
+    let proxy = before_rpc(&upstream, &format!("[limits]\nbatch = 3\n{ANSWERED_HERE}"));
     let answer = proxy.rpc(batch(0..4)).json();
     assert_eq!(rpc_failure(&answer), (-31009, "batch_too_large"));
     assert_eq!(answer["id"], Value::Null);
@@ -104,8 +116,8 @@ fn a_batch_beyond_its_limit_is_refused_whole() {
     let answer = proxy.rpc("[1,2,3,4]").json();
     assert_eq!(rpc_failure(&answer), (-31009, "batch_too_large"));
     assert_eq!(upstream.requests().len(), 0);
-    assert_eq!(proxy.rpc(batch(0..3)).json().as_array().unwrap().len(), 3);
-    assert_eq!(upstream.requests().len(), 3);
+    assert_eq!(proxy.rpc(split(0..2)).json().as_array().unwrap().len(), 2);
+    assert_eq!(upstream.requests().len(), 2);
 }
 
 const ROUTES: &str = r#"
@@ -212,9 +224,9 @@ fn calls_of_a_batch_that_share_an_id_get_each_its_own_answer() {
             r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
         ))
     });
-    let proxy = before_rpc(&upstream, "");
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
     let answer = proxy.rpc(format!(
-        "[{},{},{}]",
+        "[{},{},{},{{\"jsonrpc\":\"2.0\",\"method\":\"here\"}}]",
         call("m", "[1]"),
         call("m", "[2]"),
         call("m", "[3]")
@@ -237,8 +249,13 @@ fn a_call_that_fails_leaves_the_others_of_its_batch_alone() {
             )),
         }
     });
-    let proxy = before_rpc(&upstream, "");
-    let messages = [call("m", "[]"), call("cut", "[]"), call("m", "[]")];
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
+    let messages = [
+        call("m", "[]"),
+        call("cut", "[]"),
+        call("m", "[]"),
+        call("here", "{}"),
+    ];
     let answer = proxy.rpc(format!("[{}]", messages.join(","))).json();
     assert_eq!(
         (&answer[0]["result"], &answer[2]["result"]),
@@ -258,10 +275,13 @@ fn the_answers_of_a_batch_are_limited_together() {
             r#"{{"jsonrpc":"2.0","id":{id},"result":"{text}"}}"#
         ))
     });
-    let proxy = before_rpc(&upstream, "[limits]\nanswer = 2000\n");
-    assert_eq!(proxy.rpc(batch(0..2)).json().as_array().unwrap().len(), 2);
+    let proxy = before_rpc(
+        &upstream,
+        &format!("[limits]\nanswer = 2000\n{ANSWERED_HERE}"),
+    );
+    assert_eq!(proxy.rpc(split(0..2)).json().as_array().unwrap().len(), 2);
     // Two answers find room; the call whose answer does not says so under its own id, in its place.
-    let answer = proxy.rpc(batch(0..3)).json();
+    let answer = proxy.rpc(split(0..3)).json();
     let answers = answer.as_array().unwrap();
     let ids: Vec<_> = answers.iter().map(|answer| answer["id"].as_u64()).collect();
     assert_eq!(ids, [Some(0), Some(1), Some(2)]);
@@ -282,8 +302,11 @@ fn the_answers_of_a_batch_are_limited_together() {
 #[test]
 fn each_call_of_a_batch_counts_against_the_limit_of_calls_in_progress() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "[limits]\nin_flight = 2\n");
-    let mut client = send(&proxy, &batch(0..3));
+    let proxy = before_rpc(
+        &upstream,
+        &format!("[limits]\nin_flight = 2\n{ANSWERED_HERE}"),
+    );
+    let mut client = send(&proxy, &split(0..3));
     let mut servers = [upstream.accept(), upstream.accept()];
     for server in &mut servers {
         let request = server.read_request();
@@ -309,8 +332,8 @@ fn an_answered_call_of_a_batch_takes_no_place_of_one_that_is_not() {
         ))
     });
     let limits = "[rpc]\nbatch_concurrency = 2\n[limits]\nin_flight = 2\n";
-    let proxy = before_rpc(&upstream, limits);
-    assert_eq!(proxy.rpc(batch(0..5)).json(), answers(0..5));
+    let proxy = before_rpc(&upstream, &format!("{limits}{ANSWERED_HERE}"));
+    assert_eq!(proxy.rpc(split(0..5)).json(), answers(0..5));
     let in_flight = || proxy.metrics().value("dualgauge_calls_in_flight");
     becomes(in_flight, &0.0);
 }
@@ -318,8 +341,8 @@ fn an_answered_call_of_a_batch_takes_no_place_of_one_that_is_not() {
 #[test]
 fn a_call_of_a_batch_lasts_until_it_is_answered_itself() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "timeout = \"2s\"\n");
-    let mut client = send(&proxy, &batch(0..2));
+    let proxy = before_rpc(&upstream, &format!("timeout = \"2s\"\n{ANSWERED_HERE}"));
+    let mut client = send(&proxy, &split(0..2));
     let mut servers = [upstream.accept(), upstream.accept()];
     let requests = servers.each_mut().map(Wire::read_request);
     reply(&mut servers[0], &requests[0]);
@@ -341,8 +364,8 @@ fn a_call_of_a_batch_lasts_until_it_is_answered_itself() {
 #[test]
 fn a_client_that_goes_away_cancels_every_call_of_its_batch() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
-    let client = send(&proxy, &batch(0..3));
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
+    let client = send(&proxy, &split(0..3));
     let mut servers = [upstream.accept(), upstream.accept(), upstream.accept()];
     for server in &mut servers {
         server.read_request();
@@ -357,9 +380,10 @@ fn a_client_that_goes_away_cancels_every_call_of_its_batch() {
 #[test]
 fn responses_of_a_client_go_to_the_server_and_are_not_answered() {
     let upstream = Upstream::answering("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
-    let proxy = before_rpc(&upstream, "");
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
     let response = r#"{"jsonrpc":"2.0","id":"s-1","result":{"roots":[]}}"#;
-    let answer = proxy.rpc(format!("[{response},{response}]"));
+    let here = r#"{"jsonrpc":"2.0","method":"here"}"#;
+    let answer = proxy.rpc(format!("[{response},{response},{here}]"));
     assert_eq!((answer.status(), answer.text()), (204, ""));
     let requests = upstream.requests();
     assert_eq!(requests.len(), 2);
@@ -377,13 +401,14 @@ fn responses_of_a_client_go_to_the_server_and_are_not_answered() {
 
 #[test]
 fn white_space_around_the_messages_of_a_batch_means_nothing() {
-    let proxy = before_rpc(&saying(r#""result":1"#), "");
+    let proxy = before_rpc(&saying(r#""result":1"#), ANSWERED_HERE);
     let answer = proxy.rpc(format!(
-        "\r\n\t [ {}\n,\t{} ] \r\n",
+        "\r\n\t [ {}\n,\t{}, {{\"jsonrpc\":\"2.0\",\"method\":\"here\"}} ] \r\n",
         numbered(1),
         numbered(2)
     ));
     assert_eq!(answer.json().as_array().unwrap().len(), 2);
+    let proxy = crate::rpc_refused::closed(&Upstream::start());
     for body in ["[1,]", "[,]", "[", "[1]]", "[1] x", ""] {
         let answer = proxy.rpc(body).json();
         assert_eq!(rpc_failure(&answer), (-32700, "malformed_json"), "{body}");

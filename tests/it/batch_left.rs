@@ -11,8 +11,10 @@ use crate::support::{Proxy, Upstream, Wire, becomes, rpc_only};
 use crate::websocket::ends;
 
 /// One call of it runs at a time, so that whoever is asked for the second has ended the first.
-const ONE_BY_ONE: &str = "[rpc]\nbatch_concurrency = 1\n";
-const BATCH: &str = r#"[{"jsonrpc":"2.0","id":1,"method":"done"},{"jsonrpc":"2.0","id":2,"method":"fails"},{"jsonrpc":"2.0","id":3,"method":"slow"}]"#;
+/// The proxy answers one method itself, so that the batch is split.
+const ONE_BY_ONE: &str =
+    "[rpc]\nbatch_concurrency = 1\n[[local]]\nrpc = 'here'\nanswer = { result = {} }\n";
+const BATCH: &str = r#"[{"jsonrpc":"2.0","id":1,"method":"done"},{"jsonrpc":"2.0","id":2,"method":"fails"},{"jsonrpc":"2.0","id":3,"method":"slow"},{"jsonrpc":"2.0","method":"here"}]"#;
 
 /// Serves a batch up to its last call, and gives the connection that this waits on.
 fn served(upstream: &Upstream) -> Wire {
@@ -89,8 +91,9 @@ fn over_http_2() {
 fn over_a_websocket() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&format!(
-        "{}{ONE_BY_ONE}websocket = true\n",
-        rpc_only(&upstream)
+        "{}{}",
+        rpc_only(&upstream),
+        ONE_BY_ONE.replacen("[rpc]\n", "[rpc]\nwebsocket = true\n", 1)
     ));
     let mut client = ends::connect(&proxy);
     client.say(BATCH);

@@ -1,8 +1,9 @@
 //! Ids of calls: byte for byte those of the client, whatever kind they are and whatever the server makes of them.
 
+use crate::rpc_refused::closed;
 use crate::scene::{
-    Called, answer, before_rest, before_rpc, call, code_of, json, json_with, problem, rpc_failure,
-    saying,
+    ANSWERED_HERE, Called, HERE, answer, before_rest, before_rpc, call, code_of, json, json_with,
+    problem, rpc_failure, saying,
 };
 use crate::support::{Message, Proxy, Upstream};
 
@@ -65,13 +66,13 @@ fn an_id_that_does_not_travel_is_replaced_in_its_place_and_put_back() {
 }
 
 #[test]
-fn every_id_of_a_batch_is_replaced_in_its_place_and_put_back() {
+fn every_id_of_a_batch_that_is_split_is_replaced_in_its_place_and_put_back() {
     let upstream = saying(r#""result":{"id":9}"#);
-    let proxy = before_rpc(&upstream, "");
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
     let all: Vec<&str> = TRAVELLING.into_iter().chain(STAYING).collect();
     let messages: Vec<String> = all.iter().map(|id| message(id)).collect();
     let answers: Vec<String> = all.iter().map(|id| answered(id)).collect();
-    let batch = format!("[{}]", messages.join(" , "));
+    let batch = format!("[{},{HERE}]", messages.join(" , "));
     assert_eq!(proxy.rpc(batch).text(), format!("[{}]", answers.join(",")));
 
     let requests = upstream.requests();
@@ -109,11 +110,11 @@ fn every_id_comes_back_from_a_translated_call() {
 #[test]
 fn an_absent_id_stays_absent() {
     let upstream = saying(r#""result":1"#);
-    let proxy = before_rpc(&upstream, "");
+    let proxy = before_rpc(&upstream, ANSWERED_HERE);
     let notification = r#"{"jsonrpc":"2.0","method":"m","params":{"id":7}}"#;
     let answer = proxy.rpc(notification);
     assert_eq!((answer.status(), answer.text()), (204, ""));
-    let answer = proxy.rpc(format!("[{notification}]"));
+    let answer = proxy.rpc(format!("[{notification},{HERE}]"));
     assert_eq!((answer.status(), answer.text()), (204, ""));
     for sent in upstream.requests() {
         assert_eq!(sent.text(), notification);
@@ -123,7 +124,7 @@ fn an_absent_id_stays_absent() {
 #[test]
 fn what_can_be_no_id_is_refused_with_a_null_id() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     for id in ["true", "false", "{}", "[]", r#"{"a":1}"#, "[1]"] {
         for body in [message(id), format!("[{}]", message(id))] {
             let answer = proxy.rpc(&body).json();
@@ -145,7 +146,7 @@ fn what_can_be_no_id_is_refused_with_a_null_id() {
 #[test]
 fn an_id_given_twice_or_in_another_case_cannot_be_trusted() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     for ids in [
         r#""id":1,"id":2"#,
         r#""id":1,"ID":1"#,
@@ -284,9 +285,12 @@ fn putting_the_id(scripted: Vec<u8>) -> Upstream {
 fn what_is_no_response_becomes_a_failure_that_bears_the_callers_id() {
     for (what, scripted, reason) in no_responses() {
         let upstream = putting_the_id(scripted);
-        let proxy = before_rpc(&upstream, "");
+        let proxy = before_rpc(&upstream, ANSWERED_HERE);
         let id = "12345678901234567890.0";
-        for (body, opening) in [(message(id), "{"), (format!("[{}]", message(id)), "[{")] {
+        for (body, opening) in [
+            (message(id), "{"),
+            (format!("[{},{HERE}]", message(id)), "[{"),
+        ] {
             let answer = proxy.rpc(body);
             let expected = format!(r#"{opening}"jsonrpc":"2.0","id":{id},"error":{{"#);
             assert!(answer.text().starts_with(&expected), "{what}: {answer:?}");

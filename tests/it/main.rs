@@ -13,6 +13,7 @@ mod admin_listener;
 mod bad_input;
 mod batch;
 mod batch_left;
+mod batch_passthrough;
 mod blame;
 mod bodies_and_params;
 #[cfg(target_os = "linux")]
@@ -52,6 +53,7 @@ mod http2_upstream;
 mod identity;
 mod import;
 mod interim_responses;
+mod invalid_messages;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;

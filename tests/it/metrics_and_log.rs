@@ -41,9 +41,9 @@ fn every_call_is_counted_once_under_what_became_of_it() {
         ("things.read other rpc passthrough success none", 2.0),
         ("things.make other rpc passthrough success none", 2.0),
         ("unrouted other rpc passthrough error client", 1.0),
-        ("unrouted other rpc passthrough failed client", 1.0),
         ("things.read mover rpc translate success none", 1.0),
         ("things.read mover rpc translate error client", 1.0),
+        ("things.read mover rpc translate failed client", 1.0),
     ]);
     let counted = || {
         scene

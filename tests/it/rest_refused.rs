@@ -2,7 +2,7 @@
 
 use crate::rest_to_rpc::ROUTES;
 use crate::scene::{before_rpc, problem, saying};
-use crate::support::{Message, Proxy, Upstream, chunked};
+use crate::support::{Message, Proxy, Upstream, chunked, rpc_only};
 
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
 
@@ -29,7 +29,8 @@ const fn post<'a>(target: &'a str, body: &'a str, words: &'a str) -> Bad<'a> {
 /// Sends each row to a proxy whose upstream must stay alone.
 fn expect_refused(rows: &[Bad<'_>]) {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, ROUTES);
+    let plan = format!("unrouted = \"reject\"\n{}{ROUTES}", rpc_only(&upstream));
+    let proxy = Proxy::start(&plan);
     for Bad { request, refused } in rows {
         let (method, target, body) = *request;
         let (status, reason, words) = *refused;

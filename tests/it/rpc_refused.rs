@@ -4,7 +4,21 @@ use serde_json::{Value, json};
 
 use crate::rpc_to_rest::routes;
 use crate::scene::{before_rest, before_rpc, rpc_failure};
-use crate::support::{Message, Upstream, chunked};
+use crate::support::{Message, Proxy, Upstream, chunked, rpc_only};
+
+/// A proxy before an RPC upstream whose only route is retired for every client: nothing that is not valid passes.
+pub(crate) fn closed(upstream: &Upstream) -> Proxy {
+    let route = "[[route]]\nname = 'm'\nrest = 'POST /m'\nrpc = 'm'\n";
+    let flag = "[[flag]]\nname = 'closed'\nside = 'rpc'\nstage = 'retired'\n";
+    Proxy::start_with_flags(&format!("{}{route}", rpc_only(upstream)), flag)
+}
+
+/// Checks an error whose id could be read, or not.
+fn expect_some_error(answer: &Value, failure: (i64, &str), words: &str) {
+    let id = answer["id"].clone();
+    assert!(id.is_null() || id == 1, "{answer}");
+    expect_error(answer, &id, failure, words);
+}
 
 /// Checks an error that bears an id.
 fn expect_error(answer: &Value, id: &Value, failure: (i64, &str), words: &str) {
@@ -237,7 +251,7 @@ const NO_MESSAGES: &[(&str, Option<u32>, &str)] = &[
 #[test]
 fn what_is_no_message_is_refused_by_the_member_that_is_wrong() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     for (body, id, words) in NO_MESSAGES {
         let id = json!(id);
         let answer = proxy.rpc(body);
@@ -252,7 +266,7 @@ fn what_is_no_message_is_refused_by_the_member_that_is_wrong() {
 #[test]
 fn a_body_that_is_no_json_is_a_parse_error() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     let bodies: [&[u8]; 9] = [
         b"",
         b" ",
@@ -268,12 +282,7 @@ fn a_body_that_is_no_json_is_a_parse_error() {
         let answer = proxy.rpc(body);
         assert_eq!(answer.status(), 200, "{answer:?}");
         let failure = (-32700, "malformed_json");
-        expect_error(
-            &answer.json(),
-            &Value::Null,
-            failure,
-            "the body is not JSON",
-        );
+        expect_some_error(&answer.json(), failure, "the body is not JSON");
     }
     upstream.expect_no_connection();
 }
@@ -281,7 +290,7 @@ fn a_body_that_is_no_json_is_a_parse_error() {
 #[test]
 fn nesting_beyond_the_limit_is_refused_before_anything_is_read() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     let nested = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
         "[".repeat(10_000),
@@ -306,7 +315,7 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
 #[test]
 fn other_content_types_charsets_and_codings_are_refused() {
     let upstream = Upstream::start();
-    let proxy = before_rpc(&upstream, "");
+    let proxy = closed(&upstream);
     let rows = [
         ("Content-Type", "text/plain", "`text/plain`"),
         (
@@ -324,7 +333,8 @@ fn other_content_types_charsets_and_codings_are_refused() {
     ];
     for (name, value, words) in rows {
         let answer = proxy.rest("POST", "/rpc", &[(name, value)], CALL);
-        expect_status(&answer, 415, (-31007, "unsupported_media_type"), words);
+        assert_eq!(answer.status(), 415, "{answer:?}");
+        expect_some_error(&answer.json(), (-31007, "unsupported_media_type"), words);
     }
     upstream.expect_no_connection();
 }
@@ -403,6 +413,4 @@ fn an_rpc_path_takes_post() {
         let expected = format!("POST /rpc{query} HTTP/1.1");
         assert_eq!(upstream.requests().last().unwrap().head.start, expected);
     }
-    let answer = proxy.rest("PUT", "/rpc", &[], CALL);
-    assert_eq!(answer.status(), 404, "{answer:?}");
 }

@@ -66,13 +66,30 @@ pub(crate) fn json_with(status: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     answer(status, &[("Content-Type", "application/json")], body)
 }
 
-/// An RPC upstream that says `reply`, such as `"result":7`, to each call, and nothing to notifications.
+/// An RPC upstream that says `reply`, such as `"result":7`, to each call, alone or in a batch, and nothing to notifications.
 pub(crate) fn saying(reply: &'static str) -> Upstream {
-    Upstream::serving(move |request| match Called::of(request).id {
-        Some(id) => json(format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#)),
-        None => answer("204 No Content", &[], ""),
+    let said = move |called: &Called<'_>| {
+        let id = called.id?;
+        Some(format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#))
+    };
+    Upstream::serving(move |request| {
+        if request.text().trim_start().starts_with('[') {
+            let calls: Vec<Called<'_>> = serde_json::from_slice(&request.body).unwrap();
+            let said: Vec<String> = calls.iter().filter_map(said).collect();
+            return json(format!("[{}]", said.join(",")));
+        }
+        match said(&Called::of(request)) {
+            Some(said) => json(said),
+            None => answer("204 No Content", &[], ""),
+        }
     })
 }
+
+/// A method that the proxy answers itself, so that a batch with [`HERE`] is split.
+pub(crate) const ANSWERED_HERE: &str = "[[local]]\nrpc = 'here'\nanswer = { result = {} }\n";
+
+/// A notification of that method, to which nothing is said.
+pub(crate) const HERE: &str = r#"{"jsonrpc":"2.0","method":"here"}"#;
 
 /// A proxy before a REST upstream alone, with these routes.
 pub(crate) fn before_rest(rest: &Upstream, more: &str) -> Proxy {

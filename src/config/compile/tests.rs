@@ -327,7 +327,7 @@ fn a_path_of_the_rpc_face_is_said_once_and_is_no_route() {
         problems(&format!("rpc.paths = ['/', '/rpc', '/%72pc']\n{OLD}")),
         "1: rpc.paths[2]: the path `/%72pc` is given twice; see rpc.paths[1]"
     );
-    let route = |rest: &str| format!("{OLD}[[route]]\nname = 'a'\nrest = '{rest}'\nrpc = 'a'\n");
+    let route = |rest: &str| format!("{NEW}[[route]]\nname = 'a'\nrest = '{rest}'\nrpc = 'a'\n");
     assert_eq!(
         problems(&route("POST /%6dcp?x={x}")),
         "6: route[0].rest: `POST /mcp` is taken by rpc.paths[3], so that the route is never called\n  \

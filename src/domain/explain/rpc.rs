@@ -5,13 +5,15 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::own::{self, Own};
 use super::reply::{answer_rpc, passed};
-use super::rest::{rows, secrets};
+use super::rest::{self, rows, secrets};
 use super::{Case, Explanation, Sent, Translated, Value, carrier, strangers};
+use crate::domain::batch;
 use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
-use crate::domain::jsonrpc::{self, Call, Incoming, Item, RequestId};
+use crate::domain::jsonrpc::{Call, Incoming, Item, RequestId};
 use crate::domain::plan::{CANCELLED, Credentials, UpstreamPlan};
+use crate::domain::posted::{self, MessageFault, Posted, Poster, sort, takes_envelopes};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::route::Route;
@@ -29,17 +31,89 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
             false => pass(case),
         }];
     }
-    match read(case) {
-        Err(failure) => vec![case.refuse(case.begin(), failure)],
-        Ok(Incoming::Single(item)) => vec![message(case, item, None)],
-        Ok(Incoming::Batch(items)) => {
-            let count = items.len();
-            let items = items.into_iter().enumerate();
-            items
-                .map(|(place, item)| message(case, item, Some((place + 1, count))))
-                .collect()
+    let poster = poster(case);
+    let one = Sending::default();
+    let body = match body(case) {
+        Ok(body) => body,
+        Err(failure) => return vec![case.refuse(case.begin(), failure)],
+    };
+    match sort(case.plan, poster, body) {
+        Posted::Messages(Incoming::Single(item)) => vec![message(case, item, one)],
+        Posted::Messages(Incoming::Batch(items)) => batch(case, items, None),
+        Posted::Batch(items, fault) => batch(case, items, Some(&fault)),
+        Posted::Call(call, fault) => {
+            let fault = Some(&fault);
+            vec![message(case, Item::Call(*call), Sending { fault, ..one })]
+        }
+        Posted::Unread(fault, place) => vec![unread(case, fault, place)],
+        Posted::Refused(_, id, failure) => {
+            vec![case.refuse_call(case.begin(), failure, Some(&id))]
+        }
+        Posted::Rest => {
+            let side = Side::Rest;
+            vec![rest::explain(&Case { side, ..*case })]
         }
     }
+}
+
+fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
+    Poster {
+        caller: case.caller,
+        head: case.asked.head,
+        at: case.at(),
+    }
+}
+
+/// A batch: one explanation for each item.
+fn batch(case: &Case<'_>, items: Vec<Item>, fault: Option<&Failure>) -> Vec<Explanation> {
+    if let Err(failure) = claim::batch(case.plan, case.asked.head.headers) {
+        return vec![case.refuse(case.begin(), failure)];
+    }
+    let passing = batch::passing(case.plan, poster(case), &items, |_, _| None);
+    let is_whole = passing.is_some_and(|passing| {
+        let upstream = &case.plan.upstreams.all[passing.place];
+        fault.is_none() || takes_envelopes(case.plan, upstream)
+    });
+    if let Some(fault) = fault.filter(|_| !is_whole) {
+        return vec![case.refuse(case.begin(), fault.clone())];
+    }
+    let count = items.len();
+    let items = items.into_iter().enumerate();
+    let explained = items.map(|(place, item)| {
+        let sending = Sending {
+            company: Some((place + 1, count)),
+            is_whole,
+            fault: None,
+        };
+        match item {
+            Item::Invalid(_) if is_whole => {
+                let mut explanation = case.begin();
+                explanation.message = Some(format!("{}no valid message", sending.place()));
+                let upstream = case.plan.rpc_over_http();
+                explanation.sends = upstream.map(|upstream| {
+                    let target = target(upstream, case.asked.head.uri.query());
+                    case.passes(upstream, &target, WHOLE)
+                });
+                explanation
+            }
+            item => message(case, item, sending),
+        }
+    });
+    explained.collect()
+}
+
+/// A body of which no method can be read.
+fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
+    let mut explanation = case.begin();
+    explanation.message = Some(match fault {
+        MessageFault::Invalid | MessageFault::Unreadable => "no method can be read".to_owned(),
+        MessageFault::Ambiguous => "several methods can be read".to_owned(),
+    });
+    let upstream = &case.plan.upstreams.all[place];
+    let target = target(upstream, case.asked.head.uri.query());
+    explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
+    explanation.answer = passed(case);
+    explanation
 }
 
 /// A request for a WebSocket that the proxy serves itself.
@@ -91,34 +165,56 @@ fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
     }
 }
 
-fn read(case: &Case<'_>) -> Result<Incoming, Failure> {
+/// The body, which is given without its content coding.
+fn body(case: &Case<'_>) -> Result<posted::Body, Failure> {
     let (headers, body) = (case.asked.head.headers, case.asked.body);
-    let limits = &case.plan.limits;
-    let coded = |coding: &&http::HeaderValue| {
-        !coding.is_empty() && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
+    let is = |names: &[&str]| {
+        let mut names = names.iter();
+        coding.is_some_and(|coding| names.any(|name| coding.eq_ignore_ascii_case(name.as_bytes())))
     };
-    if headers.get(CONTENT_ENCODING).as_ref().is_some_and(coded) {
-        return Err(refusal::coded_message());
+    let fault = match coding.is_none() || is(&["", "identity"]) {
+        false => Some(refusal::coded_message()),
+        true if body.is_empty() => None,
+        true => refusal::media_type(headers).err(),
+    };
+    let limit = case.plan.limits.body;
+    if body.len() > limit && fault.is_none() {
+        return Err(refusal::large_body(limit));
     }
-    if !body.is_empty() {
-        refusal::media_type(headers)?;
-    }
-    if body.len() > limits.body {
-        return Err(refusal::large_body(limits.body));
-    }
-    let incoming = jsonrpc::parse(body, limits.message()).map_err(refusal::no_message)?;
-    if let Incoming::Batch(_) = &incoming {
-        claim::batch(case.plan, headers)?;
-    }
-    Ok(incoming)
+    let is_read = coding.is_none() || is(&["", "identity", "gzip", "x-gzip", "br"]);
+    let text = (is_read && body.len() <= limit).then(|| body.clone());
+    Ok(posted::Body { text, fault })
 }
 
-/// Whether a message is alone, else its place among how many.
-type Company = Option<(usize, usize)>;
+/// How a message is sent.
+#[derive(Clone, Copy, Default)]
+struct Sending<'a> {
+    /// Its place among how many, in a batch.
+    company: Option<(usize, usize)>,
+    /// Whether the batch passes as one message.
+    is_whole: bool,
+    /// Why translation does not take it.
+    fault: Option<&'a Failure>,
+}
 
-fn message(case: &Case<'_>, item: Item, company: Company) -> Explanation {
+impl Sending<'_> {
+    fn place(self) -> String {
+        let company = self.company;
+        company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "))
+    }
+
+    /// Fails where translation does not take the message.
+    fn check_valid(self) -> Result<(), Failure> {
+        self.fault.map_or(Ok(()), |fault| Err(fault.clone()))
+    }
+}
+
+const WHOLE: &str = "as it came, in one message with the rest of the batch";
+
+fn message(case: &Case<'_>, item: Item, sending: Sending<'_>) -> Explanation {
     let mut explanation = case.begin();
-    let place = company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "));
+    let place = sending.place();
     match item {
         Item::Invalid(invalid) => {
             explanation.message = Some(format!("{place}no message"));
@@ -138,7 +234,7 @@ fn message(case: &Case<'_>, item: Item, company: Company) -> Explanation {
             });
             let told = format!("{place}{method}, {id}");
             explanation.message = Some(case.secrets().hide(&told));
-            match tell(case, &call, (company, &mut explanation)) {
+            match tell(case, &call, (sending, &mut explanation)) {
                 Ok(()) => explanation,
                 Err(failure) => case.refuse_call(explanation, failure, call.id.as_ref()),
             }
@@ -159,11 +255,14 @@ fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation
 fn tell(
     case: &Case<'_>,
     call: &Call,
-    (company, explanation): (Company, &mut Explanation),
+    (sending, explanation): (Sending<'_>, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
     refusal::ambiguous_credentials(plan, call)?;
     claim::mcp(plan, case.asked.head.headers, call)?;
+    if plan.locals.rpc(&call.method).is_some() {
+        sending.check_valid()?;
+    }
     if own::rpc(case, call, explanation)? == Own::Told {
         return Ok(());
     }
@@ -172,43 +271,65 @@ fn tell(
     case.guard(decision.stage)?;
     match (decision.stage.control(), selected) {
         (None, Some(index)) => {
+            sending.check_valid()?;
             let called = (index, Side::Rpc);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Way::New), Some(index)) => translate(case, (index, call), explanation),
+        (Some(Way::New), Some(index)) => {
+            sending.check_valid()?;
+            translate(case, (index, call), explanation)
+        }
         (Some(Way::Old), _) | (_, None) => {
-            let unknown = || refusal::unknown_method(plan, call);
-            let upstream = plan.upstream_for(selected, Side::Rpc).ok_or_else(unknown)?;
-            if upstream.transport.link().is_some() {
-                claim::guard(plan, case.asked.head, case.entry())?;
-            }
-            refusal::withheld(upstream, &call.method)?;
-            if let Some(note) = kept(upstream, call) {
-                let status = match call.id {
-                    Some(_) => 200,
-                    None => plan.face.notification_status.as_u16(),
-                };
-                explanation.answer = Some(own::noted(case, (status, &HeaderMap::new()), note));
-                return Ok(());
-            }
-            let shared = upstream.transport.link().is_some();
-            let target = match shared {
-                false => target(upstream, case.asked.head.uri.query()),
-                true => String::new(),
+            let Some(upstream) = plan.upstream_for(selected, Side::Rpc) else {
+                sending.check_valid()?;
+                return Err(refusal::unknown_method(plan, call));
             };
-            let note = match (&call.id, company) {
-                (None, _) if shared => "as it came",
-                (None, _) => "as it came; what the server says to a notification is dropped",
-                (Some(id), None) if id.travels() && !shared => "as it came, byte for byte",
-                (Some(_), _) => {
-                    "as it came, with an id of the proxy's own; the client's is put back"
-                }
-            };
-            explanation.sends = Some(case.passes(upstream, &target, note));
-            explanation.answer = passed(case).filter(|_| call.id.is_some());
-            Ok(())
+            pass_call(case, upstream, call, (sending, explanation))
         }
     }
+}
+
+/// A call that passes through.
+fn pass_call(
+    case: &Case<'_>,
+    upstream: &UpstreamPlan,
+    call: &Call,
+    (sending, explanation): (Sending<'_>, &mut Explanation),
+) -> Result<(), Failure> {
+    let plan = case.plan;
+    let shared = upstream.transport.link().is_some();
+    if shared || !takes_envelopes(plan, upstream) {
+        sending.check_valid()?;
+    }
+    if shared {
+        claim::guard(plan, case.asked.head, case.entry())?;
+    }
+    refusal::withheld(upstream, &call.method)?;
+    if let Some(note) = kept(upstream, call) {
+        let status = match call.id {
+            Some(_) => 200,
+            None => plan.face.notification_status.as_u16(),
+        };
+        explanation.answer = Some(own::noted(case, (status, &HeaderMap::new()), note));
+        return Ok(());
+    }
+    let target = match shared {
+        false => target(upstream, case.asked.head.uri.query()),
+        true => String::new(),
+    };
+    let note = match (&call.id, sending.company) {
+        _ if sending.is_whole => WHOLE,
+        _ if sending.fault.is_some() => {
+            "as it came, byte for byte; it is not what translation takes"
+        }
+        (None, _) if shared => "as it came",
+        (None, _) => "as it came; what the server says to a notification is dropped",
+        (Some(id), None) if id.travels() && !shared => "as it came, byte for byte",
+        (Some(_), _) => "as it came, with an id of the proxy's own; the client's is put back",
+    };
+    explanation.sends = Some(case.passes(upstream, &target, note));
+    explanation.answer = passed(case).filter(|_| call.id.is_some());
+    Ok(())
 }
 
 /// What concerns the link to a server that all share, and stays here.

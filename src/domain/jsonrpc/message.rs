@@ -31,6 +31,17 @@ pub enum Incoming {
     Batch(Vec<Item>),
 }
 
+impl Incoming {
+    /// Whether there is a valid message in it.
+    #[must_use]
+    pub fn has_message(&self) -> bool {
+        match self {
+            Incoming::Single(item) => item.is_message(),
+            Incoming::Batch(items) => items.iter().any(Item::is_message),
+        }
+    }
+}
+
 /// One message, or what stands in its place.
 #[derive(Debug)]
 pub enum Item {
@@ -40,6 +51,17 @@ pub enum Item {
     Response(Json),
     /// Valid JSON that is no message.
     Invalid(Invalid),
+}
+
+impl Item {
+    /// Whether it is valid.
+    #[must_use]
+    pub fn is_message(&self) -> bool {
+        match self {
+            Item::Call(_) | Item::Response(_) => true,
+            Item::Invalid(_) => false,
+        }
+    }
 }
 
 /// A request, or a notification where the id is absent.
@@ -73,6 +95,15 @@ impl Call {
         .into()
     }
 
+    /// The call as one whose answer is awaited, with a null id where it has none.
+    #[must_use]
+    pub fn answered(self) -> Call {
+        Call {
+            id: Some(self.id.unwrap_or(RequestId::null())),
+            ..self
+        }
+    }
+
     /// The message without some of its members; nothing where it has none of them.
     #[must_use]
     pub fn without(&self, unwelcome: impl Fn(&str) -> bool) -> Option<Bytes> {
@@ -98,6 +129,8 @@ pub struct Invalid {
     pub id: RequestId,
     /// What is wrong, naming the member.
     pub why: Cow<'static, str>,
+    /// The value.
+    pub text: Bytes,
 }
 
 /// Why a body is not looked into.
@@ -150,19 +183,22 @@ pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageErr
         }
         _ => {
             let value = scan_value(body, limits.depth)?;
-            let kind = kind_of(&body[value]).described();
-            Ok(Incoming::Single(no_message(format!(
-                "a message must be an object, not {kind}"
-            ))))
+            Ok(Incoming::Single(no_object(body.slice(value))))
         }
     }
 }
 
-fn no_message(why: impl Into<Cow<'static, str>>) -> Item {
+fn no_message(text: Bytes, why: impl Into<Cow<'static, str>>) -> Item {
     Item::Invalid(Invalid {
         id: RequestId::null(),
         why: why.into(),
+        text,
     })
+}
+
+fn no_object(text: Bytes) -> Item {
+    let kind = kind_of(&text).described();
+    no_message(text, format!("a message must be an object, not {kind}"))
 }
 
 fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> {
@@ -187,11 +223,8 @@ fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> 
         .into_iter()
         .map(|place| match kind_of(&body[place.clone()]) {
             Kind::Object => single(&body.slice(place), limits.depth),
-            kind @ (Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null) => {
-                Ok(no_message(format!(
-                    "a message must be an object, not {}",
-                    kind.described()
-                )))
+            Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null => {
+                Ok(no_object(body.slice(place)))
             }
         });
     items
@@ -228,7 +261,7 @@ pub(super) const METHOD: usize = 2;
 pub(super) const PARAMS: usize = 3;
 pub(super) const RESULT: usize = 4;
 pub(super) const ERROR: usize = 5;
-const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+pub(super) const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
 impl Envelope {
     pub(super) fn note(&mut self, text: &[u8], member: Found) {
@@ -288,17 +321,21 @@ impl Envelope {
         let id = match self.value(text, ID).map(RequestId::new) {
             None => None,
             Some(Some(id)) => Some(id),
-            Some(None) => return no_message("`id` must be a string, a number or null"),
+            Some(None) => {
+                let why = "`id` must be a string, a number or null";
+                return no_message(text.slice(whole), why);
+            }
         };
         let invalid = |why: Cow<'static, str>| {
             Item::Invalid(Invalid {
                 id: id.clone().unwrap_or(RequestId::null()),
                 why,
+                text: text.slice(whole.clone()),
             })
         };
         if let Some(fault) = self.fault {
             // With a name given twice nothing of the envelope can be trusted, the id least of all.
-            return no_message(fault);
+            return no_message(text.slice(whole), fault);
         }
         match self.places[JSONRPC].clone().map(|place| &text[place]) {
             Some(version) if is_two(version) => {}

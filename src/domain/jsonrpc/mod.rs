@@ -7,6 +7,7 @@
 
 mod heard;
 mod id;
+mod loose;
 mod message;
 mod parts;
 mod progress;
@@ -16,6 +17,7 @@ mod write;
 
 pub use heard::{Heard, recalled, recalling};
 pub use id::RequestId;
+pub use loose::{Loose, Reading, read_loosely};
 pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
 pub use parts::parts;
 pub use progress::{PROGRESS, retold, told_token};

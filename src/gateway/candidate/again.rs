@@ -62,6 +62,22 @@ impl Again {
         }
     }
 
+    /// What answers the call of what its client was sent.
+    pub(super) fn own_part(&self, answer: Bytes) -> Bytes {
+        match self {
+            Again::Rest { .. } => answer,
+            Again::Rpc(repeated) => repeated.own_part(answer),
+        }
+    }
+
+    /// Whether translation does not take it.
+    pub(super) fn is_invalid(&self) -> bool {
+        match self {
+            Again::Rest { .. } => false,
+            Again::Rpc(repeated) => repeated.is_invalid(),
+        }
+    }
+
     /// Whether all of it is there.
     pub(super) fn is_whole(&self) -> Result<(), Skip> {
         match self {

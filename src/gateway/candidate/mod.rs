@@ -251,7 +251,7 @@ impl Waiting {
                 held = Some(body);
                 match whole {
                     Ok(whole) => Ok(Told {
-                        body: whole,
+                        body: self.call.own_part(whole),
                         ..head
                     }),
                     Err(Missing::Large | Missing::Unfinished) => Err(Skip::Large),

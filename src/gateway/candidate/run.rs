@@ -87,6 +87,10 @@ impl Ready {
         subject.took(&record);
         drop(record);
         let candidate = candidate.map_err(Verdict::Skipped)?;
+        if call.is_invalid() {
+            // It has failed whatever the control was answered: another dialect is no answer to compare with.
+            return Err(Verdict::CandidateFailed);
+        }
         // Those who wait for an answer come first.
         tokio::task::yield_now().await;
         let pair = Pair { control, candidate };

@@ -107,6 +107,9 @@ impl Record {
             if self.dropped > 0 {
                 shard.dropped(labels.route, self.dropped as u64);
             }
+            if let Some((fault, action)) = self.message.fault {
+                shard.invalid_message(fault, action);
+            }
             if let Some(way) = self.stage.and_then(Stage::control) {
                 let took = self.head.unwrap_or(total);
                 let guarded = self.guarded(&self.spared);
@@ -269,6 +272,7 @@ impl Record {
             upstream: self.upstream,
             trace: self.trace.map(|trace| trace.context.trace),
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
+            message: self.message.fault.map(|(fault, _)| fault),
         }
         .emit();
     }

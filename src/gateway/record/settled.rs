@@ -12,6 +12,9 @@ use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
+/// The largest answer that is looked into as it passes by, in bytes.
+pub(super) const SMALL: usize = 64 * 1024;
+
 impl Record {
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
     pub(in crate::gateway) fn answered(&mut self, status: u16) {
@@ -75,7 +78,6 @@ impl Record {
     /// A whole answer passes by. On the RPC side its status says nothing of the call, so a small one is
     /// looked into: an error counts as one, however the call was served.
     pub(in crate::gateway) fn passed(&mut self, body: &Bytes) {
-        const SMALL: usize = 64 * 1024;
         if self.side != Side::Rpc || body.len() > SMALL {
             return;
         }

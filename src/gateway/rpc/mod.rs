@@ -1,9 +1,12 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
+mod batch;
 mod cancels;
 mod ears;
+mod invalid;
 mod kept;
 mod methods;
+mod reading;
 mod repeated;
 mod send;
 mod socket;
@@ -14,17 +17,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream;
-use http::{HeaderMap, Method, Response, StatusCode, request};
+use http::{Method, Response, StatusCode, request};
 
 use crate::domain::claim::{self, Head};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
-use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
+use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::refusal;
 use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::side::Side;
@@ -36,13 +37,12 @@ use crate::gateway::marks::Marks;
 use crate::gateway::record::{Beginning, Record, RequestLine};
 use crate::gateway::render::{self, Answer, Whole};
 use crate::gateway::rest::decide;
-use crate::gateway::{
-    AnswerBody, Arrival, Delivery, Installed, Worker, cors, intake, local, sessions,
-};
+use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, cors, local, sessions};
 use crate::telemetry::clock;
-use crate::upstream::{Inflow, Upstream};
+use crate::upstream::{Upstream, pinned};
 
 use kept::Kept;
+use reading::{Read, read};
 pub(in crate::gateway) use repeated::Repeated;
 pub(in crate::gateway) use telling::Telling;
 
@@ -66,6 +66,8 @@ struct Letter {
     minted: Vec<u64>,
     /// The records of calls that are answered, where their client gets the answers later.
     kept: Option<Rc<Kept>>,
+    /// Why translation does not take it, where it is not valid JSON-RPC 2.0, or not sent as such.
+    fault: Option<Rc<Failure>>,
 }
 
 /// Whose request it is.
@@ -131,7 +133,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         body,
         arrival,
     } = delivery;
-    let (worker, installed) = (reading.worker().clone(), reading.installed().clone());
+    let installed = reading.installed().clone();
     if head.method != Method::POST {
         let asks = websocket::is_asked(&head.method, &head.headers);
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
@@ -145,7 +147,7 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     let read = in_all(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
     });
-    let (body, incoming) = match read.await {
+    let read = match read.await {
         Ok(read) => read,
         Err(failure) => {
             let mut response = render::failure(reading, failure);
@@ -154,33 +156,18 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
         }
     };
     reading.body_came(since);
-    let kept = keeps(&reading, &incoming).then(Rc::default);
-    let letter = Letter {
-        since: reading.beginning(),
-        worker,
-        installed,
-        kept,
-        head,
-        body,
-        arrival,
-        author,
-        socket: None,
-        minted: Vec::new(),
-    };
-    match incoming {
-        jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
-            telling::serve(reading, letter, item).await
+    match read {
+        Read::Messages(body, incoming) => {
+            let letter = Letter::new(&reading, (head, body), arrival, author);
+            letter.serve(reading, incoming).await
         }
-        jsonrpc::Incoming::Single(item) => {
-            // What was begun for the request is the record of its one message.
-            let (said, marks) = letter.answer(reading, item, Company::Alone).await;
-            let response = letter.alone(said, marks);
-            letter.worker.rooms().keep(letter.head);
-            response
-        }
-        jsonrpc::Incoming::Batch(items) => {
-            reading.discard();
-            letter.batch(items).await
+        Read::Other(content, body) => {
+            let context = invalid::Context {
+                head,
+                arrival,
+                author,
+            };
+            pinned(|| invalid::serve(reading, context, (content, body))).await
         }
     }
 }
@@ -191,22 +178,60 @@ fn keeps(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
     matches!(incoming, jsonrpc::Incoming::Batch(_)) || reading.waits_for_its_client()
 }
 
-async fn read(
-    reading: &Record,
-    headers: &HeaderMap,
-    body: Inflow,
-) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
-    reading.admit()?;
-    let limits = &reading.installed().plan.limits;
-    let body = intake::message(headers, body, (limits, reading.worker().memory())).await?;
-    let incoming = jsonrpc::parse(&body, limits.message()).map_err(refusal::no_message)?;
-    if let jsonrpc::Incoming::Batch(_) = &incoming {
-        claim::batch(&reading.installed().plan, headers)?;
-    }
-    Ok((body, incoming))
-}
-
 impl Letter {
+    /// The messages of one request, which came with this head and body.
+    fn new(
+        reading: &Record,
+        (head, body): (Box<request::Parts>, Bytes),
+        arrival: Arrival,
+        author: Rc<Author>,
+    ) -> Letter {
+        Letter {
+            since: reading.beginning(),
+            worker: reading.worker().clone(),
+            installed: reading.installed().clone(),
+            head,
+            body,
+            arrival,
+            author,
+            socket: None,
+            minted: Vec::new(),
+            kept: None,
+            fault: None,
+        }
+    }
+
+    /// Serves valid messages, and batches of which some are.
+    async fn serve(
+        self,
+        reading: Box<Record>,
+        incoming: jsonrpc::Incoming,
+    ) -> Response<AnswerBody> {
+        let kept = keeps(&reading, &incoming).then(Rc::default);
+        let letter = Letter { kept, ..self };
+        match incoming {
+            jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
+                telling::serve(reading, letter, item).await
+            }
+            jsonrpc::Incoming::Single(item) => {
+                // What was begun for the request is the record of its one message.
+                let (said, marks) = letter.answer(reading, item, Company::Alone).await;
+                let response = letter.alone(said, marks);
+                letter.worker.rooms().keep(letter.head);
+                response
+            }
+            jsonrpc::Incoming::Batch(items) => letter.batch(reading, items).await,
+        }
+    }
+
+    /// Fails where a message is not one that translation takes.
+    fn check_valid(&self) -> Result<(), Failure> {
+        match &self.fault {
+            None => Ok(()),
+            Some(fault) => Err(Failure::clone(fault)),
+        }
+    }
+
     fn silence(&self) -> Response<AnswerBody> {
         let status = self.installed.plan.face.notification_status;
         self.written(render::respond(render::acknowledged(status)))
@@ -251,41 +276,6 @@ impl Letter {
         response
     }
 
-    /// A batch is a map over the single call; answers keep the order of the calls (JSON-RPC 2.0 §6). Its HTTP headers
-    /// are of no single call, so that nothing is announced there.
-    async fn batch(&self, items: Vec<Item>) -> Response<AnswerBody> {
-        match self.answers(items).await {
-            Some((whole, followed_by)) => self.respond(whole, followed_by),
-            None => self.silence(),
-        }
-    }
-
-    /// The answers of a batch, and what follows when the client has them; none where nothing is answered.
-    async fn answers(&self, items: Vec<Item>) -> Option<(Whole, Vec<Candidate>)> {
-        let plan = &self.installed.plan;
-        let room = Cell::new(plan.limits.answer);
-        let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
-        let said: Vec<(Said, Marks)> = calls.buffered(plan.face.batch_concurrency).collect().await;
-        let mut followed_by = Vec::new();
-        let mut messages: Vec<Pieces> = Vec::with_capacity(said.len());
-        for (said, _) in said {
-            if let Said::Message(whole, candidate) = said {
-                messages.push(whole.body);
-                followed_by.extend(candidate);
-            }
-        }
-        if messages.is_empty() {
-            return None;
-        }
-        let whole = render::rpc_message(jsonrpc::batch(messages));
-        Some((whole, followed_by))
-    }
-
-    /// One message, with a record of its own.
-    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
-        self.answer(self.record(), item, company).await
-    }
-
     /// The record of one of its messages.
     fn record(&self) -> Box<Record> {
         let line = RequestLine::within(&self.head);
@@ -317,7 +307,7 @@ impl Letter {
         company: Company<'_>,
     ) -> (Said, Marks) {
         let (id, spoken) = match item {
-            Item::Invalid(Invalid { id, why }) => {
+            Item::Invalid(Invalid { id, why, .. }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
             }
             Item::Response(text) => (
@@ -426,6 +416,12 @@ impl Letter {
             claim::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
+        if self.fault.is_some() {
+            record.is_invalid(MessageFault::Invalid, Handling::Refused);
+            if plan.locals.rpc(&call.method).is_some() {
+                return Err(self.check_valid().err().unwrap_or_else(|| full(plan)));
+            }
+        }
         if let Some(own) = local::rpc(record, plan, (&*self.head, &self.arrival), call)? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
@@ -439,15 +435,23 @@ impl Letter {
             self.guard()?;
         }
         let repeated = || self.repeated(call, company);
-        candidate::behind_rpc(record, stage, self.may_repeat(call), repeated);
+        let is_strict = stage.control() == Some(Way::New);
+        let may_repeat = match is_strict && self.fault.is_some() {
+            true => Err(Skip::Unread),
+            false => self.may_repeat(call),
+        };
+        candidate::behind_rpc(record, stage, may_repeat, repeated);
         match (stage.control(), selected) {
-            (None, Some(index)) => Err(record.refused(plan, index)),
+            (None, Some(index)) => {
+                self.check_valid()?;
+                Err(record.refused(plan, index))
+            }
             (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
             (Some(Way::Old), _) | (_, None) => {
-                let upstream = self
-                    .installed
-                    .upstream(selected, Side::Rpc)
-                    .ok_or_else(|| refusal::unknown_method(plan, call))?;
+                let Some(upstream) = self.installed.upstream(selected, Side::Rpc) else {
+                    self.check_valid()?;
+                    return Err(refusal::unknown_method(plan, call));
+                };
                 match cancels.filter(|_| upstream.http().is_some()) {
                     None => self.pass_on(record, upstream, call, company).await,
                     Some(cancelled) => {

@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 
+use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{Company, Letter, Spoken};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{Call, RequestId};
+use crate::domain::jsonrpc::{Call, RequestId, parse_response, parts};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::side::Side;
@@ -26,6 +27,8 @@ pub(in crate::gateway) struct Repeated {
 enum Sent {
     Alone,
     InBatch,
+    /// In a batch that was sent as one message.
+    InWhole,
 }
 
 impl Letter {
@@ -42,6 +45,19 @@ impl Letter {
 
     /// A call that is to be made a second time.
     pub(super) fn repeated(&self, call: &Call, company: Company<'_>) -> Repeated {
+        let sent = match company {
+            Company::Alone => Sent::Alone,
+            Company::Batch(_) => Sent::InBatch,
+        };
+        self.again(call, sent)
+    }
+
+    /// The same of a batch that is sent as one message.
+    pub(super) fn repeated_part(&self, call: &Call) -> Repeated {
+        self.again(call, Sent::InWhole)
+    }
+
+    fn again(&self, call: &Call, sent: Sent) -> Repeated {
         self.author
             .candidates
             .set(self.author.candidates.get().saturating_sub(1));
@@ -52,10 +68,7 @@ impl Letter {
                 ..self.clone()
             },
             call: call.clone(),
-            sent: match company {
-                Company::Alone => Sent::Alone,
-                Company::Batch(_) => Sent::InBatch,
-            },
+            sent,
         }
     }
 }
@@ -76,6 +89,26 @@ impl Repeated {
         self.call.id.as_ref()
     }
 
+    /// Whether translation does not take it.
+    pub(in crate::gateway) fn is_invalid(&self) -> bool {
+        self.letter.fault.is_some()
+    }
+
+    /// The answer to the call in the answer to the message that it was sent in. An answer in another form is kept as it is.
+    pub(in crate::gateway) fn own_part(&self, answer: Bytes) -> Bytes {
+        let depth = self.letter.installed.plan.limits.depth;
+        let (Sent::InWhole, Some(id)) = (self.sent, &self.call.id) else {
+            return answer;
+        };
+        let answers = |part: &Bytes| {
+            let response = parse_response(part, depth).ok();
+            let said = response.and_then(|response| response.id);
+            said.is_some_and(|said| said.as_bytes() == id.as_bytes())
+        };
+        let mut parts = parts(&answer, depth).into_iter().flatten();
+        parts.find(answers).unwrap_or(answer)
+    }
+
     /// Makes the call.
     pub(in crate::gateway) async fn go(
         &self,
@@ -83,6 +116,10 @@ impl Repeated {
         way: Way,
     ) -> Result<Answer, Failure> {
         let spoken = match (way, record.route()) {
+            (Way::New, Some(_)) if self.letter.fault.is_some() => {
+                let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
+                return Err(Failure::new(Reason::InvalidRequest, message));
+            }
             (Way::New, Some(route)) => {
                 self.letter.guard()?;
                 self.letter.translate(record, route, &self.call).await?
@@ -105,7 +142,7 @@ impl Repeated {
         let room = Cell::new(self.letter.installed.plan.limits.answer);
         let company = match self.sent {
             Sent::Alone => Company::Alone,
-            Sent::InBatch => Company::Batch(&room),
+            Sent::InBatch | Sent::InWhole => Company::Batch(&room),
         };
         self.letter
             .pass_on(record, &upstream, &self.call, company)

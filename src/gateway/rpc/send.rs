@@ -13,7 +13,8 @@ use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
 use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::{Credentials, UpstreamPlan};
+use crate::domain::plan::UpstreamPlan;
+use crate::domain::posted::{Handling, MessageFault, takes_envelopes, unwelcome};
 use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
@@ -34,6 +35,7 @@ impl Letter {
         index: usize,
         call: &Call,
     ) -> Result<Spoken, Failure> {
+        self.check_valid()?;
         let context = (&*self.head, &self.arrival);
         let answered = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
@@ -59,6 +61,9 @@ impl Letter {
         call: &Call,
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
+        if self.fault.is_some() {
+            return self.as_it_came(record, upstream).await;
+        }
         let stripped = self.stripped(upstream.plan(), call)?;
         let upstream = match upstream {
             Upstream::Http(http) => http,
@@ -79,6 +84,23 @@ impl Letter {
                 letter.passthrough(record, upstream, &call, company).await
             }
         }
+    }
+
+    /// Sends a message that is not valid JSON-RPC 2.0 on, with its head and content coding: the answer comes as it is.
+    async fn as_it_came(
+        &self,
+        record: &mut Record,
+        upstream: &Upstream,
+    ) -> Result<Spoken, Failure> {
+        let http = upstream.http();
+        let http = http.filter(|http| takes_envelopes(&self.installed.plan, http.plan()));
+        let Some(http) = http else {
+            self.check_valid()?;
+            return Err(refusal::no_upstream(Side::Rpc));
+        };
+        record.is_invalid(MessageFault::Invalid, Handling::Forwarded);
+        let answer = self.forward(record, http, self.body.clone()).await?;
+        Ok(Spoken::Stream(answer))
     }
 
     /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
@@ -203,20 +225,7 @@ impl Letter {
         call: &Call,
     ) -> Result<Option<(Call, Bytes)>, Failure> {
         let plan = &self.installed.plan;
-        let takes = |name: &str| {
-            let named = upstream.envelope.iter();
-            upstream.credentials == Credentials::Forward
-                && named.into_iter().any(|paired| paired.member == name)
-        };
-        let mut known = plan.face.envelope.iter();
-        if known.all(|paired| takes(&paired.member)) {
-            return Ok(None);
-        }
-        let is_credential = |name: &str| {
-            let mut known = plan.face.envelope.iter();
-            known.any(|paired| paired.member == name)
-        };
-        let Some(body) = call.without(|name| is_credential(name) && !takes(name)) else {
+        let Some(body) = unwelcome(plan, upstream, call) else {
             return Ok(None);
         };
         match jsonrpc::parse(&body, plan.limits.message()) {

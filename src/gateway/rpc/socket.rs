@@ -422,6 +422,7 @@ impl Conversation {
             minted,
             kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
             installed,
+            fault: None,
         };
         let (whole, followed_by) = match incoming {
             jsonrpc::Incoming::Single(item) => {

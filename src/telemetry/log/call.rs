@@ -11,6 +11,7 @@ use tracing::level_filters::LevelFilter;
 use super::line::{Fields, Lines, Look, Says, label};
 
 use crate::domain::failure::{Blame, Reason};
+use crate::domain::posted::MessageFault;
 use crate::domain::rollout::{Proof, Stage};
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
@@ -69,6 +70,8 @@ pub struct CallLine<'a> {
     pub trace: Option<u128>,
     /// Members for which the route has no place on the other side.
     pub dropped: Option<u64>,
+    /// How the message of the call differs from valid JSON-RPC 2.0.
+    pub message: Option<MessageFault>,
 }
 
 impl CallLine<'_> {
@@ -88,7 +91,7 @@ impl CallLine<'_> {
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
-            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped
+            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, message
         );
         if is_asked_for {
             get_default(|log| {
@@ -147,6 +150,9 @@ impl Says for CallLine<'_> {
         }
         if let Some(dropped) = self.dropped {
             fields.whole(label!("dropped"), dropped);
+        }
+        if let Some(fault) = self.message {
+            fields.word(label!("message"), fault.as_str());
         }
     }
 }

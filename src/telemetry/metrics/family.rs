@@ -413,7 +413,7 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 62] = [
+pub(super) const ALL: [&Family; 63] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -438,6 +438,7 @@ pub(super) const ALL: [&Family; 62] = [
     &CUT_CONNECTIONS,
     &UNVERIFIED_TOKENS,
     &SOCKET_STRAYS,
+    &super::messages::INVALID_MESSAGES,
     &CALLS_IN_FLIGHT,
     &CALLS_LIMIT,
     &CONNECTIONS_LIMIT,

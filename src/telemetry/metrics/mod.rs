@@ -22,6 +22,7 @@ mod documented;
 mod family;
 mod histogram;
 mod labels;
+mod messages;
 mod own;
 mod pools;
 mod process;

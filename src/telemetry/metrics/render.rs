@@ -11,12 +11,14 @@ use super::addresses;
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, Names};
+use super::messages;
 use super::own;
 use super::pools;
 use super::process::{Buffered, FlagState, LinkState, Need, Process, SessionCounts, StoreState};
 use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::frame::Stray;
+use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
@@ -286,6 +288,13 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         let count = counts.strays[why as usize];
         counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
     });
+    let invalid = MessageFault::ALL.iter().flat_map(|fault| {
+        Handling::ALL.map(|action| {
+            let count = counts.invalid_messages[*fault as usize][action as usize];
+            let labels = [fault.as_str(), action.as_str()];
+            counter(&messages::INVALID_MESSAGES, &labels, count)
+        })
+    });
     vec![
         of(&family::OVERHEAD, overhead),
         of(&family::FAILURES, failures),
@@ -294,6 +303,7 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         of(&family::CUT_CONNECTIONS, cut.into()),
         of(&family::UNVERIFIED_TOKENS, tokens.collect()),
         of(&family::SOCKET_STRAYS, strays.into()),
+        of(&messages::INVALID_MESSAGES, invalid.collect()),
     ]
 }
 

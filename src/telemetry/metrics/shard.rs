@@ -15,6 +15,7 @@ use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
 use crate::domain::frame::Stray;
 use crate::domain::lifecycle::{Count, Seen};
+use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
 use crate::domain::stream;
@@ -212,6 +213,11 @@ impl Shard {
         self.counts.strays[why as usize] += 1;
     }
 
+    /// Counts a message that is not valid JSON-RPC 2.0.
+    pub fn invalid_message(&mut self, fault: MessageFault, action: Handling) {
+        self.counts.invalid_messages[fault as usize][action as usize] += 1;
+    }
+
     /// A copy for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -301,6 +307,8 @@ pub(super) struct Counts {
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) strays: [u64; Stray::ALL.len()],
+    /// By fault and handling.
+    pub(super) invalid_messages: [[u64; Handling::ALL.len()]; MessageFault::ALL.len()],
 }
 
 impl Default for Counts {
@@ -326,6 +334,7 @@ impl Default for Counts {
             cut_connections: [0; Cut::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             strays: [0; Stray::ALL.len()],
+            invalid_messages: Default::default(),
         }
     }
 }
@@ -388,6 +397,10 @@ impl Counts {
             *own += other;
         }
         for (own, other) in self.strays.iter_mut().zip(other.strays) {
+            *own += other;
+        }
+        let own = self.invalid_messages.iter_mut().flatten();
+        for (own, other) in own.zip(other.invalid_messages.iter().flatten()) {
             *own += other;
         }
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::recalls::{ask, cancelled, post, tell};
+use crate::scene::{ANSWERED_HERE, HERE};
 use crate::support::{Proxy, Upstream, Wire, becomes, rpc_only};
 use crate::websocket::ends::connect;
 
@@ -41,8 +42,8 @@ fn passes(proxy: &Proxy, upstream: &Upstream, session: &str, id: &str) -> String
 #[test]
 fn a_posted_cancellation_bears_the_id_that_a_call_of_a_batch_has_at_the_server() {
     let upstream = Upstream::start();
-    let proxy = Proxy::start(&rpc_only(&upstream));
-    let both = format!("[{},{}]", ask("1"), ask("\"x\""));
+    let proxy = Proxy::start(&format!("{}{ANSWERED_HERE}", rpc_only(&upstream)));
+    let both = format!("[{},{},{HERE}]", ask("1"), ask("\"x\""));
     let mut client = post(&proxy, Some("mine"), &both);
     let (mut first, one) = heard(&upstream);
     let (mut second, two) = heard(&upstream);

@@ -63,7 +63,7 @@ fn without_a_rest_server_there_is_no_socket_of_the_dashboard() {
     let rpc = Upstream::nowhere();
     let address = rpc.address();
     let proxy = proxy(&format!(
-        "[upstream.new]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\n"
+        "unrouted = \"reject\"\n[upstream.new]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\n"
     ));
     for target in ["/ws", "/a2a/tasks/t1/stream"] {
         assert_eq!(proxy.rest("GET", target, &[], "").status(), 404, "{target}");

@@ -1,0 +1,204 @@
+//! What can be read of a message that is not valid JSON-RPC 2.0: another version, a member of another type, a name given
+//! twice.
+//!
+//! Nothing here decides what becomes of the message. Laws: the method is read only where every parser reads the same one;
+//! a message that the strict reader takes as a call is read as the same call.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use crate::domain::json::{Found, Json, Kind, decode, same_ignoring_case, scan_object, text_of};
+
+use super::RequestId;
+use super::message::{Call, ID, JSONRPC, METHOD, NAMES, PARAMS};
+
+/// What a message calls.
+#[derive(Debug, Clone)]
+pub enum Reading {
+    /// One method. A value that params or an id cannot have is left out; a call without an id has a null one.
+    Call(Box<Call>),
+    /// Two parsers may read two calls: the method or the params are given twice, or a name of the envelope is written in
+    /// another letter case.
+    Ambiguous,
+    /// None.
+    Unreadable,
+}
+
+/// What can be read of one message.
+#[derive(Debug, Clone)]
+pub struct Loose {
+    /// What it calls.
+    pub reading: Reading,
+    /// Whether it says that it is JSON-RPC, of whatever version.
+    pub has_version: bool,
+    /// Each method that a parser may read.
+    pub methods: Vec<String>,
+}
+
+/// How many members named `method` are looked at.
+const MOST_METHODS: usize = 8;
+
+/// Reads a message as far as it can be read; one that is broken off, up to there.
+#[must_use]
+pub fn read_loosely(text: &Bytes, depth: u16) -> Loose {
+    let mut members = Members::default();
+    let scanned = scan_object(text, depth, |member| members.note(text, member));
+    let has_version = members.has_version;
+    let methods = std::mem::take(&mut members.methods);
+    let reading = match scanned {
+        Err(_) => Reading::Unreadable,
+        Ok(_) if members.is_ambiguous => Reading::Ambiguous,
+        Ok(whole) => match methods.first() {
+            Some(method) => Reading::Call(Box::new(members.into_call(text, whole, method))),
+            None => Reading::Unreadable,
+        },
+    };
+    Loose {
+        reading,
+        has_version,
+        methods,
+    }
+}
+
+/// The members of the envelope that were found.
+#[derive(Default)]
+struct Members {
+    has_version: bool,
+    is_ambiguous: bool,
+    methods: Vec<String>,
+    has_method: bool,
+    params: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+}
+
+impl Members {
+    fn note(&mut self, text: &[u8], member: Found) {
+        let Ok(name) = decode(&text[member.name]) else {
+            return;
+        };
+        let known = NAMES
+            .iter()
+            .position(|known| same_ignoring_case(known, &name));
+        let Some(index) = known else { return };
+        if NAMES[index] != name {
+            self.is_ambiguous = true;
+        }
+        match index {
+            JSONRPC => self.has_version = true,
+            METHOD => {
+                self.is_ambiguous |= std::mem::replace(&mut self.has_method, true);
+                let method = text_of(&text[member.value]).and_then(Result::ok);
+                if self.methods.len() < MOST_METHODS {
+                    self.methods.extend(method.map(Cow::into_owned));
+                }
+            }
+            PARAMS => self.is_ambiguous |= self.params.replace(member.value).is_some(),
+            ID => self.id = Some(member.value),
+            _ => {}
+        }
+    }
+
+    fn into_call(self, text: &Bytes, whole: Range<usize>, method: &str) -> Call {
+        let params = self.params.map(|place| Json::scanned(text, place));
+        let params = params.filter(|params| matches!(params.kind(), Kind::Object | Kind::Array));
+        let id = self
+            .id
+            .and_then(|place| RequestId::new(Json::scanned(text, place)));
+        Call {
+            text: Json::scanned(text, whole),
+            method: Rc::from(method),
+            params,
+            id: Some(id.unwrap_or(RequestId::null())),
+            id_place: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Loose {
+        read_loosely(&Bytes::copy_from_slice(text.as_bytes()), 16)
+    }
+
+    fn called(text: &str) -> Option<(String, Option<String>, String)> {
+        let Reading::Call(call) = read(text).reading else {
+            return None;
+        };
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let params = call.params.as_ref().map(|params| shown(params.as_bytes()));
+        Some((call.method.to_string(), params, shown(call.id?.as_bytes())))
+    }
+
+    #[test]
+    fn a_method_is_read_whatever_else_is_wrong() {
+        let call = |method: &str, params: Option<&str>, id: &str| {
+            Some((method.to_owned(), params.map(str::to_owned), id.to_owned()))
+        };
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"1.0","id":"c","method":"m","params":[]}"#,
+                call("m", Some("[]"), "\"c\""),
+            ),
+            (r#"{"id":7,"method":"m\u002fn"}"#, call("m/n", None, "7")),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#,
+                call("m", None, "1"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":[],"method":"m","params":1}"#,
+                call("m", None, "null"),
+            ),
+            (
+                r#"{"method":"m","result":null,"error":null,"id":1}"#,
+                call("m", None, "1"),
+            ),
+            (
+                r#"{"id":1,"id":2,"jsonrpc":"2.0","jsonrpc":"2.0","method":"m"}"#,
+                call("m", None, "2"),
+            ),
+        ] {
+            assert_eq!(called(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_parsers_never_read_two_calls() {
+        for text in [
+            r#"{"jsonrpc":"2.0","method":"a","method":"b"}"#,
+            r#"{"jsonrpc":"2.0","method":"a","Method":"b"}"#,
+            r#"{"jsonrpc":"2.0","METHOD":"a"}"#,
+            r#"{"jsonrpc":"2.0","method":"a","m\u0065thod":"b"}"#,
+            r#"{"jsonrpc":"2.0","method":"a","params":{},"params":[]}"#,
+            r#"{"Jsonrpc":"2.0","method":"a"}"#,
+            r#"{"jsonrpc":"2.0","method":"a","ID":1}"#,
+        ] {
+            assert!(matches!(read(text).reading, Reading::Ambiguous), "{text}");
+        }
+        assert_eq!(read(r#"{"method":"a","Method":"b"}"#).methods, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_message_without_a_method_says_whether_it_is_json_rpc() {
+        for (text, has_version) in [
+            ("", false),
+            ("{}", false),
+            (r#"{"a":1}"#, false),
+            (r#"{"method":7}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1}"#, true),
+            (
+                r#"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#,
+                true,
+            ),
+            ("[]", false),
+        ] {
+            let read = read(text);
+            assert!(matches!(read.reading, Reading::Unreadable), "{text}");
+            assert_eq!(read.has_version, has_version, "{text}");
+        }
+    }
+}

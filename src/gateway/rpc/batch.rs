@@ -1,0 +1,255 @@
+//! Batches: one message where all of it passes to one upstream, else a map over the single call (JSON-RPC 2.0 §6).
+//!
+//! Laws: each item has a record of its own either way; answers that the proxy puts together keep the order of the calls.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use http::Response;
+
+use super::{Company, Letter, Said};
+use crate::domain::batch::{self, Member, Passing};
+use crate::domain::claim::Head;
+use crate::domain::compare::Skip;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::jsonrpc::{self, Item};
+use crate::domain::pieces::Pieces;
+use crate::domain::posted::{Handling, MessageFault, Poster, takes_envelopes};
+use crate::gateway::candidate::{self, Candidate};
+use crate::gateway::marks::Marks;
+use crate::gateway::record::Record;
+use crate::gateway::render::{self, Answer, Whole};
+use crate::gateway::{AnswerBody, sessions};
+use crate::upstream::HttpUpstream;
+
+/// An item of a batch that passes as one message, with its record.
+type Part = (Box<Record>, Member);
+
+impl Letter {
+    /// Serves a batch. The HTTP headers of answers that are put together are of no single call, so that nothing is
+    /// announced there.
+    pub(super) async fn batch(
+        &self,
+        reading: Box<Record>,
+        items: Vec<Item>,
+    ) -> Response<AnswerBody> {
+        if let Some((upstream, passing)) = self.passing(&reading, &items) {
+            reading.discard();
+            return self.pass_whole(&upstream, passing).await;
+        }
+        if let Err(fault) = self.check_valid() {
+            let mut reading = reading;
+            reading.is_invalid(MessageFault::Invalid, Handling::Refused);
+            return self.written(render::failure(reading, fault));
+        }
+        reading.discard();
+        match self.answers(items).await {
+            Some((whole, followed_by)) => self.respond(whole, followed_by),
+            None => self.silence(),
+        }
+    }
+
+    /// The answers of a batch, and what follows when the client has them; none where nothing is answered.
+    pub(super) async fn answers(&self, items: Vec<Item>) -> Option<(Whole, Vec<Candidate>)> {
+        let plan = &self.installed.plan;
+        let room = Cell::new(plan.limits.answer);
+        let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
+        let said: Vec<(Said, Marks)> = calls.buffered(plan.face.batch_concurrency).collect().await;
+        together(said.into_iter().map(|(said, _)| said))
+    }
+
+    /// One message, with a record of its own.
+    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
+        self.answer(self.record(), item, company).await
+    }
+
+    /// The batch as one that passes as one message, and its upstream.
+    fn passing(&self, reading: &Record, items: &[Item]) -> Option<(Rc<HttpUpstream>, Passing)> {
+        let plan = &self.installed.plan;
+        let (caller, headers) = (self.caller(), &self.head.headers);
+        let poster = Poster {
+            caller,
+            head: Head::of(&self.head),
+            at: reading.at(),
+        };
+        let context = (reading, &*self.installed);
+        let passing = batch::passing(plan, poster, items, |call, route| {
+            sessions::of_rpc(context, (caller, headers), call, route)
+        })?;
+        let upstream = self.installed.upstream_at(passing.place)?.http()?;
+        let is_valid = self.fault.is_none() || takes_envelopes(plan, upstream.plan());
+        is_valid.then(|| (upstream.clone(), passing))
+    }
+
+    /// Sends a batch as the message that it is, and the answer back as it comes.
+    async fn pass_whole(
+        &self,
+        upstream: &Rc<HttpUpstream>,
+        passing: Passing,
+    ) -> Response<AnswerBody> {
+        let mut parts: Vec<Part> = passing
+            .members
+            .into_iter()
+            .map(|one| self.part(one))
+            .collect();
+        let compares = |part: &Part| {
+            let (_, member) = part;
+            member.decision.stage.candidate().is_some() && member.id.is_some()
+        };
+        // What stands beside the batch is compared with a part of its answer, which passes by one record.
+        let first = parts.iter().position(compares).unwrap_or(0);
+        let (mut record, member) = parts.swap_remove(first);
+        self.compare(&mut record, &member, None);
+        for (record, member) in &mut parts {
+            self.compare(record, member, Some(Skip::BatchLimit));
+        }
+        let mut others = Others::hold(parts);
+        let admitted = record.admit();
+        let sent = match admitted {
+            Ok(()) => self.forward(&mut record, upstream, self.body.clone()).await,
+            Err(failure) => Err(failure),
+        };
+        let mut parts = others.take();
+        let answer = match sent {
+            Ok(answer) => answer,
+            Err(failure) => {
+                parts.push((record, member));
+                // The one that was taken out goes back to its place.
+                let last = parts.len() - 1;
+                parts.swap(first, last);
+                return self.fail_whole(parts, &failure);
+            }
+        };
+        let asks = |member: &Member| member.id.is_some() || member.call.is_none();
+        let is_answered = asks(&member) || parts.iter().any(|part| asks(&part.1));
+        if !is_answered {
+            return self.silent(upstream, (record, parts), answer).await;
+        }
+        let status = match &answer {
+            Answer::Stream(stream) => stream.response.status(),
+            Answer::Whole(whole) => whole.status,
+            Answer::Tunnel(tunnel) => tunnel.head.status,
+        };
+        let mut others = Vec::with_capacity(parts.len());
+        for (mut other, _) in parts {
+            other.answered(status.as_u16());
+            other.was_sent_with(&record);
+            others.push(*other);
+        }
+        render::keeping(render::answer(record, answer), others)
+    }
+
+    /// The record of an item of a batch that passes as one message.
+    fn part(&self, member: Member) -> Part {
+        let mut record = self.record();
+        if let Some(call) = &member.call {
+            record.names_method(&call.method);
+        }
+        record.decided(member.route, member.decision.clone());
+        record.is_part(member.id.clone());
+        let fault = self.fault.as_ref().map(|_| MessageFault::Invalid);
+        if let Some(fault) = member.fault.or(fault) {
+            record.is_invalid(fault, Handling::Forwarded);
+        }
+        (record, member)
+    }
+
+    /// Lets a candidate stand beside an item, unless it is skipped.
+    fn compare(&self, record: &mut Record, member: &Member, skip: Option<Skip>) {
+        let Some(call) = &member.call else { return };
+        let may_repeat = self.may_repeat(call);
+        let may_repeat = may_repeat.and(skip.map_or(Ok(()), Err));
+        let fault = member.fault.map(|_| {
+            let why = "the message is not valid JSON-RPC 2.0";
+            Rc::new(Failure::new(Reason::InvalidRequest, why))
+        });
+        let repeated = || {
+            let letter = Letter {
+                fault: self.fault.clone().or(fault),
+                ..self.clone()
+            };
+            letter.repeated_part(call)
+        };
+        candidate::behind_rpc(record, member.decision.stage, may_repeat, repeated);
+    }
+
+    /// Nothing is answered to a batch of notifications, whatever the server says to them.
+    async fn silent(
+        &self,
+        upstream: &Rc<HttpUpstream>,
+        (mut record, parts): (Box<Record>, Vec<Part>),
+        answer: Answer,
+    ) -> Response<AnswerBody> {
+        let status = self.installed.plan.face.notification_status.as_u16();
+        if let Answer::Stream(stream) = &answer {
+            let said = stream.response.status().as_u16();
+            for (mut other, _) in parts {
+                other.answered(said);
+                other.was_sent_with(&record);
+                other.sent(status);
+            }
+        }
+        match self.discard(&mut record, upstream, answer).await {
+            Ok(_) => record.sent(status),
+            Err(failure) => record.failed(status, &failure),
+        }
+        self.silence()
+    }
+
+    /// The batch fails as a whole: each of its calls gets an error.
+    fn fail_whole(&self, parts: Vec<Part>, failure: &Failure) -> Response<AnswerBody> {
+        let failed = parts.into_iter().map(|(record, member)| {
+            let id = member.id.as_ref();
+            self.fail(record, failure.clone(), id)
+        });
+        match together(failed) {
+            Some((whole, followed_by)) => self.respond(whole, followed_by),
+            None => self.silence(),
+        }
+    }
+}
+
+/// The other items of a batch that is on its way: one request takes the place of one call in progress. Those that nobody
+/// takes are of a client that has left.
+struct Others(Vec<Part>);
+
+impl Others {
+    fn hold(parts: Vec<Part>) -> Others {
+        for (record, _) in &parts {
+            record.worker().ended();
+        }
+        Others(parts)
+    }
+
+    fn take(&mut self) -> Vec<Part> {
+        let parts = std::mem::take(&mut self.0);
+        for (record, _) in &parts {
+            record.worker().begun();
+        }
+        parts
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+/// One answer of several, and what follows when the client has it; none where nothing is answered.
+fn together(said: impl Iterator<Item = Said>) -> Option<(Whole, Vec<Candidate>)> {
+    let mut followed_by = Vec::new();
+    let mut messages: Vec<Pieces> = Vec::new();
+    for said in said {
+        if let Said::Message(whole, candidate) = said {
+            messages.push(whole.body);
+            followed_by.extend(candidate);
+        }
+    }
+    if messages.is_empty() {
+        return None;
+    }
+    Some((render::rpc_message(jsonrpc::batch(messages)), followed_by))
+}
