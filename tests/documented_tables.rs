@@ -78,7 +78,7 @@ fn example(number: usize, (way, call, body, params): &(&str, &str, &str, &str)) 
 
 const BODY: &str = "rest = 'POST PATH'\n";
 
-const HOLES: [Case; 17] = [
+const HOLES: [Case; 20] = [
     Case {
         row: "`\"{x}\"`",
         route: "rest = 'POST PATH?q={q}'\nbody = { a = '{x}' }\nparams = { b = '{x}', q = '{q}' }",
@@ -231,6 +231,47 @@ const HOLES: [Case; 17] = [
                 "POST PATH",
                 "{ a = 'c', b = 'about d' }",
                 "{ a = 'c' }",
+            ),
+        ],
+    },
+    Case {
+        row: "`\"{=x}\"`",
+        route: "rest = 'PATCH PATH/{id}'\nbody = { id = '{=id}', a = '{a}' }\nparams = { id = '{id}', a = '{a}' }",
+        calls: &[
+            (
+                "both",
+                "PATCH PATH/7",
+                "{ id = '7', a = 1 }",
+                "{ id = '7', a = 1 }",
+            ),
+            (
+                "rest",
+                "PATCH PATH/7",
+                "{ id = 7, a = 1 }",
+                "{ id = '7', a = 1 }",
+            ),
+        ],
+    },
+    Case {
+        row: "`\"{=x:integer}\"`",
+        route: "rest = 'PATCH PATH/{id}'\nbody = { id = '{=id:integer}', a = '{a}' }\nparams = { id = '{id}', a = '{a}' }",
+        calls: &[(
+            "both",
+            "PATCH PATH/7",
+            "{ id = 7, a = 1 }",
+            "{ id = '7', a = 1 }",
+        )],
+    },
+    Case {
+        row: "`\"{=x?}\"`",
+        route: "rest = 'PATCH PATH/{id}'\nbody = { id = '{=id?}', a = '{a}' }\nparams = { id = '{id}', a = '{a}' }",
+        calls: &[
+            ("both", "PATCH PATH/7", "{ a = 1 }", "{ id = '7', a = 1 }"),
+            (
+                "rest",
+                "PATCH PATH/7",
+                "{ id = '7', a = 1 }",
+                "{ id = '7', a = 1 }",
             ),
         ],
     },

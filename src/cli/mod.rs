@@ -201,6 +201,9 @@ struct CheckArguments {
     /// How the outcome is written
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// Print no notes on routes that a changed default affects
+    #[arg(long)]
+    no_upgrade_notes: bool,
 }
 
 /// How the outcome of a command is written.

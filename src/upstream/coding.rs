@@ -192,7 +192,10 @@ mod tests {
         assert!(matches!(refused, Err(CodingError::NoRoom)));
         assert_eq!(memory.held(), 0);
         let fits = Coding::Gzip.decode_within(gzip(b"0123456789"), 100, room);
-        assert_eq!((&fits.unwrap()[..], memory.held()), (&b"0123456789"[..], 0));
+        let fits = fits.unwrap();
+        assert_eq!((&fits[..], memory.held()), (&b"0123456789"[..], 10));
+        drop(fits);
+        assert_eq!(memory.held(), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod human;
 mod json;
 mod own_codes;
+mod upgrade;
 mod verdict;
 
 use std::io;
@@ -13,6 +14,7 @@ use crate::config::configuration::Configuration;
 use crate::config::load::{Sources, environment};
 use crate::config::problem::Problems;
 use crate::domain::check;
+use upgrade::UpgradeNotes;
 use verdict::Checked;
 
 pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError> {
@@ -26,7 +28,11 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         Ok(configuration) => {
             let reports = check::check(&configuration.plan.routes);
             let events = check::check_events(&configuration.plan.events);
-            Ok(Checked::of(configuration, (reports, events)))
+            let upgrade = match arguments.no_upgrade_notes {
+                true => UpgradeNotes::Hidden,
+                false => UpgradeNotes::Shown,
+            };
+            Ok(Checked::of(configuration, (reports, events), upgrade))
         }
         Err(problems) => Err(problems),
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::own_codes;
+use super::upgrade::UpgradeNotes;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::check::{
@@ -34,6 +35,7 @@ impl<'c> Checked<'c> {
     pub(super) fn of(
         configuration: &'c Configuration,
         (reports, events): (Vec<RouteReport>, Vec<EventReport>),
+        upgrade: UpgradeNotes,
     ) -> Checked<'c> {
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let mut rows: BTreeMap<&str, RowWord> = BTreeMap::new();
@@ -55,6 +57,7 @@ impl<'c> Checked<'c> {
             if lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
+            notes.extend(upgrade.note(configuration, (report.route, raw)));
             calls(configuration, (route, &raw.key), report, &mut problems);
             note_rows(route, report, &mut rows);
             if let Some(word) = &raw.lossy

@@ -25,6 +25,7 @@ mod samples;
 mod subject;
 mod trip;
 mod twist;
+mod upgrade;
 
 pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
@@ -34,6 +35,7 @@ pub use message::Message;
 pub use prove::check;
 pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict, Weight, Witness};
 pub use rules::Rule;
+pub use upgrade::{Change, Written, changes};
 
 #[cfg(test)]
 mod arbitrary;

@@ -130,11 +130,7 @@ impl NumberPattern {
             NumberPattern::Hole(slot) => {
                 reading.bind(slot, Bound::Value(Json::written(number.to_string())))
             }
-            NumberPattern::Among(first, others)
-                if *first == number || others.iter().any(|choice| choice.has(number)) =>
-            {
-                Ok(())
-            }
+            NumberPattern::Among(..) if self.fits(number) => Ok(()),
             NumberPattern::Among(first, _) => Err(Misfit::here(format!("it must be {first}"))),
         }
     }
@@ -148,6 +144,17 @@ impl NumberPattern {
                 let number =
                     value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());
                 number.ok_or_else(|| Misfit::new(&slot.name, "it is no integer in range"))
+            }
+        }
+    }
+
+    /// Returns whether a number fits.
+    #[must_use]
+    pub fn fits(&self, number: i64) -> bool {
+        match self {
+            NumberPattern::Hole(_) => true,
+            NumberPattern::Among(first, others) => {
+                *first == number || others.iter().any(|choice| choice.has(number))
             }
         }
     }

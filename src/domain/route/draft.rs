@@ -1,7 +1,5 @@
 //! From what the table says of a route to the route: each part is read on its own, then all parts together.
 
-use std::sync::Arc;
-
 use http::HeaderName;
 
 use super::extra;
@@ -10,14 +8,13 @@ use super::parse::{RestSpelling, parse_rest};
 use super::source::Notify;
 use super::{
     Carries, Effect, EmptyBody, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route,
-    RouteSource, RpcCall, Template, Unknown, UnknownQuery, Waits,
+    RouteSource, RpcCall, Template, UnknownQuery, Waits,
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
     Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Use, Words,
     as_key, mention_named,
 };
-use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
 /// The hole of what a short form, or `extra = "carry"`, carries; no pattern can name it.
@@ -63,9 +60,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     };
     frame::refuse_other_speech(&rows, speech)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
-    // What was done is not to be repeated because the server has nothing to say of it.
-    let promises_none = |result: &Arc<Schema>| result.promises_null();
-    if route.effect != Effect::Safe || route.schema.result.as_ref().is_some_and(promises_none) {
+    if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
     }
     frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
@@ -352,13 +347,7 @@ impl Draft {
             silence: source.silence,
             facts,
             extra,
-            unknown_query: UnknownQuery {
-                ignored: source.ignore_query,
-                others: match source.extra {
-                    Some(Extra::Drop) => Unknown::Dropped,
-                    Some(Extra::Reject | Extra::Carry) | None => Unknown::Refused,
-                },
-            },
+            unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
             form,
             from: source.from,
             waits: match source.notify {

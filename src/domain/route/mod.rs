@@ -175,6 +175,15 @@ pub enum Unknown {
 }
 
 impl UnknownQuery {
+    /// Returns what a route does whose `ignore_query` and `extra` are these.
+    fn new(ignored: Vec<Glob>, extra: Option<Extra>) -> UnknownQuery {
+        let others = match extra {
+            Some(Extra::Drop) => Unknown::Dropped,
+            Some(Extra::Reject | Extra::Carry) | None => Unknown::Refused,
+        };
+        UnknownQuery { ignored, others }
+    }
+
     /// Whether a name is dropped.
     #[must_use]
     pub fn drops(&self, name: &str) -> bool {
@@ -294,6 +303,13 @@ impl Route {
             Some(_) => Carries::Body,
             None => has_content(&self.method),
         }
+    }
+
+    /// Returns whether a success without content is a result. It is one for calls that are not safe, because a caller
+    /// would repeat a write that is reported as failed, and where the schema allows `null`.
+    fn may_succeed_empty(&self) -> bool {
+        let result = self.schema.result.as_ref();
+        self.effect != Effect::Safe || result.is_some_and(|schema| schema.promises_null())
     }
 
     /// Whether a call may enter the route from a side.

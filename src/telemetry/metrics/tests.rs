@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
+use crate::domain::posted::MessageFault;
 use crate::domain::rollout::{
     Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
 };
@@ -415,6 +416,7 @@ proptest! {
                     &Skip::ALL.map(Skip::as_str),
                     &TokenFault::ALL.map(TokenFault::as_str),
                     &Cut::ALL.map(Cut::as_str),
+                    &MessageFault::ALL.map(MessageFault::as_str),
                 ]
                 .concat(),
             ),

@@ -1,0 +1,39 @@
+//! Notes on routes that a changed default affects.
+
+use crate::config::configuration::Configuration;
+use crate::config::problem::Problem;
+use crate::config::raw::RawRoute;
+use crate::domain::check::{Change, Written, changes};
+
+/// Whether the notes are part of the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpgradeNotes {
+    Shown,
+    Hidden,
+}
+
+impl UpgradeNotes {
+    /// Returns a note on the route at `index` of the plan, if a changed default affects it.
+    pub(super) fn note(
+        self,
+        configuration: &Configuration,
+        (index, raw): (usize, &RawRoute),
+    ) -> Option<Problem> {
+        if self == UpgradeNotes::Hidden {
+            return None;
+        }
+        let written = Written {
+            extra: raw.extra.is_some(),
+        };
+        let changes = changes(&configuration.plan, index, written);
+        if changes.is_empty() {
+            return None;
+        }
+        let changes: Vec<String> = changes.iter().map(Change::to_string).collect();
+        let what = format!("defaults changed: {}", changes.join("; "));
+        let problem = configuration.raw.places.problem(&raw.key, what);
+        Some(problem.hint(
+            "CHANGELOG.md, section \"Upgrading\", has the key that restores each; `--no-upgrade-notes` hides these notes",
+        ))
+    }
+}

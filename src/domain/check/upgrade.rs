@@ -1,0 +1,159 @@
+//! Defaults that changed, and the routes that a change affects.
+//!
+//! CHANGELOG.md has the section "Upgrading" with one row for each change. A note is printed for each route, so that an
+//! operator sees before the upgrade which calls behave differently. A key that is written in the file settles its change.
+
+use core::fmt;
+
+use super::mapped::lacks_tool_failures;
+use crate::domain::outcome::{Row, RpcReplyPattern};
+use crate::domain::plan::Plan;
+use crate::domain::route::{Carries, Effect, EmptyBody, Form, Route, Unknown};
+use crate::domain::side::Side;
+
+/// The codes that failures of the proxy had before they moved out of the range of servers.
+const FORMER_CODES: std::ops::RangeInclusive<i64> = -32019..=-32001;
+
+/// The statuses by which a server refuses a caller for a reason that the caller can act on.
+const REFUSALS: [i64; 4] = [401, 403, 429, 503];
+
+/// A default that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Query names that the route does not know are refused.
+    UnknownQuery,
+    /// Empty params become the body `{}`.
+    EmptyBody,
+    /// Params without a place in a call without a body are refused.
+    NoBody,
+    /// An empty 200 is the result `null`.
+    EmptyAnswer,
+    /// REST errors that no row names have other codes.
+    ErrorCodes,
+    /// 401, 403, 429 and 503 of the REST server keep their HTTP status for RPC clients.
+    ErrorStatus,
+    /// 401, 403, 429 and 503 of the RPC server keep their HTTP status for REST clients.
+    RpcStatus,
+    /// A tool that failed is 422.
+    ToolError,
+    /// A row reads or writes a code that failures of the proxy had before.
+    FormerCode,
+}
+
+impl Change {
+    /// All changes, in the order in which they are printed.
+    pub const ALL: [Change; 9] = [
+        Change::UnknownQuery,
+        Change::EmptyBody,
+        Change::NoBody,
+        Change::EmptyAnswer,
+        Change::ErrorCodes,
+        Change::ErrorStatus,
+        Change::RpcStatus,
+        Change::ToolError,
+        Change::FormerCode,
+    ];
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Change::UnknownQuery => "unknown query names are refused",
+            Change::EmptyBody => "empty params are sent as the body `{}`",
+            Change::NoBody => "params that have no place in a call without a body are refused",
+            Change::EmptyAnswer => "an empty 200 is the result `null`",
+            Change::ErrorCodes => {
+                "REST errors without a row have the codes -31404 (404), -31410 (410) and -31400 (other 4xx)"
+            }
+            Change::ErrorStatus => {
+                "401, 403, 429 and 503 of the REST server keep their HTTP status for RPC clients"
+            }
+            Change::RpcStatus => {
+                "401, 403, 429 and 503 of the RPC server keep their HTTP status for REST clients"
+            }
+            Change::ToolError => "a failed tool without a row is 422 for REST clients",
+            Change::FormerCode => {
+                "a row has a code from -32019 to -32001, which failures of the proxy no longer use"
+            }
+        })
+    }
+}
+
+/// The keys of a route that its file writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// `extra`
+    pub extra: bool,
+}
+
+/// Returns the changes that affect the route at `index` of a plan.
+#[must_use]
+pub fn changes(plan: &Plan, index: usize, written: Written) -> Vec<Change> {
+    let route = plan.routes.route(index);
+    if route.is_frame() {
+        return Vec::new();
+    }
+    let serves = |from: Side, to: Side| {
+        route.enters_from(from) && plan.upstream_for(Some(index), to).is_some()
+    };
+    let looked = Looked {
+        route,
+        written,
+        to_rpc: serves(Side::Rest, Side::Rpc),
+        to_rest: serves(Side::Rpc, Side::Rest),
+    };
+    let affects = |change: &Change| looked.is_affected(*change);
+    Change::ALL.into_iter().filter(affects).collect()
+}
+
+/// One route, and the directions in which its calls are translated.
+struct Looked<'p> {
+    route: &'p Route,
+    written: Written,
+    /// Calls of REST clients reach an RPC server.
+    to_rpc: bool,
+    /// Calls of RPC clients reach a REST server.
+    to_rest: bool,
+}
+
+impl Looked<'_> {
+    fn is_affected(&self, change: Change) -> bool {
+        let (route, written) = (self.route, self.written);
+        match change {
+            Change::UnknownQuery => {
+                self.to_rpc && !written.extra && route.unknown_query.others == Unknown::Refused
+            }
+            Change::EmptyBody => {
+                self.to_rest
+                    && route.form == Form::Short
+                    && route.rest_call.empty == EmptyBody::Sent
+            }
+            Change::NoBody => self.to_rest && !written.extra && route.carries() == Carries::Nothing,
+            Change::EmptyAnswer => {
+                self.to_rest && route.effect != Effect::Safe && !self.reads_all(&[200])
+            }
+            Change::ErrorCodes => self.to_rest && !self.reads_all(&[404, 409, 410]),
+            Change::ErrorStatus => self.to_rest && !self.reads_all(&REFUSALS),
+            Change::RpcStatus => self.to_rpc,
+            Change::ToolError => self.to_rpc && lacks_tool_failures(route),
+            Change::FormerCode => route.outcomes.rows().iter().any(has_former_code),
+        }
+    }
+
+    /// Returns whether rows of the route read answers with each of these statuses.
+    fn reads_all(&self, statuses: &[i64]) -> bool {
+        let rows = self.route.outcomes.rows();
+        statuses
+            .iter()
+            .all(|status| rows.iter().any(|row| row.rest.status.fits(*status)))
+    }
+}
+
+fn has_former_code(row: &Row) -> bool {
+    match &row.rpc {
+        RpcReplyPattern::Error { code, .. } => {
+            code.numbers().any(|code| FORMER_CODES.contains(&code))
+        }
+        RpcReplyPattern::Result(_) => false,
+    }
+}
