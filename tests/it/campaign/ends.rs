@@ -139,9 +139,17 @@ impl Loose {
         if self.came.is_empty() && self.fill()?.is_none() {
             return Ok(Got::Nothing);
         }
-        let head = self.until(b"\r\n\r\n")?;
-        let head = String::from_utf8_lossy(&head).into_owned();
-        let status = head.get(9..12).and_then(|status| status.parse().ok());
+        let (head, status) = loop {
+            let head = self.until(b"\r\n\r\n")?;
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let status = head
+                .get(9..12)
+                .and_then(|status| status.parse::<u16>().ok());
+            // Interim responses come before the answer (RFC 9110 §15.2).
+            if !status.is_some_and(|status| (102..200).contains(&status)) {
+                break (head, status);
+            }
+        };
         let body = self.content(&head)?;
         let last = match field(&head, "connection") {
             Some(said) if said.eq_ignore_ascii_case("close") => Last::Yes,
