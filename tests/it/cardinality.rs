@@ -27,6 +27,7 @@ extra = "drop"
 name = "items.make"
 rest = "POST /items"
 rpc = "items/make"
+ignore_query = ["zqx*"]
 "#;
 
 const FLAGS: &str = r#"
@@ -70,7 +71,9 @@ impl Flood {
         let rest = Upstream::serving(|request| json(echo(request, "rest")));
         let rpc = Upstream::serving(|request| {
             let said = echo(request, "rpc");
-            let id = request.json()["id"].to_string();
+            // What is no JSON comes here as well: nothing says what it calls.
+            let message = serde_json::from_slice::<serde_json::Value>(&request.body);
+            let id = message.unwrap_or_default()["id"].to_string();
             json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{said}}}"#))
         });
         let noise = "[rollout.candidates]\nnoise = 0\n";

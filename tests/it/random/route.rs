@@ -396,20 +396,19 @@ impl Route {
     /// The same call with what no pattern names, where that does no harm.
     pub(crate) fn with_unknown(&self, call: &Call) -> Call {
         let mut call = call.clone();
-        let carried = self.form == Form::Short && self.body.is_some();
-        if !carried && self.extra != Some("drop") {
-            return call;
-        }
+        let drops = self.extra == Some("drop");
         match &mut call {
             Call::Rest(call) => {
-                call.query.push(("zz".to_owned(), "1".to_owned()));
-                if let (Some(Json::Object(body)), false) = (&mut call.body, carried) {
+                // Every route ignores `utm_*` unless it is told otherwise.
+                let name = if drops { "zz" } else { "utm_zz" };
+                call.query.push((name.to_owned(), "1".to_owned()));
+                if let (Some(Json::Object(body)), true) = (&mut call.body, drops) {
                     let whole = matches!(self.body, Some(Pattern::Object(_, None)));
                     body.extend(whole.then(|| ("unknown".to_owned(), Json::Null)));
                 }
             }
             Call::Rpc(call) => {
-                if let (Some(Json::Object(params)), false) = (&mut call.params, carried) {
+                if let (Some(Json::Object(params)), true) = (&mut call.params, drops) {
                     params.insert("unknown".to_owned(), Json::List(Vec::new()));
                 }
             }
