@@ -50,7 +50,10 @@ fn each_reason_has_a_code_of_its_own_that_a_key_moves_or_sets() {
         let document = proxy.rest("GET", "/things/7", &[], "").json();
         assert_eq!(document["rpc"]["code"], code, "{keys}");
         // What JSON-RPC itself names stays.
-        assert_eq!(proxy.rpc("{").json()["error"]["code"], -32700);
+        assert_eq!(
+            proxy.rpc(r#"{"jsonrpc":"2.0","#).json()["error"]["code"],
+            -32700
+        );
     }
 }
 
