@@ -323,16 +323,22 @@ fn what_a_server_of_one_side_refuses_reaches_a_client_of_the_other() {
     assert_eq!(rest(&demo, "mover", missing.clone()).status(), 200);
     assert!(rpc(&demo, "anybody", missing.clone())["result"].is_object());
     assert!(rpc(&demo, "mover", missing)["result"].is_object());
-    // What the old way cannot read is refused in its words.
+    // What the old way cannot read is a failure of the tool, in its words.
     let refused = rpc(
         &demo,
         "mover",
         json!({"name": "list_tables", "arguments": null}),
     );
-    assert_eq!(refused["error"]["code"], -32602);
-    assert_eq!(refused["error"]["data"]["status"], 422);
-    let body = &refused["error"]["data"]["body"];
-    assert_eq!(body["detail"][0]["type"], "dict_type");
+    let result = &refused["result"];
+    assert_eq!(result["isError"], true, "{refused}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("Input should be a valid dictionary"),
+        "{text}"
+    );
+    let answer = &result["_meta"]["dualgauge/answer"];
+    assert_eq!(answer["status"], 422);
+    assert_eq!(answer["body"]["detail"][0]["type"], "dict_type");
     // The new way says which parameter it misses, and the old way does so in its own words.
     let nameless = || json!({"arguments": {}});
     let [passed, translated] = ["anybody", "mover"].map(|client| rest(&demo, client, nameless()));
