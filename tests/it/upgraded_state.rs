@@ -72,14 +72,22 @@ fn every_configuration_of_an_earlier_version_still_passes_check() {
 fn upgrade_notes(arguments: &[&str]) -> Vec<(String, String)> {
     let file = fixture().join("dualgauge.toml");
     let command = [
-        &["check", "--format", "json", "--config", file.to_str().unwrap()],
+        &[
+            "check",
+            "--format",
+            "json",
+            "--config",
+            file.to_str().unwrap(),
+        ],
         arguments,
     ];
     let ended = run_to_end(program(&command.concat()));
     let document: Value = serde_json::from_str(&ended.output).unwrap();
     let notes = document["notes"].as_array().unwrap();
     let text = |note: &Value, member: &str| note[member].as_str().unwrap().to_owned();
-    let notes = notes.iter().map(|note| (text(note, "key"), text(note, "message")));
+    let notes = notes
+        .iter()
+        .map(|note| (text(note, "key"), text(note, "message")));
     notes
         .filter(|(_, what)| what.starts_with("defaults changed: "))
         .collect()
@@ -93,11 +101,23 @@ fn check_notes_each_route_that_a_changed_default_affects() {
         found.is_some_and(|(_, said)| said.contains(what))
     };
     // `create`: a short form with a body, not safe, with a row for 409 that has a former code.
-    assert!(has("route[2]", "empty params are sent as the body `{}`"), "{notes:?}");
-    assert!(has("route[2]", "an empty 200 is the result `null`"), "{notes:?}");
-    assert!(has("route[2]", "a row has a code from -32019 to -32001"), "{notes:?}");
+    assert!(
+        has("route[2]", "empty params are sent as the body `{}`"),
+        "{notes:?}"
+    );
+    assert!(
+        has("route[2]", "an empty 200 is the result `null`"),
+        "{notes:?}"
+    );
+    assert!(
+        has("route[2]", "a row has a code from -32019 to -32001"),
+        "{notes:?}"
+    );
     // `read` and `delete`: no body.
-    assert!(has("route[0]", "unknown query names are refused"), "{notes:?}");
+    assert!(
+        has("route[0]", "unknown query names are refused"),
+        "{notes:?}"
+    );
     assert!(!has("route[0]", "empty params"), "{notes:?}");
     assert!(!has("route[0]", "an empty 200"), "{notes:?}");
     assert!(has("route[3]", "params that have no place"), "{notes:?}");
