@@ -413,19 +413,25 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
             Ok::<_, Infallible>(response.map(|body| Flushed::new(body, inspection)))
         })
     });
-    let mut builder = Builder::new();
-    builder
-        .timer(OneAlarm::new(reins, limits.idle_timeout))
-        // From the last answer to the end of the next head; the inspector bounds the head itself.
-        .header_read_timeout(limits.idle_timeout)
-        // While a call is served the socket is attended to without hyper.
-        .half_close(true);
+    let builder = builder(reins, limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     let mut served = |cx: &mut Context<'_>| ringer.poll(connection.as_mut(), cx).map(drop);
     if until_drained(&mut served, drains).await {
         connection.as_mut().graceful_shutdown();
         let _ = poll_fn(|cx| ringer.poll(connection.as_mut(), cx)).await;
     }
+}
+
+/// Returns how hyper serves a connection of HTTP/1.1.
+fn builder(reins: Reins, idle_timeout: Duration) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .timer(OneAlarm::new(reins, idle_timeout))
+        // From the last answer to the end of the next head; the inspector bounds the head itself.
+        .header_read_timeout(idle_timeout)
+        // While a call is served the socket is attended to without hyper.
+        .half_close(true);
+    builder
 }
 
 /// Polls a connection until it has ended or a drain begins, and tells whether it is to be polled on.

@@ -270,6 +270,12 @@ fn a_body_may_repeat_the_value_of_the_path_in_any_spelling() {
             "{body}: {sent}"
         );
     }
+}
+
+#[test]
+fn a_value_that_differs_between_path_and_body_is_refused() {
+    let upstream = saying(r#""result":1"#);
+    let proxy = before_rpc(&upstream, ROUTES);
     for (method, path, body, words) in [
         (
             "PATCH",
@@ -314,6 +320,13 @@ fn a_body_may_repeat_the_value_of_the_path_in_any_spelling() {
         assert_eq!(reason, "invalid_params");
         assert!(detail.contains(words), "{body}: {detail}");
     }
+    assert!(upstream.requests().is_empty());
+}
+
+#[test]
+fn a_value_of_path_and_body_is_compared_after_its_type() {
+    let upstream = saying(r#""result":1"#);
+    let proxy = before_rpc(&upstream, ROUTES);
     body_of(
         &proxy.rest("PUT", "/counts/7", &[], r#"{"id":"7","n":1e1}"#),
         200,

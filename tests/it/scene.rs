@@ -120,7 +120,7 @@ pub(crate) fn rpc_failure(answer: &serde_json::Value) -> (i64, &str) {
 pub(crate) fn code_of(reason: &str) -> i64 {
     let mut all = dualgauge::domain::failure::Reason::ALL.into_iter();
     let found = all.find(|one| one.row().label == reason);
-    found.expect("a reason of the table").row().code.into()
+    found.unwrap().row().code.into()
 }
 
 /// Checks a problem document and gives its `reason` and `detail`.

@@ -36,10 +36,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let query = table.trees("query");
     let headers = table.trees("headers");
     let extra = table.get("extra", word(EXTRAS, &[]));
-    let ignore_query = match table.shape("ignore_query") {
-        Shape::Absent => None,
-        Shape::Table | Shape::Value => Some(table.list("ignore_query", text)),
-    };
+    let ignore_query = ignore_query(table);
     let from = frame::from(table);
     let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
     let effect = table.get("effect", word(EFFECTS, &[]));
@@ -52,12 +49,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let rows = table.tables("outcome", outcome::row);
     let sets = table.one_or_many("outcomes", text);
     let examples = table.tables("example", example::example);
-    let schema = table.table("schema", |schemas| {
-        Some(RawSchemas {
-            params: schema(schemas, "params"),
-            result: schema(schemas, "result"),
-        })
-    });
+    let schema = table.table("schema", |table| Some(schemas(table)));
     let compare = table.table("compare", compare::compare);
     Some(RawRoute {
         place: here.place,
@@ -72,10 +64,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         query: query?,
         headers: headers?,
         extra,
-        ignore_query: match ignore_query {
-            Some(list) => Some(list?),
-            None => None,
-        },
+        ignore_query: ignore_query?,
         from,
         notify,
         effect,
@@ -91,6 +80,22 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         schema: schema.unwrap_or_default(),
         compare: compare.unwrap_or_default(),
     })
+}
+
+/// Returns the names that the route ignores; `Some(None)` where it has no list of its own, `None` where the list is wrong.
+fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Located<String>>>> {
+    match table.shape("ignore_query") {
+        Shape::Absent => Some(None),
+        Shape::Table | Shape::Value => table.list("ignore_query", text).map(Some),
+    }
+}
+
+/// The schemas of a route.
+fn schemas(table: &mut Table<'_>) -> RawSchemas {
+    RawSchemas {
+        params: schema(table, "params"),
+        result: schema(table, "result"),
+    }
 }
 
 /// A name, or one for each side.

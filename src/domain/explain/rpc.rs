@@ -96,7 +96,7 @@ fn batch(case: &Case<'_>, items: Vec<Item>, fault: Option<&Failure>) -> Vec<Expl
                 });
                 explanation
             }
-            item => message(case, item, sending),
+            Item::Call(_) | Item::Response(_) | Item::Invalid(_) => message(case, item, sending),
         }
     });
     explained.collect()

@@ -128,15 +128,13 @@ fn rollout() -> Rollout {
     }
 }
 
+fn params(members: &[(&str, &str)]) -> Tree {
+    let members = members.iter();
+    let members = members.map(|(name, hole)| ((*name).to_owned(), Tree::Text((*hole).to_owned())));
+    Tree::Table(members.collect())
+}
+
 fn plan() -> Plan {
-    let params = |members: &[(&str, &str)]| {
-        let members = members.iter();
-        Tree::Table(
-            members
-                .map(|(name, hole)| ((*name).to_owned(), Tree::Text((*hole).to_owned())))
-                .collect(),
-        )
-    };
     let short = RouteSource {
         name: "make".into(),
         rest: "POST /items/{id}".into(),

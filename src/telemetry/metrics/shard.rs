@@ -354,10 +354,8 @@ impl Counts {
         for (own, other) in own.zip(other.overhead.as_flattened()) {
             own.add(other);
         }
-        let own = self.failures.as_flattened_mut().iter_mut();
-        for (own, other) in own.zip(other.failures.as_flattened()) {
-            *own += other;
-        }
+        let own = self.failures.as_flattened_mut();
+        add_all(own, other.failures.as_flattened());
         for (route, members) in &other.dropped {
             *self.dropped.entry(*route).or_default() += members;
         }
@@ -388,21 +386,18 @@ impl Counts {
         }
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;
-        let own = self.cut_connections.iter_mut();
-        for (own, other) in own.zip(other.cut_connections) {
-            *own += other;
-        }
-        let own = self.unverified_tokens.iter_mut();
-        for (own, other) in own.zip(other.unverified_tokens) {
-            *own += other;
-        }
-        for (own, other) in self.strays.iter_mut().zip(other.strays) {
-            *own += other;
-        }
-        let own = self.invalid_messages.iter_mut().flatten();
-        for (own, other) in own.zip(other.invalid_messages.iter().flatten()) {
-            *own += other;
-        }
+        add_all(&mut self.cut_connections, &other.cut_connections);
+        add_all(&mut self.unverified_tokens, &other.unverified_tokens);
+        add_all(&mut self.strays, &other.strays);
+        let own = self.invalid_messages.as_flattened_mut();
+        add_all(own, other.invalid_messages.as_flattened());
+    }
+}
+
+/// Adds each count to the one at the same place.
+fn add_all(own: &mut [u64], other: &[u64]) {
+    for (own, other) in own.iter_mut().zip(other) {
+        *own += other;
     }
 }
 

@@ -8,17 +8,24 @@ use crate::support::Upstream;
 const WORDS: &str = r#"{"error":"invalid_token"}"#;
 
 /// A server that refuses `add` with this status.
-fn refusing(status: &'static str, has_sessions: bool) -> Upstream {
+fn refusing(status: &'static str, era: Era) -> Upstream {
     let calls = move |_: &crate::support::Message, called: &crate::scene::Called<'_>| {
         if called.method() != "tools/call" {
             return result(called, "1");
         }
         answer(status, &[("Content-Type", "application/json")], WORDS)
     };
-    match has_sessions {
-        true => with_sessions(calls),
-        false => stateless(calls),
+    match era {
+        Era::Sessions => with_sessions(calls),
+        Era::Stateless => stateless(calls),
     }
+}
+
+/// Which revisions of MCP a server speaks.
+#[derive(Debug, Clone, Copy)]
+enum Era {
+    Sessions,
+    Stateless,
 }
 
 #[test]
@@ -30,8 +37,8 @@ fn a_rest_client_gets_the_status_and_the_words_of_the_server() {
         ("503 Service Unavailable", 503, "upstream"),
     ];
     for (status, number, blame) in statuses {
-        for has_sessions in [true, false] {
-            let server = refusing(status, has_sessions);
+        for era in [Era::Sessions, Era::Stateless] {
+            let server = refusing(status, era);
             let proxy = before(&server, ROUTE);
             let came = proxy.rest("GET", "/sum/7", &[], "");
             assert_eq!(body_of(&came, number), WORDS);
