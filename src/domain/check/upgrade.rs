@@ -126,6 +126,7 @@ impl Looked<'_> {
             Change::EmptyBody => {
                 self.to_rest
                     && route.form == Form::Short
+                    && route.rest_call.body.is_some()
                     && route.rest_call.empty == EmptyBody::Sent
             }
             Change::NoBody => self.to_rest && !written.extra && route.carries() == Carries::Nothing,
