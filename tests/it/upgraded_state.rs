@@ -178,3 +178,55 @@ fn history_and_usage_of_an_earlier_version_are_kept() {
         .collect();
     assert_eq!(calls, [("batch", 0, 1), ("ios", 6, 0)]);
 }
+
+#[test]
+fn an_example_without_a_body_shows_a_call_with_an_empty_object_and_no_other() {
+    let checked = |body: &str, shown: &str, params: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("dualgauge.toml");
+        let config = format!(
+            r#"
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001/"
+
+[upstream.new]
+side = "rpc"
+url = "http://127.0.0.1:9002/"
+
+[[route]]
+name = "reload"
+rest = "POST /reload"
+rpc = "reload"
+{body}
+
+[[route.example]]
+way = "rpc"
+rest = {{ {shown} }}
+rpc = {{ method = "reload", params = {params} }}
+"#
+        );
+        fs::write(&file, config).unwrap();
+        let ended = run_to_end(program(&["check", "--config", file.to_str().unwrap()]));
+        (ended.code, ended.errors)
+    };
+    let none = r#"call = "POST /reload""#;
+    let empty = r#"call = "POST /reload", body = {}"#;
+    for (body, shown, params) in [
+        ("", none, "{}"),
+        ("", empty, "{}"),
+        (r#"body = "none""#, none, "{}"),
+    ] {
+        let (code, errors) = checked(body, shown, params);
+        assert_eq!(code, Some(0), "{body} {shown}: {errors}");
+    }
+    for (body, shown, params) in [
+        ("", none, "{ a = 1 }"),
+        ("", r#"call = "POST /again""#, "{}"),
+        (r#"body = "none""#, empty, "{}"),
+    ] {
+        let (code, errors) = checked(body, shown, params);
+        assert_eq!(code, Some(1), "{body} {shown}");
+        assert!(errors.contains("expected `POST "), "{errors}");
+    }
+}
