@@ -92,7 +92,7 @@ fn the_tools_are_reloaded_in_both_directions() {
     assert_eq!(answer.json()["result"], reloaded);
     let request = server.request();
     assert_eq!(request.head.start, "POST /tools/reload HTTP/1.1");
-    assert_eq!(request.text(), "");
+    assert_eq!(request.text(), "{}");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn pages_for_people_become_errors() {
     let error = &answer.json()["error"];
     assert_eq!(
         (&error["code"], &error["data"]["status"]),
-        (&json!(-32601), &json!(404))
+        (&json!(-31404), &json!(404))
     );
     let page = error["data"]["body"].as_str().unwrap();
     assert!(page.starts_with("<!doctype html>"), "{page}");

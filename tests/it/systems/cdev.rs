@@ -43,9 +43,14 @@ fn rest_clients_are_served_by_the_rpc_server() {
     });
 }
 
-/// The result or the error of an answer.
+/// The result or the error of an answer with the status 200.
 fn outcome(answer: &Message) -> Value {
     assert_eq!(answer.status(), 200, "{answer:?}");
+    outcome_of(answer)
+}
+
+/// The result or the error of an answer.
+fn outcome_of(answer: &Message) -> Value {
     let mut answer = answer.json();
     let members = answer.as_object_mut().unwrap();
     assert_eq!(members.remove("jsonrpc"), Some(value!("2.0")));
@@ -59,8 +64,13 @@ fn rpc_clients_are_served_by_the_rest_server() {
     let proxy = proxy(&rest_only(&upstream), TABLE);
     play(include_str!("calls/cdev_from_rpc.txt"), |said| {
         let (method, params) = said.said.split_once(' ').unwrap();
-        let answer = outcome(&proxy.rpc(call(method, params)));
-        (sent_rest(&upstream), answer.to_string())
+        let answer = proxy.rpc(call(method, params));
+        // 401, 403, 429 and 503 of the REST server are the HTTP status of the answer; any other is 200.
+        let answer = match answer.status() {
+            200 => outcome_of(&answer).to_string(),
+            status => format!("{status} {}", outcome_of(&answer)),
+        };
+        (sent_rest(&upstream), answer)
     });
 }
 
@@ -263,12 +273,15 @@ fn a_server_of_the_plan_has_codes_of_its_own() {
         ("git/commit", r#"{"message":"busy"}"#, -32011),
         ("agent/run", r#"{"prompt":"busy"}"#, -32001),
         ("file/list", r#"{"path":"nope"}"#, -32010),
-        ("file/list", r#"{"path":"../x"}"#, -32010),
     ];
     for (method, params, code) in rows {
         let answer = outcome(&before_rest.rpc(call(method, params)));
         assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
     }
+    // The REST server answers 403, which is the HTTP status of the RPC answer too.
+    let outside = before_rest.rpc(call("file/list", r#"{"path":"../x"}"#));
+    assert_eq!(outside.status(), 403, "{outside:?}");
+    assert_eq!(outcome_of(&outside)["error"]["code"], -32010, "{outside:?}");
 }
 
 #[test]

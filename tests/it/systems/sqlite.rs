@@ -133,22 +133,26 @@ fn the_list_of_tools_is_the_same_bytes_on_both_sides() {
         body_of(&answer, 200),
         format!(r#"{{"jsonrpc":"2.0","id":7,"result":{TOOLS}}}"#)
     );
-    assert_eq!(old.request().text(), "");
+    assert_eq!(old.request().text(), "{}");
 }
 
 #[test]
-fn what_the_old_server_cannot_validate_is_invalid_params_with_its_reasons() {
+fn what_the_old_server_cannot_validate_is_a_failed_result_with_its_reasons() {
     let old = old();
     let proxy = before_old(&old);
-    let params = json!({"name": "query_records", "arguments": null});
+    let params = json!({"name": "query_records", "arguments": [1]});
     let answer = proxy.rpc(message("tools/call", &params)).json();
     assert_eq!(answer["id"], 1);
-    let error = &answer["error"];
-    assert_eq!(
-        (&error["code"], &error["data"]["status"]),
-        (&json!(-32602), &json!(422))
+    let result = &answer["result"];
+    assert_eq!(result["isError"], true, "{answer}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("Input should be a valid dictionary"),
+        "{text}"
     );
-    assert_eq!(error["data"]["body"]["detail"][0]["type"], "dict_type");
+    let kept = &result["_meta"]["dualgauge/answer"];
+    assert_eq!(kept["status"], 422, "{answer}");
+    assert_eq!(kept["body"]["detail"][0]["type"], "dict_type", "{answer}");
 }
 
 #[test]
@@ -222,11 +226,11 @@ fn a_batch_that_the_new_server_does_not_take_is_its_own_to_refuse() {
 }
 
 #[test]
-fn old_paths_that_the_new_server_no_longer_has_are_an_unknown_method() {
+fn old_paths_that_the_new_server_no_longer_has_are_not_found() {
     let new = new();
     let proxy = with_table("sqlite", &upstream("old", "rest", &new, ""));
     let answer = proxy.rpc(message("tools/list", &json!({}))).json();
-    assert_eq!(answer["error"]["code"], -32601);
+    assert_eq!(answer["error"]["code"], -31404);
     assert_eq!(
         answer["error"]["data"]["body"],
         json!({"detail": "Not Found"})
@@ -267,9 +271,17 @@ fn a_redirect_of_the_old_server_leads_back_to_the_proxy() {
     // It is made of the host that the client has asked for, and so is the proxy's own.
     let location = answer.head.one("location");
     assert_eq!(location, Some("http://proxy.example/health"));
-    // Where there is a route, a path that is nearly its own would be a way around it.
-    let answer = proxy.rest("POST", "/mcp/v1/tools/list/", &[], "");
+    // A path with a slash at its end is another resource than the route's, and passes where the route's calls do.
+    let near = "/mcp/v1/tools/list/";
+    let answer = proxy.rest("POST", near, &[], "");
+    assert_eq!(answer.status(), 307);
+    let location = answer.head.one("location");
+    assert_eq!(location, Some("http://proxy.example/mcp/v1/tools/list"));
+    // For a client that is moved, it would be a way around the route.
+    let new = new();
+    let answer = before_new(&new).rest("POST", near, &[], "");
     assert_eq!(answer.status(), 400, "{answer:?}");
+    assert_eq!(new.requests().len(), 0);
 }
 
 #[test]
