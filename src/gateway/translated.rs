@@ -271,20 +271,16 @@ fn rpc_answer(
     record.dropped(answered.dropped);
     let answer = answered.answer;
     match &answer {
-        // A row, or a document that another dualgauge has written, says that the tool failed.
-        RpcAnswer::Result(_) if answered.tool_error && (400..500).contains(&reply.status) => {
+        // The schema of a tool's results does not describe the result that an HTTP error becomes.
+        RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => {
             record.answered_tool_error(200);
-        }
-        RpcAnswer::Result(_) if answered.row.is_none() && reply.status >= 400 => {
-            // A tool's failure, which the schema of its results does not describe.
-            let error = Blame::of_status(reply.status).map(|blame| (blame, None));
-            record.answered_here(200, error);
+            record.served_with(reply.status);
         }
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() {
                 refusal::unless_valid(route, &Json::sent(result.clone()))?;
             }
-            if answered.tool_error && reply.status < 500 {
+            if answered.tool_error {
                 record.answered_tool_error(200);
             } else {
                 record.answered(200);

@@ -175,12 +175,13 @@ fn the_failure_of_a_tool_is_a_result_with_the_words_of_the_server() {
     for (status, headers, body, words) in rows {
         let proxy = before(status, headers, body, "");
         is_failed_tool(&proxy.rpc(TOOL), words);
-        let blame = if status < "500" { "client" } else { "upstream" };
-        proxy.log_line(&[
+        let line = proxy.log_line(&[
             "rpc_method=tools/call",
-            "outcome=error",
-            &format!("blame={blame}"),
+            "outcome=tool_error",
+            "status=200",
+            &format!("upstream_status={}", &status[..3]),
         ]);
+        assert!(!line.contains("blame="), "{line}");
         let said = proxy.rpc(format!("[{TOOL}]")).json();
         assert_eq!(said[0]["result"]["isError"], true, "{said}");
     }

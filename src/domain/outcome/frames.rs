@@ -41,10 +41,10 @@ impl Outcomes {
             let written = written.filter(|_| agrees)?;
             let bears = id.is_some_and(|id| borne(pattern, Some(frame), id).is_some());
             let answered = Answered {
+                tool_error: self.is_tool_error(&written.answer),
                 answer: written.answer,
                 dropped: written.dropped,
                 row: Some(place),
-                tool_error: false,
             };
             Some((
                 answered,
@@ -67,10 +67,10 @@ impl Outcomes {
             let reading = silent.then(|| Reading::of(row.facts.holes.len(), OPEN, terms.depth))?;
             let written = row.write_rpc(&reading, call, terms).ok()?;
             Some(Answered {
+                tool_error: self.is_tool_error(&written.answer),
                 answer: written.answer,
                 dropped: written.dropped,
                 row: Some(place),
-                tool_error: false,
             })
         })
     }

@@ -182,17 +182,12 @@ impl Outcomes {
             ToolResult::Succeeded => builtin::tool_result(reply, limits),
             ToolResult::Any => None,
         };
-        let (answer, tool_error) = match failed {
-            // The refusal or the failure of the server, in the form of a result.
-            Some(result) => (RpcAnswer::Result(result), false),
-            None => {
-                let answer = self.tool_result(builtin::rest_to_rpc(reply, (limits, self.empty))?);
-                let tool_error = self.is_tool_error(&answer);
-                (answer, tool_error)
-            }
+        let answer = match failed {
+            Some(result) => RpcAnswer::Result(result),
+            None => self.tool_result(builtin::rest_to_rpc(reply, (limits, self.empty))?),
         };
         Ok(Answered {
-            tool_error,
+            tool_error: self.is_tool_error(&answer),
             answer,
             dropped: 0,
             row: None,
@@ -211,7 +206,7 @@ impl Outcomes {
         }
     }
 
-    fn is_tool_error(&self, answer: &RpcAnswer) -> bool {
+    pub(super) fn is_tool_error(&self, answer: &RpcAnswer) -> bool {
         match answer {
             RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded => {
                 pieces_say_failure(result)

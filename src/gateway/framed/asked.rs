@@ -81,7 +81,10 @@ fn settle(
             if route.schema.result.is_some() {
                 refusal::unless_valid(route, &Json::sent(result.clone()))?;
             }
-            note(record, None);
+            match answered.tool_error {
+                true => record.answered_tool_error(200),
+                false => note(record, None),
+            }
         }
         RpcAnswer::Error(error) => note(record, Some(error.code)),
     }

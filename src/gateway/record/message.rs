@@ -4,8 +4,7 @@ use bytes::Bytes;
 
 use super::Record;
 use super::settled::SMALL;
-use crate::domain::failure::Blame;
-use crate::domain::jsonrpc::{Reply, RequestId, parse_response, parts};
+use crate::domain::jsonrpc::{RequestId, parse_response, parts};
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::side::Side;
 
@@ -40,7 +39,8 @@ impl Record {
         self.head_is_out();
     }
 
-    /// A whole answer to a batch passes by. A small one is looked into: the errors in it count as those of their calls.
+    /// A whole answer to a batch passes by. A small one is looked into: the errors and tool errors
+    /// in it count as those of their calls.
     pub(in crate::gateway) fn passed_together(&mut self, others: &mut [Record], body: &Bytes) {
         let depth = self.installed.plan.limits.depth;
         if body.len() > SMALL {
@@ -50,7 +50,7 @@ impl Record {
             let Ok(response) = parse_response(&part, depth) else {
                 continue;
             };
-            let (Some(id), Reply::Error(error)) = (response.id, response.reply) else {
+            let Some(id) = response.id else {
                 continue;
             };
             let is_asked = |record: &&mut Record| {
@@ -60,7 +60,7 @@ impl Record {
             let records = std::iter::once(&mut *self).chain(others.iter_mut());
             for record in records.filter(is_asked) {
                 if let Some(status) = record.ending.status {
-                    record.answered_error(status, error.code, Blame::of_code(error.code));
+                    record.replied(status, &response.reply);
                 }
             }
         }

@@ -43,6 +43,11 @@ impl Record {
         self.ending.status = Some(status);
     }
 
+    /// Notes the status of the upstream, where the client gets another one.
+    pub(in crate::gateway) fn served_with(&mut self, upstream_status: u16) {
+        self.ending.upstream_status = Some(upstream_status);
+    }
+
     /// The call has a result of the RPC server, which the client gets with the status 200.
     pub(in crate::gateway) fn answered_result(&mut self, result: &Json) {
         if self.is_tool_error(result) {
@@ -83,15 +88,20 @@ impl Record {
         }
         let depth = self.installed.plan.limits.depth;
         if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth)) {
-            match response.reply {
-                Reply::Error(error) => {
-                    self.answered_error(status, error.code, Blame::of_code(error.code));
-                }
-                Reply::Result(result) if status < 400 && self.is_tool_error(&result) => {
-                    self.answered_tool_error(status);
-                }
-                Reply::Result(_) => {}
+            self.replied(status, &response.reply);
+        }
+    }
+
+    /// The client gets this reply of the RPC server with this status.
+    pub(super) fn replied(&mut self, status: u16, reply: &Reply) {
+        match reply {
+            Reply::Error(error) => {
+                self.answered_error(status, error.code, Blame::of_code(error.code));
             }
+            Reply::Result(result) if status < 400 && self.is_tool_error(result) => {
+                self.answered_tool_error(status);
+            }
+            Reply::Result(_) => {}
         }
     }
 
