@@ -16,7 +16,6 @@ paths = ["/rpc"]
 name = "items.delete"
 rest = "DELETE /items/{id}"
 rpc = "items/delete"
-extra = "drop"
 [[route]]
 name = "items.clear"
 rest = "DELETE /items"
@@ -25,7 +24,6 @@ rpc = "items/clear"
 name = "items.list"
 rest = "GET /items?page={page:integer?}&q={q?}"
 rpc = "items/list"
-extra = "drop"
 [[route]]
 name = "items.put"
 rest = "PUT /items/{id}?n={n:integer?}"
@@ -55,6 +53,11 @@ name = "full.read"
 rest = "GET /full/{id}?page={page:integer?}"
 rpc = "tools/call"
 params = { name = "read", arguments = { key = "{id}", page = "{page}" } }
+[[route]]
+name = "full.dropping"
+rest = "GET /full/dropping/{id}"
+rpc = "tools/call"
+params = { name = "drop", arguments = { key = "{id}" } }
 extra = "drop"
 [[route]]
 name = "full.post"

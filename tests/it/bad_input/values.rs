@@ -88,14 +88,18 @@ pub(super) const ROWS: &[Row] = &[
         rest: passes(
             "passes, without it",
             r#"!zzz"#,
-            &[get("GET /dropping?zzz=1"), get("GET /dropping?zzz")],
+            &[
+                get("GET /dropping?zzz=1"),
+                get("GET /dropping?zzz"),
+                get("GET /full/dropping/7?zzz=1"),
+            ],
         ),
         rpc: passes(
             "passes, without it",
             r#"!zzz"#,
             &[
-                r#"items/list {"zzz":1}"#,
-                r#"tools/call {"name":"read","arguments":{"key":"7","zzz":1}}"#,
+                r#"dropping {"zzz":1}"#,
+                r#"tools/call {"name":"drop","arguments":{"key":"7","zzz":1}}"#,
             ],
         ),
     },

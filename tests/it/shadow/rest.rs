@@ -242,11 +242,11 @@ fn a_verified_call_is_answered_by_the_new_server_and_made_again_as_it_came() {
     );
     let answer = scene
         .proxy
-        .rest("GET", "/items/7?more=1", &[("X-Mine", "v")], "");
+        .rest("GET", "/items/7?utm_source=1", &[("X-Mine", "v")], "");
     assert_eq!(body_of(&answer, 200), r#"{"a":1}"#);
     scene.expect(&[("match", 1.0)]);
     let asked = scene.rest.request();
-    assert_eq!(asked.head.start, "GET /items/7?more=1 HTTP/1.1");
+    assert_eq!(asked.head.start, "GET /items/7?utm_source=1 HTTP/1.1");
     assert_eq!(
         (asked.head.one("x-mine"), asked.head.one("content-length")),
         (Some("v"), None)
