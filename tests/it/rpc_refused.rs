@@ -159,7 +159,7 @@ const UNFIT: &[(&str, &str, &str)] = &[
         "[1]",
         "params: it must be an object, not an array",
     ),
-    ("ping", "[]", "params"),
+    ("things/put", "[]", "params/id: it is required"),
 ];
 
 #[test]
