@@ -7,7 +7,7 @@ use super::facts::no_such_hole;
 use super::mention::{Codec, Mention, PatternError, Said, Use};
 use super::text::Words;
 use super::{Absence, Null, Part, Pattern, Scalar, Shape, TextPattern};
-use crate::domain::json::Json;
+use crate::domain::json::{Json, Kind};
 use crate::domain::side::Side;
 
 /// Where a hole stands.
@@ -420,8 +420,11 @@ impl Fact {
 
     pub(super) fn null(&self) -> Null {
         let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
-        // An object that may be absent may be `null`, whether its members are named or not.
-        if may_be_absent && (self.in_text == Said::Yes || self.shape == Shape::Object) {
+        let is_object = |fallback: &Fallback| fallback.value.kind() == Kind::Object;
+        let stands_for_object =
+            self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object);
+        // An object that may be absent may be `null`, whether its members or its type are named or not.
+        if may_be_absent && (self.in_text == Said::Yes || stands_for_object) {
             Null::Absent
         } else {
             Null::Value

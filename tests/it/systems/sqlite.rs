@@ -109,17 +109,21 @@ fn the_call_itself_arrives_with_its_arguments_as_they_were() {
 
 #[test]
 fn arguments_that_an_rpc_client_may_leave_out_are_written_for_the_old_server() {
-    let old = old();
-    let proxy = before_old(&old);
-    let answer = proxy.rpc(message("tools/call", &json!({"name": "list_tables"})));
-    assert_eq!(
-        body_of(&answer, 200),
-        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"['users']"}]}}"#
-    );
-    assert_eq!(
-        old.request().text(),
-        r#"{"name":"list_tables","arguments":{}}"#
-    );
+    let left_out = json!({"name": "list_tables"});
+    let null = json!({"name": "list_tables", "arguments": null});
+    for params in [left_out, null] {
+        let old = old();
+        let proxy = before_old(&old);
+        let answer = proxy.rpc(message("tools/call", &params));
+        assert_eq!(
+            body_of(&answer, 200),
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"['users']"}]}}"#
+        );
+        assert_eq!(
+            old.request().text(),
+            r#"{"name":"list_tables","arguments":{}}"#
+        );
+    }
 }
 
 #[test]
