@@ -89,7 +89,7 @@ fn upgrade_notes(arguments: &[&str]) -> Vec<(String, String)> {
         .iter()
         .map(|note| (text(note, "key"), text(note, "message")));
     notes
-        .filter(|(_, what)| what.starts_with("defaults changed: "))
+        .filter(|(_, what)| what.starts_with("changed defaults affect it: "))
         .collect()
 }
 
@@ -101,26 +101,14 @@ fn check_notes_each_route_that_a_changed_default_affects() {
         found.is_some_and(|(_, said)| said.contains(what))
     };
     // `create`: a short form with a body, not safe, with a row for 409 that has a former code.
-    assert!(
-        has("route[2]", "empty params are sent as the body `{}`"),
-        "{notes:?}"
-    );
-    assert!(
-        has("route[2]", "an empty 200 is the result `null`"),
-        "{notes:?}"
-    );
-    assert!(
-        has("route[2]", "a row has a code from -32019 to -32001"),
-        "{notes:?}"
-    );
+    assert!(has("route[2]", "`empty_body`"), "{notes:?}");
+    assert!(has("route[2]", "`empty_answer`"), "{notes:?}");
+    assert!(has("route[2]", "`former_code`"), "{notes:?}");
     // `read` and `delete`: no body.
-    assert!(
-        has("route[0]", "unknown query names are refused"),
-        "{notes:?}"
-    );
-    assert!(!has("route[0]", "empty params"), "{notes:?}");
-    assert!(!has("route[0]", "an empty 200"), "{notes:?}");
-    assert!(has("route[3]", "params that have no place"), "{notes:?}");
+    assert!(has("route[0]", "`unknown_query`"), "{notes:?}");
+    assert!(!has("route[0]", "`empty_body`"), "{notes:?}");
+    assert!(!has("route[0]", "`empty_answer`"), "{notes:?}");
+    assert!(has("route[3]", "`no_body`"), "{notes:?}");
     assert_eq!(notes.len(), 4, "{notes:?}");
     assert!(upgrade_notes(&["--no-upgrade-notes"]).is_empty());
 }

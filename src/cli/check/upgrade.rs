@@ -3,7 +3,7 @@
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;
 use crate::config::raw::RawRoute;
-use crate::domain::check::{Change, Written, changes};
+use crate::domain::check::{Written, changes};
 
 /// Whether the notes are part of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,14 @@ impl UpgradeNotes {
         if changes.is_empty() {
             return None;
         }
-        let changes: Vec<String> = changes.iter().map(Change::to_string).collect();
-        let what = format!("defaults changed: {}", changes.join("; "));
-        let problem = configuration.raw.places.problem(&raw.key, what);
-        Some(problem.hint(
-            "CHANGELOG.md, section \"Upgrading\", has the key that restores each; `--no-upgrade-notes` hides these notes",
-        ))
+        let words: Vec<String> = changes
+            .iter()
+            .map(|change| format!("`{}`", change.as_str()))
+            .collect();
+        let what = format!(
+            "changed defaults affect it: {} (CHANGELOG.md, Upgrading)",
+            words.join(", ")
+        );
+        Some(configuration.raw.places.problem(&raw.key, what))
     }
 }

@@ -3,8 +3,6 @@
 //! CHANGELOG.md has the section "Upgrading" with one row for each change. A note is printed for each route, so that an
 //! operator sees before the upgrade which calls behave differently. A key that is written in the file settles its change.
 
-use core::fmt;
-
 use super::mapped::lacks_tool_failures;
 use crate::domain::outcome::{Row, RpcReplyPattern};
 use crate::domain::plan::Plan;
@@ -55,27 +53,21 @@ impl Change {
     ];
 }
 
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Change::UnknownQuery => "unknown query names are refused",
-            Change::EmptyBody => "empty params are sent as the body `{}`",
-            Change::NoBody => "params that have no place in a call without a body are refused",
-            Change::EmptyAnswer => "an empty 200 is the result `null`",
-            Change::ErrorCodes => {
-                "REST errors without a row have the codes -31404 (404), -31410 (410) and -31400 (other 4xx)"
-            }
-            Change::ErrorStatus => {
-                "401, 403, 429 and 503 of the REST server keep their HTTP status for RPC clients"
-            }
-            Change::RpcStatus => {
-                "401, 403, 429 and 503 of the RPC server keep their HTTP status for REST clients"
-            }
-            Change::ToolError => "a failed tool without a row is 422 for REST clients",
-            Change::FormerCode => {
-                "a row has a code from -32019 to -32001, which failures of the proxy no longer use"
-            }
-        })
+impl Change {
+    /// The word used in notes; the page on `check` explains each.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Change::UnknownQuery => "unknown_query",
+            Change::EmptyBody => "empty_body",
+            Change::NoBody => "no_body",
+            Change::EmptyAnswer => "empty_answer",
+            Change::ErrorCodes => "error_codes",
+            Change::ErrorStatus => "error_status",
+            Change::RpcStatus => "rpc_status",
+            Change::ToolError => "tool_error",
+            Change::FormerCode => "former_code",
+        }
     }
 }
 

@@ -131,7 +131,6 @@ fn plan(side: Side) -> Plan {
         face: RpcFace {
             paths: vec!["/rpc".into()],
             notification_status: StatusCode::NO_CONTENT,
-            batch_concurrency: 1,
             ..RpcFace::default()
         },
         unrouted: Unrouted::Passthrough,
