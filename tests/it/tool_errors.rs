@@ -144,8 +144,27 @@ fn misses(request: &Message) -> bool {
     request.text().contains("missing")
 }
 
+/// The same calls of RPC clients.
+fn rpc_round(proxy: &Proxy) {
+    for number in 0..64 {
+        let wanted = if number % 4 == 0 { "missing" } else { "there" };
+        let device = (number / 4).to_string();
+        let headers = [
+            ("x-client-id", "app"),
+            ("x-device-id", &*device),
+            ("Content-Type", "application/json"),
+        ];
+        let params = format!(r#"{{"name":"t","arguments":{{"wanted":"{wanted}"}}}}"#);
+        proxy.rest("POST", "/rpc", &headers, call("tools/call", &params));
+    }
+}
+
 /// A proxy before an old server, and a new one whose tool fails at what is missing.
 fn guarded(old: &Upstream) -> (Proxy, Upstream) {
+    guarded_by(FLAGS, old)
+}
+
+fn guarded_by(flags: &str, old: &Upstream) -> (Proxy, Upstream) {
     let new = Upstream::serving(|request| {
         let id = Called::of(request).id().to_owned();
         let said = if misses(request) {
@@ -156,7 +175,7 @@ fn guarded(old: &Upstream) -> (Proxy, Upstream) {
         json(format!(r#"{{"jsonrpc":"2.0","id":{id},{said}}}"#))
     });
     let config = format!("{}{CLIENT}{ROUTE}", both(old, &new));
-    (Proxy::start_with_flags(&config, FLAGS), new)
+    (Proxy::start_with_flags(&config, flags), new)
 }
 
 #[test]
@@ -177,8 +196,26 @@ fn a_guard_takes_nothing_back_when_the_old_server_refuses_what_the_tools_fail_at
         false => json("{}"),
     });
     let (proxy, _new) = guarded(&old);
+    expect_content(&proxy, round);
+}
+
+#[test]
+fn a_guard_takes_nothing_back_when_a_rest_server_refuses_what_the_tools_fail_at() {
+    // An RPC client is moved from the server whose tools fail to the one that refuses.
+    let rest = Upstream::serving(|request| match misses(request) {
+        true => answer("404 Not Found", &[], ""),
+        false => json("{}"),
+    });
+    let (proxy, _rpc) = guarded_by(&FLAGS.replace("\"rest\"", "\"rpc\""), &rest);
+    expect_content(&proxy, rpc_round);
+    proxy.log_line(&["stage=translate", "outcome=tool_error"]);
+    proxy.log_line(&["stage=passthrough", "outcome=tool_error"]);
+}
+
+/// Checks that the guard sees enough calls and has nothing against the new way.
+fn expect_content(proxy: &Proxy, round: fn(&Proxy)) {
     eventually("the guard has ruled", || {
-        round(&proxy);
+        round(proxy);
         let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
         assert_eq!(flag["tripped"], value!(null));
         let rulings = proxy
