@@ -108,7 +108,7 @@ fn check_notes_each_route_that_a_changed_default_affects() {
     assert!(has("route[0]", "`unknown_query`"), "{notes:?}");
     assert!(!has("route[0]", "`empty_body`"), "{notes:?}");
     assert!(!has("route[0]", "`empty_answer`"), "{notes:?}");
-    assert!(has("route[3]", "`no_body`"), "{notes:?}");
+    assert!(has("route[3]", "`unknown_members`"), "{notes:?}");
     assert_eq!(notes.len(), 4, "{notes:?}");
     assert!(upgrade_notes(&["--no-upgrade-notes"]).is_empty());
 }

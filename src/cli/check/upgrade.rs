@@ -23,7 +23,7 @@ impl UpgradeNotes {
             return None;
         }
         let written = Written {
-            extra: raw.extra.is_some(),
+            extra: raw.extra.as_ref().map(|extra| extra.value),
         };
         let changes = changes(&configuration.plan, index, written);
         if changes.is_empty() {

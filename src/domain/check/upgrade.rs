@@ -4,9 +4,9 @@
 //! operator sees before the upgrade which calls behave differently. A key that is written in the file settles its change.
 
 use super::mapped::lacks_tool_failures;
-use crate::domain::outcome::{Row, RpcReplyPattern};
+use crate::domain::outcome::{Row, RpcReplyPattern, ToolResult};
 use crate::domain::plan::Plan;
-use crate::domain::route::{Carries, Effect, EmptyBody, Form, Route, Unknown};
+use crate::domain::route::{Carries, Effect, EmptyBody, Extra, Form, Route, Unknown, has_content};
 use crate::domain::side::Side;
 
 /// The codes that failures of the proxy had before they moved out of the range of servers.
@@ -22,8 +22,8 @@ pub enum Change {
     UnknownQuery,
     /// Empty params become the body `{}`.
     EmptyBody,
-    /// Params without a place in a call without a body are refused.
-    NoBody,
+    /// Members that the route has no place for are refused.
+    UnknownMembers,
     /// An empty 200 is the result `null`.
     EmptyAnswer,
     /// REST errors that no row names have other codes.
@@ -34,21 +34,24 @@ pub enum Change {
     RpcStatus,
     /// A tool that failed is 422.
     ToolError,
+    /// A failed REST answer to the call of a tool is a result.
+    ToolResult,
     /// A row reads or writes a code that failures of the proxy had before.
     FormerCode,
 }
 
 impl Change {
     /// All changes, in the order in which they are printed.
-    pub const ALL: [Change; 9] = [
+    pub const ALL: [Change; 10] = [
         Change::UnknownQuery,
         Change::EmptyBody,
-        Change::NoBody,
+        Change::UnknownMembers,
         Change::EmptyAnswer,
         Change::ErrorCodes,
         Change::ErrorStatus,
         Change::RpcStatus,
         Change::ToolError,
+        Change::ToolResult,
         Change::FormerCode,
     ];
 }
@@ -60,12 +63,13 @@ impl Change {
         match self {
             Change::UnknownQuery => "unknown_query",
             Change::EmptyBody => "empty_body",
-            Change::NoBody => "no_body",
+            Change::UnknownMembers => "unknown_members",
             Change::EmptyAnswer => "empty_answer",
             Change::ErrorCodes => "error_codes",
             Change::ErrorStatus => "error_status",
             Change::RpcStatus => "rpc_status",
             Change::ToolError => "tool_error",
+            Change::ToolResult => "tool_result",
             Change::FormerCode => "former_code",
         }
     }
@@ -75,7 +79,7 @@ impl Change {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// `extra`
-    pub extra: bool,
+    pub extra: Option<Extra>,
 }
 
 /// Returns the changes that affect the route at `index` of a plan.
@@ -111,9 +115,12 @@ struct Looked<'p> {
 impl Looked<'_> {
     fn is_affected(&self, change: Change) -> bool {
         let (route, written) = (self.route, self.written);
+        let former = former_extra(route);
+        let calls_tool = route.outcomes.tool() == ToolResult::Succeeded;
         match change {
             Change::UnknownQuery => {
-                self.to_rpc && !written.extra && route.unknown_query.others == Unknown::Refused
+                let dropped = written.extra.unwrap_or(former) != Extra::Reject;
+                self.to_rpc && dropped && route.unknown_query.others == Unknown::Refused
             }
             Change::EmptyBody => {
                 self.to_rest
@@ -121,11 +128,17 @@ impl Looked<'_> {
                     && route.rest_call.body.is_some()
                     && route.rest_call.empty == EmptyBody::Sent
             }
-            Change::NoBody => self.to_rest && !written.extra && route.carries() == Carries::Nothing,
+            Change::UnknownMembers => {
+                let dropped = written.extra.is_none() && former == Extra::Drop;
+                dropped && (self.to_rest || self.to_rpc && route.form == Form::Full)
+            }
             Change::EmptyAnswer => {
                 self.to_rest && route.effect != Effect::Safe && !self.reads_all(&[200])
             }
-            Change::ErrorCodes => self.to_rest && !self.reads_all(&[404, 409, 410]),
+            Change::ErrorCodes => {
+                self.to_rest && !calls_tool && !self.reads_all(&[404, 409, 410, 501])
+            }
+            Change::ToolResult => self.to_rest && calls_tool && !self.reads_all(&[404, 422, 500]),
             Change::ErrorStatus => self.to_rest && !self.reads_all(&REFUSALS),
             Change::RpcStatus => self.to_rpc,
             Change::ToolError => self.to_rpc && lacks_tool_failures(route),
@@ -139,6 +152,15 @@ impl Looked<'_> {
         statuses
             .iter()
             .all(|status| rows.iter().any(|row| row.rest.status.fits(*status)))
+    }
+}
+
+/// Returns what `extra` was where a route did not set it.
+fn former_extra(route: &Route) -> Extra {
+    match (route.form, route.effect) {
+        (Form::Short, _) if has_content(&route.method) == Carries::Body => Extra::Carry,
+        (Form::Short, _) | (Form::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
+        (Form::Full, Effect::Unsafe) => Extra::Reject,
     }
 }
 
