@@ -137,6 +137,61 @@ fn any_other_error_status_without_a_response_is_a_failure_that_names_it() {
 }
 
 #[test]
+fn no_answer_of_an_rpc_server_makes_a_407() {
+    const ROWS: &str = r#"
+[rpc]
+tool_error_status = 407
+[[route]]
+name = "plain"
+rest = "GET /plain"
+rpc = "plain"
+[[route]]
+name = "rows"
+rest = "GET /rows"
+rpc = "rows"
+[[route.outcome]]
+rest = { status = 407, body = { said = "{m}" } }
+rpc = { error = { code = -32001, message = "{m}" } }
+[[route.outcome]]
+rest = { status = "{status:integer}", body = { said = "{m}" } }
+rpc = { error = { code = "{status:integer}", message = "{m}" } }
+[[route]]
+name = "tool"
+rest = "GET /tool"
+rpc = "tools/call"
+params = { name = "tool" }
+"#;
+    let kept = r#"{"status":407,"type":"text/plain","body":"no"}"#;
+    let cut = r#"{"status":407,"type":"text/plain","body":"n","truncated":true}"#;
+    let error = |code: i64, data: &str| {
+        format!(r#""error":{{"code":{code},"message":"no","data":{data}}}"#)
+    };
+    let meta = format!(
+        r#""result":{{"content":[],"isError":true,"_meta":{{"dualgauge/answer":{kept}}}}}"#
+    );
+    let cases = [
+        ("/plain", error(-31400, kept)),
+        ("/plain", error(-31400, cut)),
+        ("/rows", error(-32001, "1")),
+        ("/rows", error(407, "1")),
+        ("/tool", meta),
+        (
+            "/tool",
+            r#""result":{"content":[],"isError":true}"#.to_owned(),
+        ),
+    ];
+    for (target, said) in cases {
+        let answered = said.clone();
+        let server = Upstream::serving(move |request| {
+            let id = Called::of(request).id().to_owned();
+            json(format!(r#"{{"jsonrpc":"2.0","id":{id},{answered}}}"#))
+        });
+        let came = before_rpc(&server, ROWS).rest("GET", target, &[], "");
+        assert_eq!(came.status(), 502, "{said}");
+    }
+}
+
+#[test]
 fn a_success_that_is_no_response_names_no_status() {
     let server = Upstream::answering(answer("200 OK", &[], "<h1>hello</h1>"));
     let proxy = before_rpc(&server, ROUTES);

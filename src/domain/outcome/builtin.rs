@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
 use super::row::says_failure;
-use super::status::asks_for_credentials;
+use super::status::{asks_for_credentials, forwarded};
 use super::{BodyPattern, RestAnswer, RestReply, Row, RpcAnswer, is_json};
 use crate::domain::failure::{Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, Kind};
@@ -354,7 +354,7 @@ impl Kept {
 fn status_of_error(error: &ErrorObject) -> u16 {
     let kept = error.data.as_ref().and_then(Kept::of);
     let kept = kept.filter(|kept| code_of_status(kept.status) == error.code);
-    kept.map_or(status_of_code(error.code), |kept| kept.status)
+    kept.map_or(status_of_code(error.code), |kept| forwarded(kept.status))
 }
 
 fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {
@@ -373,7 +373,7 @@ fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {
         _ => return None,
     };
     Some(RestAnswer {
-        status: kept.status,
+        status: forwarded(kept.status),
         content_type,
         headers: kept.headers(),
         body,

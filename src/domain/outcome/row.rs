@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use memchr::memmem::Finder;
 
 use super::number::NumberPattern;
+use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
@@ -320,7 +321,7 @@ impl Row {
         let content_type = content_type.filter(|_| own_type.is_none());
         Ok(Written {
             answer: RestAnswer {
-                status,
+                status: forwarded(status),
                 content_type: content_type.map(str::to_owned),
                 headers,
                 body,

@@ -15,6 +15,15 @@ pub enum ErrorStatus {
     Always200,
 }
 
+/// Returns the status that a REST client gets where the answer of an RPC server asks for this one. 407 is the proxy's own
+/// to say (RFC 9110 §15.5.8), so it becomes 502.
+pub(super) const fn forwarded(status: u16) -> u16 {
+    match status {
+        407 => 502,
+        other => other,
+    }
+}
+
 /// Whether the server asks for credentials, which a client of MCP looks for in the HTTP head (MCP, "Authorization").
 pub(super) fn asks_for_credentials(reply: &RestReply) -> bool {
     match reply.status {

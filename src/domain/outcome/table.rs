@@ -6,6 +6,7 @@ use super::builtin::{self, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
 use super::row::{Content, Row, Seen, ToolResult, Written, pieces_say_failure, says_failure};
+use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
@@ -120,7 +121,7 @@ impl Outcomes {
 
     /// Sets the status of a tool error for a REST client.
     pub fn set_tool_error_status(&mut self, status: u16) {
-        self.tool_error_status = status;
+        self.tool_error_status = forwarded(status);
     }
 
     /// From now on a success without content is `null`, whatever the rows say.
