@@ -1,56 +1,95 @@
 //! `rpc.failure_codes`: the codes of the proxy's own failures.
 
-use crate::config::kind::whole;
+use std::ops::RangeInclusive;
+
+use crate::config::kind::{Found, Wrong, whole};
 use crate::config::problem::nearest;
 use crate::config::reader::{Shape, Table};
 use crate::domain::failure::{FailureCodes, Reason};
 
-/// The codes that JSON-RPC 2.0 defines, and the room between them.
-const DEFINED: std::ops::RangeInclusive<i32> = -32700..=-32600;
+const NAME: &str = "failure_codes";
 
 /// How many codes the block has.
 const BLOCK: i32 = 100;
 
+/// Codes that have a meaning already, and who gives it.
+const TAKEN: [(RangeInclusive<i32>, &str); 4] = [
+    (-32700..=-32700, "JSON-RPC itself"),
+    (-32603..=-32600, "JSON-RPC itself"),
+    (-32022..=-32020, "MCP"),
+    (-31499..=-31400, "the statuses of REST servers"),
+];
+
+/// The starts of a block that meets none of them.
+const ALLOWED: &str = "write -32701 or less, -32500 to -32023, -31920 to -31500, or -31300 or more; leave it out for -31000";
+
+/// The code that several reasons had before each had its own, and may have again.
+const SHARED: i32 = -32600;
+
 /// A number moves the block of codes, a table sets the code of each reason that it names.
 pub(super) fn codes(table: &mut Table<'_>) -> Option<FailureCodes> {
-    const NAME: &str = "failure_codes";
-    let number = whole(-1_000_000..=1_000_000);
     match table.shape(NAME) {
         Shape::Absent => Some(FailureCodes::default()),
-        Shape::Value => {
-            let base = table.get(NAME, number)?;
-            let last = base.value - (BLOCK - 1);
-            if base.value >= *DEFINED.start() && last <= *DEFINED.end() {
-                let message = format!(
-                    "the codes from {} to {last} meet those of JSON-RPC itself, -32600 to -32700",
-                    base.value
-                );
-                table.add(base.problem(message).hint("leave it out for -31000"));
-                return None;
+        Shape::Value => moved(table),
+        Shape::Table => set(table),
+    }
+}
+
+fn number(found: Found<'_>) -> Result<i32, Wrong> {
+    whole(-1_000_000..=1_000_000)(found)
+}
+
+fn moved(table: &mut Table<'_>) -> Option<FailureCodes> {
+    let base = table.get(NAME, number)?;
+    let last = base.value - (BLOCK - 1);
+    let meets = |(taken, _): &&(RangeInclusive<i32>, &str)| {
+        base.value >= *taken.start() && last <= *taken.end()
+    };
+    if let Some((_, whose)) = TAKEN.iter().find(meets) {
+        let what = format!(
+            "the codes from {} to {last} meet those of {whose}",
+            base.value
+        );
+        table.add(base.problem(what).hint(ALLOWED));
+        return None;
+    }
+    Some(FailureCodes::moved(base.value))
+}
+
+fn set(table: &mut Table<'_>) -> Option<FailureCodes> {
+    let mut codes = Vec::new();
+    for (name, code) in table.named_values(NAME, number)? {
+        let labelled = |reason: &Reason| reason.row().label == name.value;
+        match Reason::ALL.into_iter().find(labelled) {
+            Some(reason) => codes.push((reason, code)),
+            None => {
+                let labels = Reason::ALL.map(|reason| reason.row().label);
+                let near = nearest(&name.value, labels);
+                let problem = name.problem(format!(
+                    "there is no failure `{}`; write a reason of the table of failures",
+                    name.value
+                ));
+                table.add(match near {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem,
+                });
             }
-            Some(FailureCodes::moved(base.value))
-        }
-        Shape::Table => {
-            let mut codes = Vec::new();
-            for (name, code) in table.named_values(NAME, number)? {
-                let labelled = |reason: &Reason| reason.row().label == name.value;
-                match Reason::ALL.into_iter().find(labelled) {
-                    Some(reason) => codes.push((reason, code.value)),
-                    None => {
-                        let labels = Reason::ALL.map(|reason| reason.row().label);
-                        let near = nearest(&name.value, labels);
-                        let problem = name.problem(format!(
-                            "there is no failure `{}`; write a reason of the table of failures",
-                            name.value
-                        ));
-                        table.add(match near {
-                            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                            None => problem,
-                        });
-                    }
-                }
-            }
-            Some(FailureCodes::set(codes))
         }
     }
+    for (reason, code) in &codes {
+        let is_set = |other: &Reason| codes.iter().any(|(one, _)| one == other);
+        let taken = |other: &Reason| other.row().code == code.value && !is_set(other);
+        let is_default = reason.row().code == code.value;
+        if is_default || code.value == SHARED {
+            continue;
+        }
+        if let Some(other) = Reason::ALL.into_iter().find(taken) {
+            let label = other.row().label;
+            let what = format!("{} is the code of `{label}` already", code.value);
+            let hint = format!("write another code, or set that of `{label}` as well");
+            table.add(code.problem(what).hint(hint));
+        }
+    }
+    let codes = codes.into_iter().map(|(reason, code)| (reason, code.value));
+    Some(FailureCodes::set(codes.collect()))
 }

@@ -202,3 +202,53 @@ fn every_fault_has_its_line_and_key() {
     let problems = Fixture::new(EVERY_FAULT).problems();
     insta::assert_snapshot!(problems);
 }
+
+#[test]
+fn codes_of_failures_keep_out_of_those_that_have_a_meaning() {
+    let problems = |codes: &str| {
+        let fixture = Fixture::new(&format!("[rpc]\nfailure_codes = {codes}\n"));
+        fixture.load().err().map(|_| fixture.problems())
+    };
+    for (base, whose) in [
+        ("-32700", "JSON-RPC itself"),
+        ("-32501", "JSON-RPC itself"),
+        ("-32022", "MCP"),
+        ("-32000", "MCP"),
+        ("-31921", "MCP"),
+        ("-31499", "the statuses of REST servers"),
+        ("-31400", "the statuses of REST servers"),
+        ("-31350", "the statuses of REST servers"),
+        ("-31301", "the statuses of REST servers"),
+    ] {
+        let said = problems(base).unwrap_or_default();
+        assert!(
+            said.contains(&format!("meet those of {whose}")),
+            "{base}: {said}"
+        );
+        assert!(said.contains("-31920 to -31500"), "{base}: {said}");
+    }
+    for free in [
+        "-32701", "-32500", "-32023", "-31920", "-31500", "-31300", "-31000", "0",
+    ] {
+        assert_eq!(problems(free), None, "{free}");
+    }
+    for (codes, other) in [
+        ("{ upstream_timeout = -32601 }", "route_not_found"),
+        ("{ upstream_timeout = -32603 }", "internal"),
+        ("{ upstream_cut = -31022 }", "upstream_timeout"),
+        ("{ too_deep = -32700 }", "body_cut"),
+        ("{ upstream_busy = -32020 }", "header_mismatch"),
+    ] {
+        let said = problems(codes).unwrap_or_default();
+        let words = format!("is the code of `{other}` already");
+        assert!(said.contains(&words), "{codes}: {said}");
+    }
+    for codes in [
+        "{ upstream_cut = -31022, upstream_timeout = -31023 }",
+        "{ overloaded = -32011, memory_full = -32011 }",
+        "{ malformed_http = -32600, too_deep = -32600 }",
+        "{ upstream_timeout = -31022, invalid_params = -32602 }",
+    ] {
+        assert_eq!(problems(codes), None, "{codes}");
+    }
+}
