@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{answer, before_rest, json_with, rpc_failure};
+use crate::scene::{answer, before_rest, call, json_with, rpc_failure};
 use crate::support::{Message, Proxy, Upstream};
 use crate::websocket::ends::connect;
 
@@ -274,6 +274,22 @@ server = { name = "x", version = "1" }
     let said = proxy.rest("POST", "/rpc", &headers, unknown);
     assert_eq!(said.status(), 404, "{said:?}");
     assert_eq!(said.json()["error"]["code"], -32601);
+    // A call without the name of a tool lacks a param.
+    for (params, words) in [
+        ("{}", "params/name: it is required"),
+        ("[]", "params/name: it is required"),
+        (
+            r#"{"name":7}"#,
+            "params/name: it must be the name of a tool",
+        ),
+    ] {
+        let said = proxy.rpc(call("tools/call", params));
+        assert_eq!(said.status(), 200, "{said:?}");
+        let said = said.json();
+        assert_eq!(rpc_failure(&said), (-32602, "invalid_params"), "{params}");
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(words), "{message}");
+    }
     // Without any tool the method itself is unknown.
     let bare = before_rest(&upstream, "");
     let said = bare.rpc(message("tools/call", &json!({ "name": "nope" })));

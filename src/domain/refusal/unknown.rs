@@ -10,8 +10,8 @@ use crate::domain::route::{Route, TOOL_CALL};
 /// No route takes an RPC call. A tool that is not there is a wrong param of a method that is (MCP, "Tools").
 #[must_use]
 pub fn unknown_method(plan: &Plan, call: &Call) -> Failure {
-    if let Some(tool) = unknown_tool(plan, call) {
-        return Failure::new(Reason::InvalidParams, format!("unknown tool: {tool}"));
+    if let Some(message) = wrong_tool(plan, call) {
+        return Failure::new(Reason::InvalidParams, message);
     }
     let method = &*call.method;
     let shown: String = method.chars().take(100).collect();
@@ -26,13 +26,18 @@ pub fn unknown_method(plan: &Plan, call: &Call) -> Failure {
     Failure::new(Reason::RouteNotFound, message)
 }
 
-/// The name of the tool that no route has, where other tools have routes.
-fn unknown_tool(plan: &Plan, call: &Call) -> Option<String> {
+/// Returns what is wrong with the name of the tool, where tools have routes: no route has it, or it is not there.
+fn wrong_tool(plan: &Plan, call: &Call) -> Option<String> {
     if &*call.method != TOOL_CALL || !plan.routes.knows_rpc(TOOL_CALL) {
         return None;
     }
-    let said = call.params.as_ref()?.member("name")?;
-    let name = said.text()?.ok()?;
+    let params = call.params.as_ref();
+    let Some(said) = params.and_then(|params| params.member("name")) else {
+        return Some("params/name: it is required".to_owned());
+    };
+    let Some(Ok(name)) = said.text() else {
+        return Some("params/name: it must be the name of a tool, a string".to_owned());
+    };
     if plan
         .routes
         .routes()
@@ -42,7 +47,7 @@ fn unknown_tool(plan: &Plan, call: &Call) -> Option<String> {
         return None;
     }
     let shown: String = name.chars().take(100).collect();
-    Some(shown.escape_debug().to_string())
+    Some(format!("unknown tool: {}", shown.escape_debug()))
 }
 
 /// Whether a route may be of the tool with this name.
