@@ -344,6 +344,29 @@ fn a_row_with_a_code_of_the_proxys_own_failures_is_noted() {
 }
 
 #[test]
+fn a_tool_without_a_row_for_its_failure_is_noted_where_rest_clients_call_it() {
+    let route = "[[route]]\nname = \"t\"\nrest = \"POST /t\"\nrpc = \"tools/call\"\nparams = { name = \"t\", arguments = \"{a={}}\" }\nbody = \"{a}\"\n";
+    for (keys, from, status) in [
+        ("", "", Some(422)),
+        ("rpc.tool_error_status = 500\n", "", Some(500)),
+        ("", "from = \"rpc\"\n", None),
+        ("", "from = \"rest\"\n", Some(422)),
+    ] {
+        let main = format!("{keys}{LOSSY}");
+        let routes = format!("{route}{from}");
+        let folder = folder(&[("dualgauge.toml", &main), ("routes.toml", &routes)]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        let noted = all.contains("no row takes the result of a tool that failed");
+        assert_eq!(noted, status.is_some(), "{all}");
+        if let Some(status) = status {
+            let words = format!("so that REST clients get {status}");
+            assert!(all.contains(&words), "{all}");
+        }
+    }
+}
+
+#[test]
 fn every_problem_of_every_file_is_printed_to_standard_error() {
     let folder = wrong();
     let run = check(&folder.path().join("dualgauge.toml"), &[]);

@@ -73,6 +73,12 @@ rest = "POST /tool"
 rpc = "tools/call"
 params = { name = "maker", arguments = { q = "{q?}" } }
 body = { q = "{q}" }
+[[route]]
+name = "argued"
+rest = "POST /argued"
+rpc = "tools/call"
+params = { name = "argued", arguments = "{arguments={}}" }
+body = "{arguments}"
 "#;
 
 fn ask(proxy: &Proxy, method: &str, params: &str) -> Message {
@@ -281,19 +287,19 @@ fn a_value_that_differs_between_path_and_body_is_refused() {
             "PATCH",
             "/objects/7",
             r#"{"id":8,"name":"x"}"#,
-            "body/id: it differs from the other place of `id`",
+            "body/id: it differs from `id` in the path, the query or a header",
         ),
         (
             "PATCH",
             "/objects/07",
             r#"{"id":7,"name":"x"}"#,
-            "body/id: it differs from the other place of `id`",
+            "body/id: it differs from `id` in the path, the query or a header",
         ),
         (
             "PATCH",
             "/objects/7",
             r#"{"id":[7],"name":"x"}"#,
-            "body/id: it differs from the other place of `id`",
+            "body/id: it differs from `id` in the path, the query or a header",
         ),
         (
             "PUT",
@@ -311,7 +317,7 @@ fn a_value_that_differs_between_path_and_body_is_refused() {
             "PUT",
             "/counts/7",
             r#"{"id":"8","n":1}"#,
-            "body/id: it differs from the other place of `id`",
+            "body/id: it differs from `id` in the path, the query or a header",
         ),
     ] {
         let refused = proxy.rest(method, path, &[], body);
@@ -454,6 +460,24 @@ fn an_integer_with_a_fraction_of_zero_is_that_integer() {
             &proxy,
             ("objects/list", &params),
             "is not an integer",
+        );
+    }
+}
+
+#[test]
+fn null_is_absent_where_either_side_has_an_object_as_default() {
+    let upstream = Upstream::answering(json("1"));
+    let proxy = before_rest(&upstream, ROUTES);
+    for params in [
+        r#"{"name":"argued"}"#,
+        r#"{"name":"argued","arguments":{}}"#,
+        r#"{"name":"argued","arguments":null}"#,
+    ] {
+        arrives(
+            &upstream,
+            &proxy,
+            ("tools/call", params),
+            ("POST /argued", "{}"),
         );
     }
 }

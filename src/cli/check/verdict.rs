@@ -13,6 +13,7 @@ use crate::domain::check::{
 use crate::domain::event::Event;
 use crate::domain::hosts::Reach;
 use crate::domain::route::Route;
+use crate::domain::side::Side;
 
 /// A configuration whose routes were looked at.
 pub(super) struct Checked<'c> {
@@ -54,7 +55,7 @@ impl<'c> Checked<'c> {
                 };
                 notes.push(places.problem(key, untried(direction)));
             }
-            if lacks_tool_failures(route) {
+            if route.enters_from(Side::Rest) && lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
             notes.extend(upgrade.note(configuration, (report.route, raw)));
@@ -158,7 +159,10 @@ fn faults(direction: &Direction) -> impl Iterator<Item = String> {
 
 /// A tool that fails answers with a result, which the rows of other results do not take.
 fn tool_failures(configuration: &Configuration, key: &str) -> Problem {
-    let what = "no row takes the result of a tool that failed (`isError = true`), so that REST clients get what the built-in table makes of it";
+    let status = configuration.raw.rpc.tool_error_status.value;
+    let what = format!(
+        "no row takes the result of a tool that failed (`isError = true`), so that REST clients get {status}"
+    );
     let problem = configuration.raw.places.problem(key, what);
     problem.hint(
         "add a row with `rpc = { result = { isError = true, content = [{ type = \"text\", text = \"{message}\" }] } }`",

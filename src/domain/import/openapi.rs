@@ -241,7 +241,7 @@ impl<'v> Context<'_, 'v> {
         }
         if matches!(self.method, "head" | "trace") {
             return Err(Stop::left_out(format!(
-                "it declares a body, which {} has not (RFC 9110 §9.3)",
+                "it declares a body, but {} requests have no body (RFC 9110 §9.3)",
                 self.method.to_uppercase()
             )));
         }

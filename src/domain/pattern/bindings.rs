@@ -196,7 +196,7 @@ impl Reading {
         };
         self.bind_hole(hole, value).map_err(|()| {
             let name = &slot.name;
-            Misfit::here(format!("it differs from the other place of `{name}`"))
+            Misfit::here(format!("it differs from another value of `{name}`"))
         })
     }
 

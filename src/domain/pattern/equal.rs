@@ -55,7 +55,10 @@ impl Reading {
         if is_equal {
             Ok(())
         } else {
-            let what = format!("it differs from the other place of `{}`", slot.name);
+            let what = format!(
+                "it differs from `{}` in the path, the query or a header",
+                slot.name
+            );
             Err(Misfit::here(what))
         }
     }

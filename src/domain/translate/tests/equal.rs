@@ -65,7 +65,7 @@ fn values_are_compared_and_not_their_spellings() {
             r#"{"id":7}"#,
         ] {
             let call = format!(r#"/a/7 {{"id":{other}}}"#);
-            let words = "body/id: it differs from the other place of `id`";
+            let words = "body/id: it differs from `id` in the path, the query or a header";
             from_rest(&route, &[(&call, Err(words))]);
         }
     }
