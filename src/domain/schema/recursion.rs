@@ -21,6 +21,18 @@ const LIST: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Keywords with an object of them.
 const NAMED: [&str; 2] = ["dependentSchemas", "dependencies"];
 
+/// Keywords with an object of subschemas, whose names are no keywords.
+const NAMES: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
+/// Keywords with values that are no subschemas, unless a reference leads there.
+const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
+
 /// Refuses a schema that recurs without going down into the value.
 ///
 /// # Errors
@@ -43,6 +55,29 @@ type Id = usize;
 
 fn id(object: &Map<String, Value>) -> Id {
     std::ptr::from_ref(object) as usize
+}
+
+/// Whose members an object has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Members {
+    /// Those of a subschema, which are keywords.
+    Keywords,
+    /// Subschemas under names of their own.
+    Names,
+    /// Those of a value that is no subschema.
+    Data,
+}
+
+impl Members {
+    /// What a member of an object with such members has.
+    fn below(self, name: &str) -> Members {
+        match self {
+            Members::Keywords if DATA.contains(&name) => Members::Data,
+            Members::Keywords if NAMES.contains(&name) => Members::Names,
+            Members::Keywords | Members::Names => Members::Keywords,
+            Members::Data => Members::Data,
+        }
+    }
 }
 
 /// An object of the document, its JSON pointer, and the root of the resource that it is in.
@@ -76,30 +111,48 @@ impl<'s> Document<'s> {
             root,
             ref_stands_alone: draft.is_some_and(|draft| draft.contains("draft-0")),
         };
-        document.visit(root, String::new(), root);
+        document.visit((root, Members::Keywords), String::new(), root);
         document
     }
 
-    fn visit(&mut self, value: &'s Value, pointer: String, resource: &'s Value) {
+    /// Notes an object that may be a subschema, and its names. Returns the root of the resource that it is in.
+    fn start(
+        &mut self,
+        value: &'s Value,
+        object: &'s Map<String, Value>,
+        mut resource: &'s Value,
+    ) -> &'s Value {
+        let name = object.get("$id").or(object.get("id"));
+        if let Some(name) = name.and_then(Value::as_str) {
+            match name.strip_prefix('#') {
+                Some(anchor) => self.anchors.entry(anchor).or_default().push(id(object)),
+                None => {
+                    resource = value;
+                    self.resources.insert(name.trim_end_matches('#'), value);
+                }
+            }
+        }
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(anchor) = object.get(keyword).and_then(Value::as_str) {
+                self.anchors.entry(anchor).or_default().push(id(object));
+            }
+        }
+        self.objects.push(id(object));
+        resource
+    }
+
+    fn visit(
+        &mut self,
+        (value, members): (&'s Value, Members),
+        pointer: String,
+        resource: &'s Value,
+    ) {
         match value {
             Value::Object(object) => {
-                let mut resource = resource;
-                let name = object.get("$id").or(object.get("id"));
-                if let Some(name) = name.and_then(Value::as_str) {
-                    match name.strip_prefix('#') {
-                        Some(anchor) => self.anchors.entry(anchor).or_default().push(id(object)),
-                        None => {
-                            resource = value;
-                            self.resources.insert(name.trim_end_matches('#'), value);
-                        }
-                    }
-                }
-                for keyword in ["$anchor", "$dynamicAnchor"] {
-                    if let Some(anchor) = object.get(keyword).and_then(Value::as_str) {
-                        self.anchors.entry(anchor).or_default().push(id(object));
-                    }
-                }
-                self.objects.push(id(object));
+                let resource = match members {
+                    Members::Data => resource,
+                    Members::Keywords | Members::Names => self.start(value, object, resource),
+                };
                 let place = Place {
                     object,
                     pointer: pointer.clone(),
@@ -107,16 +160,14 @@ impl<'s> Document<'s> {
                 };
                 self.places.insert(id(object), place);
                 for (name, inner) in object {
-                    if matches!(&**name, "enum" | "const" | "default" | "examples") {
-                        continue;
-                    }
                     let step = name.replace('~', "~0").replace('/', "~1");
+                    let inner = (inner, members.below(name));
                     self.visit(inner, format!("{pointer}/{step}"), resource);
                 }
             }
             Value::Array(items) => {
                 for (index, inner) in items.iter().enumerate() {
-                    self.visit(inner, format!("{pointer}/{index}"), resource);
+                    self.visit((inner, members), format!("{pointer}/{index}"), resource);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -139,7 +139,7 @@ fn a_schema_that_refers_to_itself_without_going_down_is_refused() {
             "#/definitions/a~0~1",
         ),
     ];
-    for (ring, place) in rings {
+    for (ring, place) in rings.into_iter().chain(rings_under_names_of_keywords()) {
         let shown = refused(&ring);
         let expected = format!("the schema at `{place}` refers to itself without going down");
         assert!(shown.starts_with(&expected), "{ring}: {shown}");
@@ -160,6 +160,33 @@ fn a_schema_that_refers_to_itself_without_going_down_is_refused() {
     );
 }
 
+fn rings_under_names_of_keywords() -> Vec<(Value, &'static str)> {
+    vec![
+        (
+            json!({ "properties": { "default": { "$ref": "#/properties/default" } } }),
+            "#/properties/default",
+        ),
+        (
+            json!({ "patternProperties": { "enum": { "$ref": "#/patternProperties/enum" } } }),
+            "#/patternProperties/enum",
+        ),
+        (
+            json!({ "$defs": { "const": { "not": { "$ref": "#/$defs/const" } } } }),
+            "#/$defs/const",
+        ),
+        (
+            json!({ "properties": { "properties": { "properties": {
+                "examples": { "$ref": "#/properties/properties/properties/examples" },
+            } } } }),
+            "#/properties/properties/properties/examples",
+        ),
+        (
+            json!({ "items": { "$ref": "#/default" }, "default": { "$ref": "#/default" } }),
+            "#/default",
+        ),
+    ]
+}
+
 fn named(all: Vec<Value>) -> Value {
     let all = all.into_iter().enumerate();
     all.map(|(name, schema)| (name.to_string(), schema))
@@ -176,6 +203,7 @@ fn a_schema_that_recurs_deeper_in_the_value_is_taken() {
         }, "b": true } }),
         json!({ "properties": { "not": { "$ref": "#" }, "allOf": { "$ref": "#" } } }),
         json!({ "enum": [{ "$ref": "#" }], "const": { "allOf": [{ "$ref": "#" }] } }),
+        json!({ "properties": { "a": { "default": { "$ref": "#/properties/a/default" } } } }),
         json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" }),
     ] {
         assert_eq!(
