@@ -9,6 +9,7 @@ use super::headers::named_by_connection;
 use super::record::Record;
 use super::render::{self, Answer, Whole};
 use super::{AnswerBody, Delivery};
+use crate::domain::claim::{self, Head};
 use crate::domain::pieces::Pieces;
 use crate::domain::redact::Redaction;
 use crate::domain::rollout::Why;
@@ -61,14 +62,16 @@ pub(super) async fn respond(delivery: Delivery) -> Response<AnswerBody> {
         ..
     } = delivery;
     identify(&mut record, &head.headers, &arrival);
-    let answer = record.admit().map(|()| {
+    let answer = record.admit().and_then(|()| {
         record.stays_here(Why::Local);
+        let plan = &record.installed().plan;
+        claim::guard(plan, Head::of(&head), arrival.entry())?;
         let whole = match head.method {
             Method::TRACE => reflection(&head, &record.installed().plan.redaction),
             _ => render::acknowledged(StatusCode::NO_CONTENT),
         };
         record.answered_here(whole.status.as_u16(), None);
-        Answer::Whole(Box::new(whole))
+        Ok(Answer::Whole(Box::new(whole)))
     });
     render::settled(record, answer)
 }

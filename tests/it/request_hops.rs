@@ -128,6 +128,28 @@ fn the_last_hop_of_a_trace_is_answered_with_what_came() {
 }
 
 #[test]
+fn the_last_hop_checks_host_and_origin() {
+    let rest = Upstream::start();
+    let proxy = Proxy::start_with_own_hosts(&rest_only(&rest), "");
+    for method in ["TRACE", "OPTIONS"] {
+        for (fields, allowed) in [
+            ("Host: localhost\r\n", true),
+            ("Host: localhost\r\nOrigin: http://localhost\r\n", true),
+            ("Host: localhost\r\nOrigin: http://evil.example\r\n", false),
+            ("Host: evil.example\r\n", false),
+        ] {
+            let mut client = proxy.connect();
+            client.send(format!(
+                "{method} /x HTTP/1.1\r\n{fields}Max-Forwards: 0\r\n\r\n"
+            ));
+            let status = client.read_answer().status();
+            assert_eq!(status == 403, !allowed, "{method} {fields}: {status}");
+        }
+    }
+    rest.expect_no_connection();
+}
+
+#[test]
 fn the_last_hop_of_options_is_the_proxy() {
     for target in ["/x", "*", "/rpc"] {
         let track = Track::rest();
