@@ -1,7 +1,7 @@
 //! What is posted to an RPC path: valid messages, calls that are not valid JSON-RPC 2.0, and what is no JSON-RPC.
 //!
-//! Translation takes valid messages only. A call that passes through is forwarded as it came, as far as no flag could be
-//! passed by; what is no JSON-RPC goes where its path would lead without `rpc.paths`. Law: who serves a body and who
+//! Translation takes valid messages only. A call that passes through is forwarded as it came, unless that would bypass a
+//! flag; what is no JSON-RPC goes where its path would lead without `rpc.paths`. Law: who serves a body and who
 //! explains it decide by the same functions.
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use super::jsonrpc::{
 };
 use super::plan::{Credentials, Plan, UpstreamPlan};
 use super::refusal;
-use super::rollout::Caller;
+use super::rollout::{Caller, Clock, Past};
 use super::route::Segments;
 use super::side::Side;
 
@@ -106,16 +106,18 @@ pub struct Poster<'a> {
     pub head: Head<'a>,
     /// When it began.
     pub at: Moment,
+    /// What flags were before, and the time now, where sessions may keep that.
+    pub past: Option<(&'a Past, Clock)>,
 }
 
-/// Tells what a body is. Only messages that are valid JSON-RPC 2.0 need not be asked for.
+/// Tells what a body is. Callers may skip this for valid messages.
 #[must_use]
 pub fn sort(plan: &Plan, poster: Poster<'_>, body: Body) -> Posted {
     let Body { text, fault } = body;
     let sorter = Sorter { plan, poster };
     let Some(text) = text else {
         let fault = fault.unwrap_or_else(refusal::coded_message);
-        return sorter.stranger(RequestId::null(), fault);
+        return sorter.not_json_rpc(RequestId::null(), fault);
     };
     match (jsonrpc::parse(&text, plan.limits.message()), fault) {
         (Ok(Incoming::Batch(items)), fault) => sorter.batch(items, fault),
@@ -138,11 +140,15 @@ pub fn reread(plan: &Plan, invalid: &Invalid) -> Loose {
 }
 
 /// Whether a message that cannot be read may pass by: nothing could give this client another stage than passthrough and
-/// shadow.
+/// shadow, also by what a flag was when a session began: a message that cannot be read does not name its session.
 #[must_use]
 pub fn may_pass_unread(plan: &Plan, poster: Poster<'_>) -> bool {
     let browned_out = |route| claim::browned_out(plan, (Some(route), Side::Rpc), poster.at);
-    !may_move(plan, Some((poster.caller, poster.head.headers)))
+    let client = (poster.caller, poster.head.headers);
+    let rollout = &plan.rollout;
+    let may_keep = |past| rollout.session_may_move(past, Side::Rpc, client);
+    !may_move(plan, Some(client))
+        && !poster.past.is_some_and(may_keep)
         && !(0..plan.routes.routes().len()).any(|route| browned_out(route).is_some())
 }
 
@@ -222,7 +228,7 @@ impl Sorter<'_> {
         let is_message = self.is_message(&loose);
         match loose.reading {
             Reading::Unreadable if is_message => self.unreadable(id, fault),
-            Reading::Unreadable => self.stranger(id, fault),
+            Reading::Unreadable => self.not_json_rpc(id, fault),
             _ if !is_message && self.belongs_elsewhere() => Posted::Rest,
             Reading::Call(mut call) => {
                 call.id = Some(id);
@@ -265,12 +271,12 @@ impl Sorter<'_> {
         let loose = read_loosely(&first, self.plan.limits.depth);
         match self.is_message(&loose) {
             true => self.unreadable(RequestId::null(), fault),
-            false => self.stranger(RequestId::null(), fault),
+            false => self.not_json_rpc(RequestId::null(), fault),
         }
     }
 
     /// What is no JSON-RPC.
-    fn stranger(&self, id: RequestId, fault: Failure) -> Posted {
+    fn not_json_rpc(&self, id: RequestId, fault: Failure) -> Posted {
         match self.leads() {
             Leads::Rest => Posted::Rest,
             Leads::Rpc(place) => self.unread(place, id, fault),

@@ -61,6 +61,7 @@ fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
         caller: case.caller,
         head: case.asked.head,
         at: case.at(),
+        past: None,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, Flags, Percent, Session, Stage, Taken, Way, WithoutKey,
-    bucket,
+    Arming, Bucket, Caller, Clients, Clock, Flag, Flags, Past, Percent, Session, Stage, Taken, Way,
+    WithoutKey, bucket,
 };
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
@@ -250,6 +250,29 @@ impl Rollout {
                     .flags
                     .iter()
                     .any(|flag| moves(flag.stage) && takes(flag)))
+    }
+
+    /// Whether a session of a client may keep another stage than passthrough and shadow from before a change of a flag.
+    #[must_use]
+    pub fn session_may_move(
+        &self,
+        (past, now): (&Past, Clock),
+        side: Side,
+        (caller, headers): (Caller<'_>, &HeaderMap),
+    ) -> bool {
+        let kept = |flag: &Flag| {
+            past.kept(&flag.name, now).any(|was| {
+                was.stage.control() != Some(Way::Old)
+                    && matches!(was.taken, Taken::Share(share) if share != Percent::NONE)
+            })
+        };
+        self.kill == Kill::Off
+            && self.flags.iter().any(|flag| {
+                flag.arming == Arming::Armed
+                    && flag.side.is_none_or(|own| own == side)
+                    && flag.covers_client(caller, headers)
+                    && kept(flag)
+            })
     }
 
     /// The rule in words, for the log: `flag ios-first bucket 17342`.

@@ -66,6 +66,12 @@ impl Past {
         changes.find(|was| was.until > began && now < was.at + self.grace)
     }
 
+    /// What sessions may still keep of a flag.
+    pub(super) fn kept(&self, flag: &str, now: Clock) -> impl Iterator<Item = &Was> {
+        let changes = self.was.get(flag).map_or(&[][..], Vec::as_slice);
+        changes.iter().filter(move |was| now < was.at + self.grace)
+    }
+
     /// What is known when other flags take the place of these, now.
     #[must_use]
     pub fn followed(

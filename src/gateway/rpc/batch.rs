@@ -73,6 +73,7 @@ impl Letter {
             caller,
             head: Head::of(&self.head),
             at: reading.at(),
+            past: Some((self.installed.past(), reading.worker().sessions().now())),
         };
         let context = (reading, &*self.installed);
         let passing = batch::passing(plan, poster, items, |call, route| {

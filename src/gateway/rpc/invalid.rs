@@ -43,6 +43,7 @@ pub(super) async fn serve(
         caller: author.identity.caller(&installed.plan.rollout.clients),
         head: Head::of(&head),
         at: reading.at(),
+        past: Some((installed.past(), reading.worker().sessions().now())),
     };
     let posted = sort(&installed.plan, poster, body);
     match (posted, content) {

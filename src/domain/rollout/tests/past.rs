@@ -127,6 +127,37 @@ fn a_new_or_re_armed_flag_takes_no_open_session_without_a_key_either() {
 }
 
 #[test]
+fn a_session_may_move_while_an_earlier_decision_may_be_in_force() {
+    let may_move = |line: &Timeline, now| {
+        let headers = HeaderMap::new();
+        let client = (caller("other", None), &headers);
+        line.now
+            .session_may_move((&line.past, now), Side::Rest, client)
+    };
+    for (before, after, expected) in [
+        (
+            share(Stage::Translate, 10),
+            share(Stage::Translate, 0),
+            true,
+        ),
+        (share(Stage::Retired, 10), share(Stage::Shadow, 100), true),
+        (share(Stage::Shadow, 10), share(Stage::Shadow, 0), false),
+        (share(Stage::Translate, 0), share(Stage::Shadow, 0), false),
+    ] {
+        let mut line = Timeline::of(vec![before]);
+        assert!(!may_move(&line, 9 * SECOND));
+        line.become_at(vec![after.clone()], 10 * SECOND);
+        assert_eq!(may_move(&line, 11 * SECOND), expected, "{after:?}");
+        assert!(!may_move(&line, 910 * SECOND));
+    }
+    let mut line = Timeline::of(vec![share(Stage::Translate, 10)]);
+    let mut tripped = share(Stage::Translate, 10);
+    tripped.arming = Arming::Tripped;
+    line.become_at(vec![tripped], 10 * SECOND);
+    assert!(!may_move(&line, 11 * SECOND));
+}
+
+#[test]
 fn what_is_remembered_is_bounded() {
     let mut line = Timeline::of(vec![share(Stage::Translate, 0)]);
     for second in 1..1_000 {
