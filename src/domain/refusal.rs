@@ -450,10 +450,10 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
         ResponseFault::Json(_) => Reason::UpstreamNotJson,
         ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
     };
-    let kind = reply.content_type().unwrap_or("no content type");
+    let kind = reply.content_type_words();
     let mut failure = Failure::new(
         reason,
-        format!("the server answered HTTP {status} with `{kind}`: {fault}"),
+        format!("the server answered HTTP {status} {kind}: {fault}"),
     )
     .upstream_status(status);
     failure.detail = Some(kept(reply, None, error_text));

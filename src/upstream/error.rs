@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::wire::NoLength;
+use crate::domain::wire::InvalidLength;
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum UpstreamError {
     Malformed(#[source] hyper::Error),
     /// The answer does not say how long it is.
     #[error("the answer is not valid HTTP")]
-    Unframed(#[source] NoLength),
+    Unframed(#[source] InvalidLength),
 }
 
 pub(super) fn classify(error: hyper::Error) -> UpstreamError {

@@ -40,7 +40,7 @@ impl Exchange {
     fn settled(mut self) -> Result<Exchange, UpstreamError> {
         if !self.response.body().came_whole() {
             let ending = settle_response(self.response.headers_mut());
-            if ending.map_err(UpstreamError::Unframed)? == Ending::Twice {
+            if ending.map_err(UpstreamError::Unframed)? == Ending::Conflicting {
                 self.lease.spoil();
             }
         }

@@ -190,3 +190,19 @@ fn a_folded_field_in_front_of_the_first_one_is_refused() {
     let carried = Track::rest().carry(GET, format!("{head}{BODY}"));
     assert_eq!(carried.answer.status(), 502);
 }
+
+#[test]
+fn a_transfer_coding_of_http_1_0_is_a_failure_except_behind_head() {
+    for (method, request, status) in [("GET", GET, 502), ("HEAD", HEAD, 200)] {
+        for length in ["", "Content-Length: 5\r\n"] {
+            let track = Track::rest();
+            let mut open = track.open(request);
+            open.server.send(format!(
+                "HTTP/1.0 200 OK\r\n{length}Transfer-Encoding: chunked\r\n\r\n"
+            ));
+            let answer = open.client.read_answer_to(method);
+            assert_eq!(answer.status(), status, "{method} {length}");
+            assert!(method == "GET" || answer.head.one("content-length").is_none());
+        }
+    }
+}

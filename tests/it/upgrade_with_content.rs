@@ -109,6 +109,23 @@ fn no_client_gets_an_answer_to_content_behind_an_upgrade() {
 }
 
 #[test]
+fn a_client_behind_a_refused_upgrade_gets_its_own_answer() {
+    let proxy = Proxy::start(&careless_server());
+    for round in 0..3 {
+        let mut first = proxy.connect();
+        first.send(format!("GET /attack HTTP/1.1\r\n{ASKS}\r\n"));
+        let answer = first.read_answer();
+        assert_eq!((answer.status(), answer.text()), (200, "/attack"));
+        // What a client sends behind its request for an upgrade is for nobody else.
+        first.send(SECOND);
+        for client in 0..3 {
+            let own = format!("/own/{round}/{client}");
+            assert_eq!(proxy.rest("GET", &own, &[], "").text(), own);
+        }
+    }
+}
+
+#[test]
 fn a_request_with_content_goes_on_without_its_upgrade() {
     for (request, content) in [
         (sized("hello"), "hello"),

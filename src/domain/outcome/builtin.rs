@@ -85,7 +85,7 @@ fn success(
         _ => {}
     }
     let json = Json::read(reply.body.clone(), limits.depth).map_err(|fault| {
-        let kind = reply.content_type().unwrap_or("no content type");
+        let kind = reply.content_type_words();
         let reason = if fault.is_too_deep() {
             Reason::UpstreamNotProtocol
         } else {
@@ -94,7 +94,7 @@ fn success(
         Failure::new(
             reason,
             format!(
-                "the server answered {} with `{kind}`, which is not JSON: {fault}",
+                "the server answered {} {kind}, which is not JSON: {fault}",
                 reply.status
             ),
         )

@@ -52,6 +52,13 @@ impl RestReply {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
+    /// Returns words on its `Content-Type`, for messages.
+    pub(in crate::domain) fn content_type_words(&self) -> String {
+        let absent = || "without a content type".to_owned();
+        self.content_type()
+            .map_or_else(absent, |kind| format!("with `{kind}`"))
+    }
+
     /// Returns whether it is an event stream (WHATWG HTML §9.2).
     #[must_use]
     pub fn is_event_stream(&self) -> bool {

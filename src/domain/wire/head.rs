@@ -160,7 +160,7 @@ impl Head {
         if !is_host(value) {
             return Err(Violation::Host);
         }
-        // Behind an absolute target it is ignored, whatever it names (RFC 9112 §3.2.2).
+        // Behind an absolute target its value is not compared; it must still be one valid `Host` (RFC 9112 §3.2.2).
         Ok(())
     }
 

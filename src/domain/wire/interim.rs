@@ -22,7 +22,7 @@ const LEFT_OUT: [&str; 11] = [
     "via",
 ];
 
-/// The head of an interim response without fields of its connection. `None` where it stays behind: `100 Continue`, which the
+/// The head of an interim response without fields of its connection. `None` where it is not forwarded: `100 Continue`, which the
 /// proxy sends by itself, and what is no valid head.
 #[must_use]
 pub fn interim(head: &[u8]) -> Option<Vec<u8>> {

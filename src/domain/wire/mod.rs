@@ -36,7 +36,7 @@ pub use http2::settle;
 pub use interim::interim;
 pub use law::check_any_cut;
 pub use reading::Reading;
-pub use response::{Ending, Leading, NoLength, is_ready, leading, settle_response, unfold};
+pub use response::{Ending, InvalidLength, Leading, is_ready, leading, settle_response, unfold};
 pub use spelling::Spelling;
 pub use target::{RawTarget, RefusedLine, SentTarget, encode_raw};
 pub use violation::Violation;

@@ -117,19 +117,19 @@ pub enum Ending {
     /// In one way.
     Clear,
     /// By `Transfer-Encoding`, beside a `Content-Length`, which was removed (RFC 9112 §6.3): its connection must be closed.
-    Twice,
+    Conflicting,
 }
 
 /// A `Content-Length` that is no length, or more than one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
-pub struct NoLength(String);
+pub struct InvalidLength(String);
 
 /// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
 ///
 /// # Errors
-/// [`NoLength`] where it is no number, or says two (RFC 9110 §8.6).
-pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, NoLength> {
+/// [`InvalidLength`] where it is no number, or says two (RFC 9110 §8.6).
+pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidLength> {
     let (mut lengths, mut codings) = (0, 0);
     for name in headers.keys() {
         lengths += usize::from(*name == CONTENT_LENGTH);
@@ -140,7 +140,7 @@ pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, NoLength> {
     }
     if codings > 0 {
         headers.remove(CONTENT_LENGTH);
-        return Ok(Ending::Twice);
+        return Ok(Ending::Conflicting);
     }
     let mut values = headers.get_all(CONTENT_LENGTH).iter();
     if let (Some(first), None) = (values.next(), values.next())
@@ -153,7 +153,7 @@ pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, NoLength> {
         let values: Vec<_> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
-        NoLength(values.join(", ").chars().take(100).collect())
+        InvalidLength(values.join(", ").chars().take(100).collect())
     })?;
     headers.insert(CONTENT_LENGTH, one);
     Ok(Ending::Clear)
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(settled(&["5, 5", "5"], None), clear("5"));
         for coding in ["chunked", "identity"] {
             for length in ["5", "+5", "5, 6"] {
-                let expected = Ok((Ending::Twice, String::new()));
+                let expected = Ok((Ending::Conflicting, String::new()));
                 assert_eq!(settled(&[length], Some(coding)), expected);
             }
         }

@@ -19,7 +19,7 @@ pub(super) enum Read {
     Other(Content, posted::Body),
 }
 
-/// Reads a request. A body that says that it is longer than the limit is not read where translation does not take it anyhow.
+/// Reads a request. A body whose announced length exceeds the limit is not read if translation would refuse it anyway.
 pub(super) async fn read(
     reading: &Record,
     headers: &HeaderMap,
