@@ -20,16 +20,7 @@ pub(super) struct Guarded<'a> {
 
 impl Guarded<'_> {
     /// Counts a call that went a way.
-    pub(super) fn call(
-        &self,
-        shard: &mut Shard,
-        way: Way,
-        (outcome, blame): (Outcome, Option<Blame>),
-        took: Duration,
-    ) {
-        let Some(fate) = fate(outcome, blame) else {
-            return;
-        };
+    pub(super) fn call(&self, shard: &mut Shard, way: Way, fate: Fate, took: Duration) {
         let spared: &[usize] = match way {
             Way::Old => self.spared,
             Way::New => &[],
@@ -65,7 +56,7 @@ impl Guarded<'_> {
 }
 
 /// How a call ended, as guards see it; a client that went away tells nothing of either way.
-fn fate(outcome: Outcome, blame: Option<Blame>) -> Option<Fate> {
+pub(super) fn fate(outcome: Outcome, blame: Option<Blame>) -> Option<Fate> {
     match (outcome, blame) {
         (Outcome::Cancelled, _) => None,
         (Outcome::Success, _) => Some(Fate::Served),

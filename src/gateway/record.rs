@@ -121,6 +121,8 @@ struct Ending {
     reason: Option<Reason>,
     upstream_status: Option<u16>,
     cause: Option<String>,
+    /// Whether the result of the RPC server was read.
+    result: settled::ResultRead,
 }
 
 impl Record {

@@ -212,6 +212,55 @@ fn a_guard_takes_nothing_back_when_a_rest_server_refuses_what_the_tools_fail_at(
     proxy.log_line(&["stage=passthrough", "outcome=tool_error"]);
 }
 
+/// The result of the tool, which both servers give alike.
+fn said(request: &Message) -> &'static str {
+    match misses(request) {
+        true => FAILED.strip_prefix(r#""result":"#).unwrap(),
+        false => "{}",
+    }
+}
+
+/// Checks that a guard holds a flag while tools fail on both ways, and the answers of the RPC server pass through unread.
+fn expect_too_few_known(unread: fn(&Message) -> Vec<u8>) {
+    let rest = Upstream::serving(|request| json(said(request)));
+    let rpc = Upstream::serving(unread);
+    let config = format!("{}{CLIENT}{ROUTE}", both(&rest, &rpc));
+    let proxy = Proxy::start_with_flags(&config, &FLAGS.replace("\"rest\"", "\"rpc\""));
+    let ruling = eventually("the guard has too little to tell", || {
+        rpc_round(&proxy);
+        let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
+        assert_eq!(flag["tripped"], value!(null));
+        let ruling = flag["guard"].as_str().unwrap_or_default().to_owned();
+        ruling
+            .contains("tools fail on the new way")
+            .then_some(ruling)
+    });
+    assert!(ruling.starts_with("inconclusive: "), "{ruling}");
+    proxy.log_line(&["stage=translate", "outcome=tool_error"]);
+    proxy.log_line(&["stage=passthrough", "outcome=success"]);
+}
+
+#[test]
+fn a_guard_does_not_take_an_event_stream_for_an_answer_without_a_tool_error() {
+    expect_too_few_known(|request| {
+        let (id, said) = (Called::of(request).id().to_owned(), said(request));
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{said}}}"#);
+        let body = format!("event: message\ndata: {message}\n\n");
+        answer("200 OK", &[("Content-Type", "text/event-stream")], body)
+    });
+}
+
+#[test]
+fn a_guard_does_not_take_a_large_answer_for_one_without_a_tool_error() {
+    expect_too_few_known(|request| {
+        let (id, said) = (Called::of(request).id().to_owned(), said(request));
+        let space = " ".repeat(65 * 1024);
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},{space}"result":{said}}}"#
+        ))
+    });
+}
+
 /// Checks that the guard sees enough calls and has nothing against the new way.
 fn expect_content(proxy: &Proxy, round: fn(&Proxy)) {
     eventually("the guard has ruled", || {

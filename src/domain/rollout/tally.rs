@@ -24,6 +24,8 @@ pub enum Fate {
     Failed,
     /// With the result of a tool that says that it failed (MCP, `isError: true`). It blames nobody.
     ToolError,
+    /// With an answer that blames nobody, to a call of a tool. Nobody knows whether it says that the tool failed.
+    ToolUnknown,
 }
 
 /// The calls of one way.
@@ -38,6 +40,9 @@ pub struct ArmTally {
     /// Those that got the result of a tool that says that it failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tool_errors: u64,
+    /// Those of which it is known whether they got one. A tally that an earlier version wrote knows it of none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tool_known: u64,
     /// How long the served ones took. Failures are left out, for they have a limit of their own, and a quick refusal
     /// or a long timeout would hide how long an answer takes.
     pub latency: Latency,
@@ -47,8 +52,11 @@ impl ArmTally {
     /// Counts a call.
     pub fn count(&mut self, fate: Fate, took: Duration) {
         self.calls = self.calls.saturating_add(1);
+        if fate != Fate::ToolUnknown {
+            self.tool_known = self.tool_known.saturating_add(1);
+        }
         match fate {
-            Fate::Served => self.latency.record(took),
+            Fate::Served | Fate::ToolUnknown => self.latency.record(took),
             Fate::Refused => self.refused = self.refused.saturating_add(1),
             Fate::Failed => self.failed = self.failed.saturating_add(1),
             Fate::ToolError => self.tool_errors = self.tool_errors.saturating_add(1),
@@ -61,6 +69,7 @@ impl ArmTally {
         self.refused = self.refused.saturating_add(other.refused);
         self.failed = self.failed.saturating_add(other.failed);
         self.tool_errors = self.tool_errors.saturating_add(other.tool_errors);
+        self.tool_known = self.tool_known.saturating_add(other.tool_known);
         self.latency.add(&other.latency);
     }
 
@@ -72,11 +81,13 @@ impl ArmTally {
         let refused = self.refused.saturating_sub(earlier.refused);
         let refused = refused.min(calls - failed);
         let tool_errors = self.tool_errors.saturating_sub(earlier.tool_errors);
+        let tool_known = self.tool_known.saturating_sub(earlier.tool_known);
         ArmTally {
             calls,
             refused,
             failed,
             tool_errors: tool_errors.min(calls - failed - refused),
+            tool_known: tool_known.min(calls),
             latency: self.latency.since(&earlier.latency),
         }
     }
@@ -145,6 +156,7 @@ impl Tally {
                 || now.failed < before.failed
                 || now.refused < before.refused
                 || now.tool_errors < before.tool_errors
+                || now.tool_known < before.tool_known
         });
         arm_fell || self.compared < earlier.compared || self.mismatched < earlier.mismatched
     }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
+use super::settled::ResultRead;
 use super::{Keyed, Record, Role};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{DecidedBy, Stage};
+use crate::domain::rollout::{DecidedBy, Fate, Stage, Way};
+use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::domain::trace::Trace;
-use crate::gateway::guarded::Guarded;
+use crate::gateway::guarded::{Guarded, fate};
 use crate::gateway::worker::Patience;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
@@ -54,10 +56,24 @@ impl Record {
             if let Some(reason) = self.ending.reason {
                 shard.candidate_failed(route, reason);
             }
-            if let Some(way) = way {
-                self.guarded(&[]).call(shard, way, ended, took);
+            if let Some(way) = way
+                && let Some(fate) = self.fate(way, ended)
+            {
+                self.guarded(&[]).call(shard, way, fate, took);
             }
         });
+    }
+
+    /// How the call ended, as guards see it. The answer of an RPC server that passes through is not always read: it
+    /// may be an event stream, compressed, in pieces or large.
+    fn fate(&self, way: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<Fate> {
+        let fate = fate(outcome, blame)?;
+        let is_unread = fate == Fate::Served
+            && self.side == Side::Rpc
+            && way == Way::Old
+            && self.ending.result == ResultRead::No
+            && self.rpc_method.as_deref() == Some(TOOL_CALL);
+        Some(if is_unread { Fate::ToolUnknown } else { fate })
     }
 
     /// The flags whose guards are told of the call.
@@ -110,10 +126,12 @@ impl Record {
             if let Some((fault, action)) = self.message.fault {
                 shard.invalid_message(fault, action);
             }
-            if let Some(way) = self.stage.and_then(Stage::control) {
+            if let Some(way) = self.stage.and_then(Stage::control)
+                && let Some(fate) = self.fate(way, (outcome, blame))
+            {
                 let took = self.head.unwrap_or(total);
                 let guarded = self.guarded(&self.spared);
-                guarded.call(shard, way, (outcome, blame), took);
+                guarded.call(shard, way, fate, took);
             }
             self.count_decision(shard, labels);
             self.count_usage(shard, labels);

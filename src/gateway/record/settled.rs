@@ -15,6 +15,14 @@ use crate::telemetry::metrics::Outcome;
 /// The largest answer that is looked into as it passes by, in bytes.
 pub(super) const SMALL: usize = 64 * 1024;
 
+/// Whether the result of the RPC server was read, so that it is known whether it says that a tool failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ResultRead {
+    #[default]
+    No,
+    Yes,
+}
+
 impl Record {
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
     pub(in crate::gateway) fn answered(&mut self, status: u16) {
@@ -55,6 +63,7 @@ impl Record {
         } else {
             self.answered(200);
         }
+        self.ending.result = ResultRead::Yes;
     }
 
     fn is_tool_error(&self, result: &Json) -> bool {
@@ -103,6 +112,7 @@ impl Record {
             }
             Reply::Result(_) => {}
         }
+        self.ending.result = ResultRead::Yes;
     }
 
     /// The proxy itself answers, with a failure.
@@ -116,6 +126,7 @@ impl Record {
             reason: Some(failure.reason),
             upstream_status: failure.upstream_status,
             cause: failure.cause.clone(),
+            result: ResultRead::No,
         };
     }
 

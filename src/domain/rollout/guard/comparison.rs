@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bounds::{Rate, around, excess};
-use super::looks::{Compared, Counts, Look, number};
+use super::looks::{Among, Compared, Counts, Look, number};
 use super::ruling::{Against, Breach, Quantile};
 use super::{Ratio, Share};
 use crate::domain::rollout::{ArmTally, Latency, Tally};
@@ -28,6 +28,8 @@ pub(super) struct Comparison<'c> {
     pub(super) least: f64,
     pub(super) looks: &'c [Look],
     pub(super) reference: Option<&'c ArmTally>,
+    /// The calls that rates are of.
+    pub(super) among: Among,
 }
 
 impl Comparison<'_> {
@@ -38,12 +40,15 @@ impl Comparison<'_> {
         of: impl Fn(&Counts) -> f64,
         breach: impl Fn(Share, Share) -> Breach,
     ) -> Option<Found> {
-        let sides = |compared: &Compared| match self.reference {
-            None => (compared.rates(&of), compared.old_calls),
-            Some(earlier) => {
-                let counts = Counts::of(earlier);
-                let new = Rate::of(of(&compared.alone), compared.alone.calls);
-                ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
+        let sides = |compared: &Compared| {
+            let sides = compared.sides(self.among);
+            match self.reference {
+                None => (sides.rates(&of), sides.old_calls),
+                Some(earlier) => {
+                    let counts = Counts::of(earlier, self.among);
+                    let new = Rate::of(of(&sides.alone), sides.alone.calls);
+                    ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
+                }
             }
         };
         self.looks.iter().find_map(|look| {

@@ -14,6 +14,25 @@ use crate::domain::rollout::{ArmTally, At, Tally};
 /// Slices in a window, windows in a longer look, longer looks in the longest.
 pub(super) const PARTS: usize = 10;
 
+/// The calls that a comparison is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    /// All calls.
+    All,
+    /// The calls of which it is known whether they got a tool error. Those that failed or were refused are among them.
+    ToolKnown,
+}
+
+impl Among {
+    /// How many of these calls a tally has.
+    pub(super) const fn calls(self, arm: &ArmTally) -> u64 {
+        match self {
+            Among::All => arm.calls,
+            Among::ToolKnown => arm.tool_known,
+        }
+    }
+}
+
 /// Calls and their failures; a number of them is not whole where it is an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Counts {
@@ -32,10 +51,10 @@ impl Counts {
         self.tool_errors += other.tool_errors;
     }
 
-    /// The counts of a tally.
-    pub(super) fn of(arm: &ArmTally) -> Counts {
+    /// The counts of these calls of a tally.
+    pub(super) fn of(arm: &ArmTally, among: Among) -> Counts {
         Counts {
-            calls: number(arm.calls),
+            calls: number(among.calls(arm)),
             failed: number(arm.failed),
             refused: number(arm.refused),
             tool_errors: number(arm.tool_errors),
@@ -48,11 +67,11 @@ impl Counts {
     }
 }
 
-/// Slices, compared and added up.
+/// Calls of slices, compared and added up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Compared {
+pub(super) struct Sides {
     /// The new way, in slices that had calls of the old way.
-    pub(super) new: Counts,
+    new: Counts,
     /// How its calls would have fared on the old way.
     expected: Counts,
     /// Σ new² / old: the fewer calls an expectation rests on, and the less evenly, the more it may be off.
@@ -61,50 +80,39 @@ pub(super) struct Compared {
     pub(super) old_calls: f64,
     /// The new way, in slices that had none of the old way.
     pub(super) alone: Counts,
-    /// Compared answers.
-    pub(super) answers: f64,
-    /// Those that differed.
-    pub(super) mismatched: f64,
 }
 
-impl Compared {
-    /// One slice.
-    pub(super) fn of(slice: &Tally) -> Compared {
-        let new = Counts::of(&slice.new);
-        let old_calls = number(slice.old.calls);
-        let compared = Compared {
-            old_calls,
-            answers: number(slice.compared),
-            mismatched: number(slice.mismatched),
-            ..Compared::default()
-        };
-        if slice.old.calls == 0 {
-            return Compared {
+impl Sides {
+    /// These calls of one slice.
+    fn of(slice: &Tally, among: Among) -> Sides {
+        let new = Counts::of(&slice.new, among);
+        let old = Counts::of(&slice.old, among);
+        if among.calls(&slice.old) == 0 {
+            return Sides {
                 alone: new,
-                ..compared
+                ..Sides::default()
             };
         }
-        Compared {
+        Sides {
             new,
             expected: Counts {
                 calls: new.calls,
-                failed: new.calls * (number(slice.old.failed) / old_calls),
-                refused: new.calls * (number(slice.old.refused) / old_calls),
-                tool_errors: new.calls * (number(slice.old.tool_errors) / old_calls),
+                failed: new.calls * (old.failed / old.calls),
+                refused: new.calls * (old.refused / old.calls),
+                tool_errors: new.calls * (old.tool_errors / old.calls),
             },
-            spread: new.calls * new.calls / old_calls,
-            ..compared
+            spread: new.calls * new.calls / old.calls,
+            old_calls: old.calls,
+            alone: Counts::default(),
         }
     }
 
-    fn add(&mut self, other: &Compared) {
+    fn add(&mut self, other: &Sides) {
         self.new.add(other.new);
         self.expected.add(other.expected);
         self.spread += other.spread;
         self.old_calls += other.old_calls;
         self.alone.add(other.alone);
-        self.answers += other.answers;
-        self.mismatched += other.mismatched;
     }
 
     /// The rates of the new way and of the old, as if the old way had had the new one's calls.
@@ -120,6 +128,47 @@ impl Compared {
             ..Rate::of(of(&self.expected), calls)
         };
         (Rate::of(of(&self.new), calls), expected)
+    }
+}
+
+/// Slices, compared and added up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Compared {
+    #[serde(flatten)]
+    all: Sides,
+    /// The calls of which it is known whether they got a tool error.
+    #[serde(default)]
+    tool_known: Sides,
+    /// Compared answers.
+    pub(super) answers: f64,
+    /// Those that differed.
+    pub(super) mismatched: f64,
+}
+
+impl Compared {
+    /// One slice.
+    pub(super) fn of(slice: &Tally) -> Compared {
+        Compared {
+            all: Sides::of(slice, Among::All),
+            tool_known: Sides::of(slice, Among::ToolKnown),
+            answers: number(slice.compared),
+            mismatched: number(slice.mismatched),
+        }
+    }
+
+    fn add(&mut self, other: &Compared) {
+        self.all.add(&other.all);
+        self.tool_known.add(&other.tool_known);
+        self.answers += other.answers;
+        self.mismatched += other.mismatched;
+    }
+
+    /// Both ways, by these calls.
+    pub(super) const fn sides(&self, among: Among) -> &Sides {
+        match among {
+            Among::All => &self.all,
+            Among::ToolKnown => &self.tool_known,
+        }
     }
 }
 

@@ -65,6 +65,17 @@ pub enum Unclear {
         /// How many are needed.
         of: u64,
     },
+    /// Tools fail on the new way, and of the old way it is hardly known.
+    #[error(
+        "tools fail on the new way, and only {calls} of the {of} calls of the old way that are needed tell whether they \
+         do there (see `tool_error_delta`)"
+    )]
+    FewKnown {
+        /// Calls of the old way of which it is known.
+        calls: u64,
+        /// How many are needed.
+        of: u64,
+    },
     /// The old way is no longer called, and never was while the guard watched.
     #[error(
         "nothing to compare with: no calls of the old way, and no earlier window that had enough"

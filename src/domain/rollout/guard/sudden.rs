@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{Rate, excess};
-use super::looks::number;
+use super::looks::{Among, number};
 use super::{Fast, Share};
 use crate::domain::rollout::{ArmTally, At, Tally};
 
@@ -31,6 +31,9 @@ pub(super) struct Calls {
     pub(super) refused: u64,
     #[serde(default)]
     pub(super) tool_errors: u64,
+    /// Those of which it is known whether they got a tool error.
+    #[serde(default)]
+    tool_known: u64,
 }
 
 impl Calls {
@@ -40,6 +43,7 @@ impl Calls {
             failed: arm.failed,
             refused: arm.refused,
             tool_errors: arm.tool_errors,
+            tool_known: arm.tool_known,
         }
     }
 
@@ -48,6 +52,7 @@ impl Calls {
         self.failed = self.failed.saturating_add(arm.failed);
         self.refused = self.refused.saturating_add(arm.refused);
         self.tool_errors = self.tool_errors.saturating_add(arm.tool_errors);
+        self.tool_known = self.tool_known.saturating_add(arm.tool_known);
     }
 
     fn since(self, earlier: Calls) -> Calls {
@@ -56,7 +61,17 @@ impl Calls {
             failed: self.failed.saturating_sub(earlier.failed),
             refused: self.refused.saturating_sub(earlier.refused),
             tool_errors: self.tool_errors.saturating_sub(earlier.tool_errors),
+            tool_known: self.tool_known.saturating_sub(earlier.tool_known),
         }
+    }
+
+    /// The same, of these calls only.
+    fn only(self, among: Among) -> Calls {
+        let calls = match among {
+            Among::All => self.calls,
+            Among::ToolKnown => self.tool_known,
+        };
+        Calls { calls, ..self }
     }
 
     /// The calls that were not served as their callers wished, whoever was to blame.
@@ -141,21 +156,22 @@ impl Marks {
         }
     }
 
-    /// What the last calls look like by one kind of failure, the old way being what it was over the same spans, or
+    /// What the last of these calls look like by one kind of failure, the old way being what it was over the same spans, or
     /// `reference` where that is given.
     pub(super) fn glimpse(
         &self,
         fast: &Fast,
-        of: impl Fn(&Calls) -> u64,
+        (among, of): (Among, impl Fn(&Calls) -> u64),
         reference: Option<&ArmTally>,
     ) -> Glimpse {
         let mut glimpse = Glimpse::Fine;
         for mark in self.past.iter().rev() {
-            let new = self.now.new.since(mark.new);
+            let new = self.now.new.since(mark.new).only(among);
             if !mostly(&new, of(&new), fast) {
                 continue;
             }
             let old = reference.map_or_else(|| self.now.old.since(mark.old), Calls::of);
+            let old = old.only(among);
             let rates = [&new, &old].map(|calls| Rate::of(number(of(calls)), number(calls.calls)));
             if excess(rates[0], rates[1], EVIDENCE) > MARGIN {
                 let took = self.now.at.since(mark.at);

@@ -6,6 +6,7 @@ use super::*;
 use crate::domain::rollout::{ArmTally, At, Fate, Tally, Way};
 
 mod laws;
+mod tools;
 
 /// What one second adds: calls, failures and refusals of each way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -362,67 +363,4 @@ fn shares_are_told_with_the_digits_that_matter() {
     for (millionths, text) in cases {
         assert_eq!(told(millionths), text);
     }
-}
-
-/// One second of 10 calls of each way, with so many tool errors of the new way and refusals of the old.
-fn tool_errors(new: u64, refused: u64) -> Tally {
-    let mut arm = arm((10 - new, 0, 0));
-    for _ in 0..new {
-        arm.count(Fate::ToolError, Duration::from_millis(40));
-    }
-    Tally {
-        new: arm,
-        ..Second {
-            new: (0, 0, 0),
-            old: (10, 0, refused),
-        }
-        .tally()
-    }
-}
-
-#[test]
-fn tool_errors_have_a_limit_of_their_own() {
-    for (new, pace) in [(3, Pace::Slow), (10, Pace::Fast)] {
-        let mut scene = Scene::new(Guard::default());
-        scene.run(60, FINE);
-        let rulings = (0..300).map(|_| scene.add(&tool_errors(new, 0)));
-        let trip = trip(rulings.last().unwrap());
-        assert_eq!((trip.breach.limit(), trip.pace), (Limit::ToolErrors, pace));
-        let words = trip.to_string();
-        assert!(words.contains("tool error rate "), "{words}");
-    }
-    let off = Limits {
-        tool_error_delta: None,
-        ..Limits::default()
-    };
-    let mut scene = Scene::new(Guard {
-        limits: off,
-        ..Guard::default()
-    });
-    let rulings = (0..300).map(|_| scene.add(&tool_errors(10, 0)));
-    assert_eq!(rulings.last().unwrap(), Ruling::Content);
-}
-
-#[test]
-fn tool_errors_that_the_old_way_tells_as_refusals_trip_nothing() {
-    for share in [1, 3, 10] {
-        let mut scene = Scene::new(Guard::default());
-        let rulings = (0..300).map(|_| scene.add(&tool_errors(share, share)));
-        let ruling = rulings.last().unwrap();
-        assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
-    }
-}
-
-#[test]
-fn a_watch_that_was_written_with_fewer_limits_is_read() {
-    let mut scene = Scene::new(Guard::default());
-    scene.run(70, FINE);
-    let now = serde_json::to_string(&scene.watch).unwrap();
-    let before = now.replace(r#""suspicion":[0,0,0,0,0]"#, r#""suspicion":[0,0,0,0]"#);
-    let before = before
-        .replace(r#","tool_errors":0.0"#, "")
-        .replace(r#","tool_errors":0"#, "");
-    assert_ne!(now, before);
-    let read: Watch = serde_json::from_str(&before).unwrap();
-    assert_eq!(read, scene.watch);
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounds::Rate;
 use super::comparison::{Comparison, Found};
-use super::looks::{Counts, Looks, PARTS, Slice, number};
+use super::looks::{Among, Counts, Looks, PARTS, Slice, number};
 use super::ruling::{Against, Breach, Limit, Pace, Ruling, Trip, Unclear};
 use super::sudden::{Calls, Glimpse, Marks, Span};
 use super::{Guard, Share};
@@ -159,19 +159,20 @@ impl Watch {
         let fast = guard.fast.as_ref()?;
         let reference = self.reference(guard);
         let failures = guard.limits.failure_delta.map(|_| {
-            let glimpse = self
-                .marks
-                .glimpse(fast, |calls| calls.failed, reference.as_ref());
+            let of = (Among::All, |calls: &Calls| calls.failed);
+            let glimpse = self.marks.glimpse(fast, of, reference.as_ref());
             (Limit::Failures, glimpse)
         });
         let refusals = guard.limits.refused_delta.map(|_| {
-            let glimpse = self
-                .marks
-                .glimpse(fast, |calls| calls.refused, reference.as_ref());
+            let of = (Among::All, |calls: &Calls| calls.refused);
+            let glimpse = self.marks.glimpse(fast, of, reference.as_ref());
             (Limit::Refusals, glimpse)
         });
         let tool_errors = guard.limits.tool_error_delta.map(|_| {
-            let by = |of: fn(&Calls) -> u64| self.marks.glimpse(fast, of, reference.as_ref());
+            let by = |of: fn(&Calls) -> u64| {
+                let of = (Among::ToolKnown, of);
+                self.marks.glimpse(fast, of, reference.as_ref())
+            };
             // The old way may tell as a refusal or a failure what is a tool error here.
             let glimpse = match by(|calls| calls.tool_errors) {
                 Glimpse::Broken(span) => match by(Calls::unserved) {
@@ -245,10 +246,10 @@ impl Watch {
         match told.rev().max_by_key(|(times, _)| *times) {
             Some((IN_A_ROW.., found)) => Ruling::Trip(self.slow_trip(guard, at, found)),
             Some((_, found)) => Ruling::Inconclusive(Unclear::Suspect(found.breach.limit())),
-            None => match self.unclear(guard, (at, &window), reference.as_ref()) {
-                Some(why) => Ruling::Inconclusive(why),
-                None => Ruling::Content,
-            },
+            None => self
+                .unclear(guard, (at, &window), reference.as_ref())
+                .or_else(|| Watch::tools_unclear(guard, &window, reference.as_ref()))
+                .map_or(Ruling::Content, Ruling::Inconclusive),
         }
     }
 
@@ -280,6 +281,21 @@ impl Watch {
         }
     }
 
+    /// Whether tool errors of the new way are beyond the limit if the old way has none, and too little is known of
+    /// the old way to tell.
+    fn tools_unclear(
+        guard: &Guard,
+        window: &Tally,
+        reference: Option<&ArmTally>,
+    ) -> Option<Unclear> {
+        let limit = guard.limits.tool_error_delta?;
+        let new = Counts::of(&window.new, Among::ToolKnown);
+        let of = guard.min_calls;
+        let calls = Among::ToolKnown.calls(reference.unwrap_or(&window.old));
+        let beyond = Rate::of(new.tool_errors, new.calls).share > limit.get();
+        (beyond && calls < of).then_some(Unclear::FewKnown { calls, of })
+    }
+
     /// For each limit, whether it is exceeded for sure.
     fn found(
         &self,
@@ -292,6 +308,11 @@ impl Watch {
             least: number(guard.min_calls),
             looks: &looks,
             reference,
+            among: Among::All,
+        };
+        let among_known = Comparison {
+            among: Among::ToolKnown,
+            ..against
         };
         let limits = &guard.limits;
         Limit::ALL.map(|limit| match limit {
@@ -311,8 +332,8 @@ impl Watch {
                 let limit = limits.tool_error_delta?;
                 let breach = |new, old| Breach::ToolErrors { new, old, limit };
                 // The old way may tell as a refusal or a failure what is a tool error here.
-                against.rates(limit, Counts::unserved, breach)?;
-                against.rates(limit, |calls| calls.tool_errors, breach)
+                among_known.rates(limit, Counts::unserved, breach)?;
+                among_known.rates(limit, |calls| calls.tool_errors, breach)
             }
         })
     }

@@ -6,7 +6,13 @@ use super::*;
 
 fn calls() -> impl Strategy<Value = Vec<(Way, Fate, u64)>> {
     let arm = prop_oneof![Just(Way::New), Just(Way::Old)];
-    let fate = prop_oneof![Just(Fate::Served), Just(Fate::Refused), Just(Fate::Failed)];
+    let fate = prop_oneof![
+        Just(Fate::Served),
+        Just(Fate::Refused),
+        Just(Fate::Failed),
+        Just(Fate::ToolError),
+        Just(Fate::ToolUnknown),
+    ];
     prop::collection::vec((arm, fate, 0u64..100_000), 0..60)
 }
 
@@ -29,7 +35,7 @@ fn the_text_of_a_tally_is_a_format_between_replicas() {
     tally.count_mismatch();
     assert_eq!(
         serde_json::to_string(&tally).unwrap(),
-        r#"{"new":{"calls":2,"refused":0,"failed":1,"latency":[[18,1]]},"old":{"calls":1,"refused":1,"failed":0,"latency":[]},"compared":2,"mismatched":1}"#
+        r#"{"new":{"calls":2,"refused":0,"failed":1,"tool_known":2,"latency":[[18,1]]},"old":{"calls":1,"refused":1,"failed":0,"tool_known":1,"latency":[]},"compared":2,"mismatched":1}"#
     );
 }
 
