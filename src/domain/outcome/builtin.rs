@@ -1,6 +1,6 @@
 //! The built-in rows.
 
-use http::header::RETRY_AFTER;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
@@ -213,8 +213,20 @@ fn is_seconds(pause: &str) -> bool {
     pause.len() <= 9 && pause.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An answer as a value: its status, type and body, and after how long to come again; a body that is not JSON as text,
-/// up to a limit.
+/// The values of `WWW-Authenticate`, as the member of an answer; nothing where there are none.
+fn challenges_of(reply: &RestReply) -> String {
+    let values = reply.headers.get_all(WWW_AUTHENTICATE).iter();
+    let said: Vec<String> = values
+        .filter_map(|one| one.to_str().ok().map(quoted))
+        .collect();
+    match said.is_empty() {
+        true => String::new(),
+        false => format!(r#","www_authenticate":[{}]"#, said.join(",")),
+    }
+}
+
+/// An answer as a value: its status, type and body, after how long to come again, and which credentials it asks for; a
+/// body that is not JSON as text, up to a limit.
 #[must_use]
 pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     let (body, cut) = match json {
@@ -242,8 +254,9 @@ pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
         Some(pause) => format!(r#","retry_after":{}"#, quoted(pause)),
         None => String::new(),
     };
+    let challenges = challenges_of(reply);
     Json::written(format!(
-        r#"{{"status":{},"type":{kind},"body":{body}{cut}{pause}}}"#,
+        r#"{{"status":{},"type":{kind},"body":{body}{cut}{pause}{challenges}}}"#,
         reply.status
     ))
 }
@@ -284,7 +297,7 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
                 .data
                 .as_ref()
                 .and_then(|data| restore(error.code, data));
-            restored.unwrap_or_else(|| write_problem(status_of_error(&error), "", &error))
+            restored.unwrap_or_else(|| unrestored(&error))
         }
     }
 }
@@ -309,7 +322,11 @@ struct Kept {
     status: u16,
     is_whole: bool,
     pause: Option<HeaderValue>,
+    challenges: Vec<HeaderValue>,
 }
+
+/// The members that may follow the status, the type and the body, in this order.
+const MORE: [&str; 3] = ["truncated", "retry_after", "www_authenticate"];
 
 impl Kept {
     /// None where the value is not one that [`kept`] writes of a failure.
@@ -320,12 +337,9 @@ impl Kept {
         let members = data.open().ok()?;
         let names: Vec<&str> = members.iter().map(|member| &*member.name).collect();
         let (first, more) = names.split_at_checked(3)?;
-        let is_whole = match more {
-            [] | ["retry_after"] => true,
-            ["truncated"] | ["truncated", "retry_after"] => false,
-            _ => return None,
-        };
-        if first != ["status", "type", "body"] {
+        let mut known = MORE.iter();
+        let in_order = more.iter().all(|name| known.any(|next| next == name));
+        if first != ["status", "type", "body"] || !in_order {
             return None;
         }
         let status = std::str::from_utf8(data.member("status")?.as_bytes())
@@ -337,24 +351,44 @@ impl Kept {
             None => Some(String::from_utf8_lossy(pause.as_bytes()).into_owned()),
         });
         let pause = pause.flatten().and_then(|pause| pause.try_into().ok());
+        let challenges = data.member("www_authenticate");
         (400..=599).contains(&status).then_some(Kept {
             status,
-            is_whole,
+            is_whole: !more.contains(&"truncated"),
             pause,
+            challenges: challenges.as_ref().map_or_else(Vec::new, texts),
         })
     }
 
     fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
         let pause = self.pause.iter().cloned();
-        pause.map(|pause| (RETRY_AFTER, pause)).collect()
+        let pause = pause.map(|pause| (RETRY_AFTER, pause));
+        let challenges = self.challenges.iter().cloned();
+        let challenges = challenges.map(|one| (WWW_AUTHENTICATE, one));
+        pause.chain(challenges).collect()
     }
 }
 
-/// The status of an error that has no body to restore: that of its data, where the two agree.
-fn status_of_error(error: &ErrorObject) -> u16 {
+/// The texts of an array, as values of a header.
+fn texts(array: &Json) -> Vec<HeaderValue> {
+    let texts = array.elements().filter_map(|place| {
+        let text = array.piece(place).text()?.ok()?;
+        HeaderValue::try_from(text).ok()
+    });
+    texts.collect()
+}
+
+/// The answer of an error that has no body to restore: its status and headers are those of its data, where the status
+/// and the code agree.
+fn unrestored(error: &ErrorObject) -> RestAnswer {
     let kept = error.data.as_ref().and_then(Kept::of);
-    let kept = kept.filter(|kept| code_of_status(kept.status) == error.code);
-    kept.map_or(status_of_code(error.code), |kept| forwarded(kept.status))
+    match kept.filter(|kept| code_of_status(kept.status) == error.code) {
+        Some(kept) => RestAnswer {
+            headers: kept.headers(),
+            ..write_problem(forwarded(kept.status), "", error)
+        },
+        None => write_problem(status_of_code(error.code), "", error),
+    }
 }
 
 fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {

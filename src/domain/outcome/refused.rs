@@ -4,12 +4,15 @@
 //! JSON-RPC. A REST client gets the status whatever the body is.
 
 use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
 
-use super::builtin::failure;
-use super::problem::write_problem;
+use super::builtin::{failure, kept};
+use super::problem::{PROBLEM, write_problem};
 use super::{Answered, Outcomes, ReplyLimits, RestAnswer, RestReply};
+use crate::domain::failure::code_of_status;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
+use crate::domain::jsonrpc::{self, ErrorObject, Reply, RequestId, parse_response};
 use crate::domain::pattern::Bindings;
 use crate::domain::translate::Terms;
 
@@ -62,11 +65,34 @@ impl Outcomes {
 }
 
 /// Writes the refusal of a request on a link as a JSON-RPC error. [`Outcomes::rpc_to_rest`] gives a REST client the answer
-/// that it was made of.
+/// that it was made of; in place of a JSON-RPC error it gives its problem document.
 #[must_use]
 pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
     let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
-    jsonrpc::error(&id, &failure(reply, limits)).into_bytes()
+    let said = parse_response(&reply.body, limits.depth).ok();
+    let error = match said.map(|said| said.reply) {
+        Some(Reply::Error(error)) => with_status(reply, error, limits),
+        Some(Reply::Result(_)) | None => failure(reply, limits),
+    };
+    jsonrpc::error(&id, &error).into_bytes()
+}
+
+/// Returns a JSON-RPC error with the code of the reply's status. The data has the reply, whose body is the problem document
+/// of the error.
+fn with_status(reply: &RestReply, error: ErrorObject, limits: ReplyLimits) -> ErrorObject {
+    let mut headers = reply.headers.clone();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    let document = RestReply {
+        status: reply.status,
+        headers,
+        body: write_problem(reply.status, "", &error).body.into_bytes(),
+    };
+    let json = Json::read(document.body.clone(), u16::MAX).ok();
+    ErrorObject {
+        code: code_of_status(reply.status),
+        message: error.message,
+        data: Some(kept(&document, json.as_ref(), limits.error_text)),
+    }
 }
 
 fn plain(answer: RestAnswer) -> Answered<RestAnswer> {

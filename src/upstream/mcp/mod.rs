@@ -7,6 +7,7 @@
 mod call;
 mod own_stream;
 mod post;
+mod refused;
 mod retry;
 mod session;
 

@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::refused::refused;
 use super::retry::retry;
 use crate::domain::json::unmarked;
 use crate::domain::jsonrpc::{self, Heard};
@@ -33,7 +34,7 @@ pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-ver
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A body without its content coding and without a byte order mark.
-fn plain(headers: &HeaderMap, body: Bytes, most: usize) -> Result<Bytes, CodingError> {
+pub(super) fn plain(headers: &HeaderMap, body: Bytes, most: usize) -> Result<Bytes, CodingError> {
     let unknown = |name: String| CodingError::Malformed(std::io::Error::other(name));
     let coding = Coding::of(headers).map_err(unknown)?;
     coding.decode(body, most, |_| true).map(unmarked)
@@ -78,7 +79,7 @@ pub(super) enum Outcome {
     Accepted,
     /// The server does not know the session, and has not taken the message.
     Forgotten,
-    /// The server refused the request by its HTTP status, and said nothing in JSON-RPC.
+    /// The server refused the request by its HTTP status, whatever the body says.
     Refused(RestReply),
     /// No answer.
     Failed(Unanswered),
@@ -264,6 +265,9 @@ impl Door {
             Looks::Json => self.limit,
             Looks::Other | Looks::Events => OTHER,
         };
+        if id.is_some() && refuses(status) {
+            return Outcome::Refused(refused(head, (body, lease), most).await);
+        }
         let body = match read_whole(body, most).await {
             Ok(body) => {
                 lease.release();
@@ -299,11 +303,6 @@ impl Door {
             (Read::Answer(body), _) if looks == Looks::Json => Outcome::Answered(body),
             (Read::Forgotten, _) => Outcome::Forgotten,
             (_, None) if success => Outcome::Accepted,
-            (_, Some(_)) if refuses(status) => Outcome::Refused(RestReply {
-                status,
-                headers: head.headers,
-                body,
-            }),
             (_, _) => Outcome::Failed(Unanswered::Unusable(status)),
         }
     }
