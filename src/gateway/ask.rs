@@ -64,9 +64,13 @@ pub(super) async fn whole(
             // Dropped here, the exchange closes its connection: such an answer may have no end.
             return streamed(head);
         }
-        let body = kept(body, most, (purse.as_ref(), &memory)).await;
-        let body = body.map_err(read)?;
-        lease.release();
+        let body = match kept(body, most, (purse.as_ref(), &memory)).await {
+            Ok(body) => {
+                lease.release();
+                body
+            }
+            Err(fault) => unread(fault, head.status)?,
+        };
         Ok(Reply {
             status: head.status,
             headers: head.headers,
@@ -334,6 +338,17 @@ fn sent(error: UpstreamError) -> Failure {
         ),
     };
     Failure::new(reason, message).because(chain(&error))
+}
+
+/// Returns what counts as the body where it was not read: none, if the status refuses the call.
+fn unread(fault: ReadFault, status: StatusCode) -> Result<Bytes, Failure> {
+    match fault {
+        ReadFault::NoRoom(_) => Err(read(fault)),
+        ReadFault::TooLarge(_) | ReadFault::Cut(_) if refuses(status.as_u16()) => Ok(Bytes::new()),
+        ReadFault::TooLarge(_) | ReadFault::Cut(_) => {
+            Err(read(fault).upstream_status(status.as_u16()))
+        }
+    }
 }
 
 fn read(fault: ReadFault) -> Failure {

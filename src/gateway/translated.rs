@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
@@ -317,24 +318,32 @@ async fn ask(
     } else {
         Repeat::Unsent
     };
-    let reply = ask::whole(record, upstream, outgoing, repeat, limit).await?;
-    match reply.headers.contains_key(CONTENT_ENCODING) {
-        true => decoded(record, reply),
-        false => Ok(reply),
+    let mut reply = ask::whole(record, upstream, outgoing, repeat, limit).await?;
+    if !reply.headers.contains_key(CONTENT_ENCODING) {
+        return Ok(reply);
     }
+    let decoded = decoded(record, &reply);
+    reply.headers.remove(CONTENT_ENCODING);
+    let status = reply.status.as_u16();
+    reply.body = match decoded {
+        Ok(body) => body,
+        // Such a status says all by itself.
+        Err(_) if refuses(status) => Bytes::new(),
+        Err(failure) => return Err(failure.upstream_status(status)),
+    };
+    Ok(reply)
 }
 
-/// An answer without its content coding: a server may use one that it was not asked for (RFC 9110 §12.5.3).
-fn decoded(record: &Record, mut reply: Reply) -> Result<Reply, Failure> {
+/// The body of an answer without its content coding: a server may use one that it was not asked for (RFC 9110 §12.5.3).
+fn decoded(record: &Record, reply: &Reply) -> Result<Bytes, Failure> {
     let coding = Coding::of(&reply.headers).map_err(|name| {
         let message = "the server's answer has a content coding that is not read; gzip and br are";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
-    reply.headers.remove(CONTENT_ENCODING);
     let most = record.installed().plan.limits.answer;
     let room = (record.worker().memory(), record.purse());
-    let decoded = coding.decode_within(reply.body, most, room);
-    reply.body = decoded.map_err(|error| match (&error, room.1) {
+    let decoded = coding.decode_within(reply.body.clone(), most, room);
+    decoded.map_err(|error| match (&error, room.1) {
         (CodingError::Malformed(_), _) => {
             let message = "the server's answer is not what its content coding says";
             Failure::new(Reason::UpstreamNotProtocol, message).because(error)
@@ -344,8 +353,7 @@ fn decoded(record: &Record, mut reply: Reply) -> Result<Reply, Failure> {
             let message = format!("the server's answer, decoded, is longer than {most} bytes");
             Failure::new(Reason::UpstreamTooLarge, message)
         }
-    })?;
-    Ok(reply)
+    })
 }
 
 pub(super) fn terms(limits: &Limits) -> Terms {

@@ -137,6 +137,41 @@ fn any_other_error_status_without_a_response_is_a_failure_that_names_it() {
 }
 
 #[test]
+fn a_body_that_cannot_be_read_counts_as_none() {
+    let long: &str = "x".repeat(5000).leak();
+    let bodies = [
+        ("zstd", "no coding"),
+        ("gzip", "no coding"),
+        ("identity", long),
+    ];
+    for (status, number, _) in REFUSALS.into_iter().chain([("500 No", 500, "")]) {
+        for (coding, body) in bodies {
+            let server = Upstream::serving(move |_| {
+                let headers = [
+                    ("Content-Type", "application/json"),
+                    ("Content-Encoding", coding),
+                    ("WWW-Authenticate", CHALLENGE),
+                    ("Retry-After", "7"),
+                ];
+                answer(status, &headers, body)
+            });
+            let limits = "[limits]\nanswer = \"4KiB\"\n";
+            let proxy = before_rpc(&server, &format!("{limits}{ROUTES}"));
+            let came = proxy.rest("GET", "/things/7", &[], "");
+            if number == 500 {
+                assert_eq!(came.status(), 502, "{coding}");
+                assert_eq!(came.json()["upstream_status"], 500);
+                continue;
+            }
+            assert_eq!(body_of(&came, number), "");
+            assert_eq!(came.head.one("content-type"), None);
+            assert_eq!(came.head.one("www-authenticate"), Some(CHALLENGE));
+            assert_eq!(came.head.one("retry-after"), Some("7"));
+        }
+    }
+}
+
+#[test]
 fn no_answer_of_an_rpc_server_makes_a_407() {
     const ROWS: &str = r#"
 [rpc]
