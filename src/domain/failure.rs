@@ -49,11 +49,16 @@ impl Blame {
         }
     }
 
-    /// Whose fault an upstream's own RPC error reports.
+    /// Whose fault an upstream's own RPC error reports. The upstream may be another proxy with the codes of the table.
     #[must_use]
-    pub const fn of_code(code: i64) -> Blame {
+    pub fn of_code(code: i64) -> Blame {
+        let is_client = |reason: &Reason| {
+            let row = reason.row();
+            row.blame == Blame::Client && i64::from(row.code) == code
+        };
         match code {
-            -32700 | -32602..=-32600 | -31499..=-31400 => Blame::Client,
+            -31499..=-31400 => Blame::Client,
+            _ if Reason::ALL.iter().any(is_client) => Blame::Client,
             _ => Blame::Upstream,
         }
     }

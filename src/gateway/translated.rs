@@ -177,7 +177,10 @@ fn rest_answer(
         None if answered.tool_error => record.answered_tool_error(answer.status),
         None => record.answered(answer.status),
         Some(code) => {
-            let blame = Blame::of_status(answer.status).unwrap_or(Blame::of_code(code));
+            // 500 of the built-in table stands for every code that it does not name.
+            let says = answered.row.is_some() || answer.status != 500;
+            let by_status = Blame::of_status(answer.status).filter(|_| says);
+            let blame = by_status.unwrap_or_else(|| Blame::of_code(code));
             record.answered_error(answer.status, code, blame);
         }
     }

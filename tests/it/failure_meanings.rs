@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{answer, before_rest, call, json_with, rpc_failure};
+use crate::scene::{answer, before_rest, before_rpc, call, json_with, rpc_failure, saying};
 use crate::support::{Message, Proxy, Upstream};
 use crate::websocket::ends::connect;
 
@@ -294,4 +294,25 @@ server = { name = "x", version = "1" }
     let bare = before_rest(&upstream, "");
     let said = bare.rpc(message("tools/call", &json!({ "name": "nope" })));
     assert_eq!(said.json()["error"]["code"], -32601);
+}
+
+#[test]
+fn the_codes_of_another_proxy_blame_the_side_that_its_table_blames() {
+    for (code, blame) in [
+        (-31005, "client"),
+        (-31008, "client"),
+        (-31080, "client"),
+        (-32020, "client"),
+        (-32601, "client"),
+        (-31404, "client"),
+        (-31022, "upstream"),
+        (-31042, "upstream"),
+        (-32603, "upstream"),
+        (-32000, "upstream"),
+    ] {
+        let error = format!(r#""error":{{"code":{code},"message":"x"}}"#);
+        let proxy = before_rpc(&saying(error.leak()), ROUTES);
+        proxy.rest("GET", "/things/7", &[], "");
+        proxy.log_line(&["outcome=error", &format!("blame={blame}")]);
+    }
 }
