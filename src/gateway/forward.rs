@@ -24,6 +24,15 @@ use crate::upstream::{
     Upload, Wants, placed,
 };
 
+/// What happens to interim responses of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InterimResponses {
+    /// They reach the client: the response to its request is the response of this server.
+    Forwarded,
+    /// They are dropped: the call is one of several of a request, or its client is on a WebSocket.
+    Dropped,
+}
+
 /// A call that goes on as it came.
 pub(super) struct Forwarded {
     pub(super) head: Box<request::Parts>,
@@ -31,6 +40,7 @@ pub(super) struct Forwarded {
     /// How far the client is with it, where it comes piece by piece.
     pub(super) progress: Option<Rc<Progress>>,
     pub(super) upgrade: Option<OnUpgrade>,
+    pub(super) interims: InterimResponses,
 }
 
 impl Forwarded {
@@ -45,6 +55,7 @@ impl Forwarded {
             body: Body::from(Pieces::from(body)),
             progress: None,
             upgrade,
+            interims: InterimResponses::Forwarded,
         }
     }
 
@@ -55,6 +66,7 @@ impl Forwarded {
             body: Body::empty(),
             progress: None,
             upgrade: None,
+            interims: InterimResponses::Forwarded,
         }
     }
 
@@ -71,6 +83,7 @@ impl Forwarded {
             body,
             progress,
             upgrade,
+            interims: InterimResponses::Forwarded,
         }
     }
 }
@@ -87,12 +100,14 @@ pub(super) async fn forward(
         body,
         progress,
         upgrade,
+        interims,
     } = forwarded;
     let context = (&*record, upstream.plan());
     // A client of HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
-    let interims = arrival
-        .interims()
-        .filter(|_| head.version == Version::HTTP_11 && record.purse().is_none());
+    let takes_interims = interims == InterimResponses::Forwarded
+        && head.version == Version::HTTP_11
+        && record.purse().is_none();
+    let interims = arrival.interims().filter(|_| takes_interims);
     let wanted = prepare(&mut head, (&body, upgrade.as_ref()), context, arrival);
     let limit = upstream.plan().timeout;
     let repeat = repeat(&head, &body, wanted.as_ref());

@@ -1,7 +1,8 @@
 //! Interim responses of a server (RFC 9110 §15.2) in passthrough.
 
 use crate::scene::{before_rest, call};
-use crate::support::{Track, Upstream, Wire};
+use crate::support::{Proxy, Track, Upstream, Wire, rpc_only};
+use crate::websocket::ends::connect;
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-oDD: 1\r\n\r\n";
@@ -133,4 +134,59 @@ fn a_failure_behind_an_interim_response_is_one_response() {
         head = open.client.read_until("\r\n\r\n");
     }
     assert!(head.starts_with(b"HTTP/1.1 502"));
+}
+
+/// An RPC server whose every response has an interim one before it.
+fn hinting() -> Upstream {
+    Upstream::serving(|request| {
+        let id = &request.json()["id"];
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":7}}"#);
+        let length = body.len();
+        let head =
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        format!("{HINTS}HTTP/1.1 200 OK\r\n{head}").into_bytes()
+    })
+}
+
+/// The batch is split: `local` is answered by the proxy.
+#[test]
+fn a_split_batch_is_answered_whole_and_without_interim_responses() {
+    let server = hinting();
+    let proxy = Proxy::start(&format!(
+        "{}[[local]]\nrpc = \"local\"\nanswer = {{ result = 1 }}\n",
+        rpc_only(&server)
+    ));
+    let notification = r#"{"jsonrpc":"2.0","method":"n"}"#;
+    let batch = [
+        &call("local", "{}"),
+        notification,
+        notification,
+        &call("a", "{}"),
+        notification,
+        &call("b", "{}"),
+    ];
+    for _ in 0..5 {
+        let answer = proxy.rpc(format!("[{}]", batch.join(",")));
+        assert_eq!(answer.status(), 200, "{answer:?}");
+        let results = answer.json();
+        let results: Vec<u64> = results
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["result"].as_u64().unwrap())
+            .collect();
+        assert_eq!(results, [1, 7, 7]);
+    }
+}
+
+#[test]
+fn interim_responses_are_no_bytes_of_a_clients_websocket() {
+    let server = hinting();
+    let proxy = Proxy::start(&format!("{}[rpc]\nwebsocket = true\n", rpc_only(&server)));
+    let mut client = connect(&proxy);
+    for _ in 0..5 {
+        client.say(r#"{"jsonrpc":"2.0","method":"n"}"#);
+        client.say(call("a", "{}"));
+        assert_eq!(client.hear()["result"], 7);
+    }
 }

@@ -18,6 +18,7 @@ use crate::domain::jsonrpc::{self, Item};
 use crate::domain::pieces::Pieces;
 use crate::domain::posted::{Handling, MessageFault, Poster, takes_envelopes};
 use crate::gateway::candidate::{self, Candidate};
+use crate::gateway::forward::InterimResponses;
 use crate::gateway::marks::Marks;
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer, Whole};
@@ -109,7 +110,10 @@ impl Letter {
         let mut others = Others::hold(parts);
         let admitted = record.admit();
         let sent = match admitted {
-            Ok(()) => self.forward(&mut record, upstream, self.body.clone()).await,
+            Ok(()) => {
+                let (body, interims) = (self.body.clone(), InterimResponses::Forwarded);
+                self.forward(&mut record, upstream, body, interims).await
+            }
             Err(failure) => Err(failure),
         };
         let mut parts = others.take();

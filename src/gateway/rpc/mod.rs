@@ -33,6 +33,7 @@ use crate::domain::websocket;
 use crate::gateway::ask::in_all;
 use crate::gateway::caller::identify;
 use crate::gateway::candidate::{self, Candidate, Told};
+use crate::gateway::forward::InterimResponses;
 use crate::gateway::marks::Marks;
 use crate::gateway::record::{Beginning, Record, RequestLine};
 use crate::gateway::render::{self, Answer, Whole};
@@ -391,7 +392,12 @@ impl Letter {
         let upstream = self.installed.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);
         let upstream = upstream.ok_or_else(refusal::response_to_nothing)?;
-        let answer = self.forward(record, upstream, text.into_bytes()).await?;
+        let interims = match company {
+            Company::Alone => InterimResponses::Forwarded,
+            Company::Batch(_) => InterimResponses::Dropped,
+        };
+        let text = text.into_bytes();
+        let answer = self.forward(record, upstream, text, interims).await?;
         match company {
             Company::Alone => Ok(Spoken::Stream(answer)),
             Company::Batch(_) => self.discard(record, upstream, answer).await,

@@ -18,7 +18,7 @@ use crate::domain::posted::{Handling, MessageFault, takes_envelopes, unwelcome};
 use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
-use crate::gateway::forward::{Forwarded, at_upstream, forward};
+use crate::gateway::forward::{Forwarded, InterimResponses, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody};
 use crate::gateway::linked;
 use crate::gateway::recalls::{MCP_SESSION, Recallable, Recalls, Scope};
@@ -99,7 +99,9 @@ impl Letter {
             return Err(refusal::no_upstream(Side::Rpc));
         };
         record.is_invalid(MessageFault::Invalid, Handling::Forwarded);
-        let answer = self.forward(record, http, self.body.clone()).await?;
+        let body = self.body.clone();
+        let interims = InterimResponses::Forwarded;
+        let answer = self.forward(record, http, body, interims).await?;
         Ok(Spoken::Stream(answer))
     }
 
@@ -117,11 +119,14 @@ impl Letter {
                 Company::Alone => self.body.clone(),
                 Company::Batch(_) => call.text.clone().into_bytes(),
             };
-            let answer = self.forward(record, upstream, body).await?;
+            let interims = InterimResponses::Dropped;
+            let answer = self.forward(record, upstream, body, interims).await?;
             return self.discard(record, upstream, answer).await;
         };
         if id.travels() && matches!(company, Company::Alone) {
-            let answer = self.forward(record, upstream, self.body.clone()).await?;
+            let body = self.body.clone();
+            let interims = InterimResponses::Forwarded;
+            let answer = self.forward(record, upstream, body, interims).await?;
             return Ok(Spoken::Stream(answer));
         }
         let minted = self.worker.mint();
@@ -244,10 +249,18 @@ impl Letter {
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
         body: Bytes,
+        interims: InterimResponses,
     ) -> Result<Answer, Failure> {
         let mut head = self.head.clone();
         head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
-        let forwarded = Forwarded::read(head, body);
+        let interims = match self.socket {
+            None => interims,
+            Some(_) => InterimResponses::Dropped,
+        };
+        let forwarded = Forwarded {
+            interims,
+            ..Forwarded::read(head, body)
+        };
         forward(record, upstream, forwarded, &self.arrival).await
     }
 
