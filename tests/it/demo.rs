@@ -327,7 +327,7 @@ fn what_a_server_of_one_side_refuses_reaches_a_client_of_the_other() {
     let refused = rpc(
         &demo,
         "mover",
-        json!({"name": "list_tables", "arguments": null}),
+        json!({"name": "list_tables", "arguments": [1]}),
     );
     let result = &refused["result"];
     assert_eq!(result["isError"], true, "{refused}");

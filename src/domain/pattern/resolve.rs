@@ -421,8 +421,9 @@ impl Fact {
     pub(super) fn null(&self) -> Null {
         let may_be_absent = self.presence == Said::Yes || self.defaults[0].is_some();
         let is_object = |fallback: &Fallback| fallback.value.kind() == Kind::Object;
-        let stands_for_object =
-            self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object);
+        // An element of a list cannot be absent, so a `null` there is a value.
+        let stands_for_object = self.depth == 0
+            && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
         // An object that may be absent may be `null`, whether its members or its type are named or not.
         if may_be_absent && (self.in_text == Said::Yes || stands_for_object) {
             Null::Absent
