@@ -222,10 +222,12 @@ impl Town {
             post("/rpc", client, &call("list/get", r#"{"id":"7"}"#));
         }
         post("/items", "tester", "{}");
+        // The route does not know the name, so that the candidate fails.
+        self.get("/lists/7?more=1", "tester", "1");
         // Without a key.
         assert_eq!(post("/ask/now", "asker", "").status(), 200);
         assert_eq!(self.get("/items/7/more", "other", "1").status(), 200);
-        assert_eq!(self.get("/lists/7?utm=1", "mover", "1").status(), 200);
+        assert_eq!(self.get("/lists/7?utm_a=1", "mover", "1").status(), 200);
         assert_eq!(
             post("/rpc", "mover", &call("item/get", r#"{"id":"7"}"#)).status(),
             200

@@ -28,7 +28,7 @@ guard = { window = "10s", min_calls = 10 }
 /// Calls of each way on each replica: fewer than a guard rules on, and together more.
 const FEW: usize = 7;
 /// What a caller is told where the new way answers with something else than JSON.
-const BROKEN: u16 = 502;
+const BROKEN: u16 = 503;
 
 /// A server of each way, of which the new one is broken, and the configuration of those that stand before them.
 fn before_a_broken_one() -> ([Upstream; 2], String) {
