@@ -3,10 +3,13 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use rcgen::{DistinguishedName, DnType};
 use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 use crate::scene::json;
-use crate::support::certificates::{Authority, Certified, authority, certified, secured};
+use crate::support::certificates::{
+    Authority, Certified, authority, certified, certified_with, secured,
+};
 use crate::support::{Proxy, Upstream, becomes, rest_only};
 
 struct Scene {
@@ -27,7 +30,10 @@ name = "declared"
 match = { header = { x-client-id = "*" } }
 [[client]]
 name = "phones"
-match = { subject = { cn = "ios-*", san = "*.phones.example" } }
+match = { subject = { cn = "ios-*", san = { dns = "*.Phones.example" } } }
+[[client]]
+name = "partners"
+match = { subject = "CN=ios-*,O=Example" }
 "#;
 
 impl Scene {
@@ -51,10 +57,15 @@ impl Scene {
 
     /// Two calls on one connection, and all that came back.
     fn call(&self, with: Option<&Certified>) -> std::io::Result<String> {
+        self.call_to("/b", with)
+    }
+
+    /// The same, the second one to this path.
+    fn call_to(&self, path: &str, with: Option<&Certified>) -> std::io::Result<String> {
         let mut stream = self.connect(with);
         let head = "Host: proxy.example\r\nX-Client-Id: someone\r\n";
         let calls = format!(
-            "GET /a HTTP/1.1\r\n{head}\r\nGET /b HTTP/1.1\r\n{head}Connection: close\r\n\r\n"
+            "GET /a HTTP/1.1\r\n{head}\r\nGET {path} HTTP/1.1\r\n{head}Connection: close\r\n\r\n"
         );
         stream.write_all(calls.as_bytes())?;
         let mut answer = Vec::new();
@@ -88,6 +99,37 @@ fn without_a_certificate_or_with_another_the_caller_is_whom_he_declares() {
     }
     let line = scene.proxy.log_line(&["path=/b "]);
     assert!(line.contains("client=declared proof=declared"), "{line}");
+}
+
+#[test]
+fn no_value_of_a_certificate_reads_as_another_field() {
+    let scene = Scene::start();
+    let partner = |parts: &[(DnType, &str)]| {
+        certified_with(&scene.ours, "", "a.other.example", |params| {
+            params.distinguished_name = DistinguishedName::new();
+            for (kind, value) in parts {
+                let name = &mut params.distinguished_name;
+                name.push(kind.clone(), *value);
+            }
+        })
+    };
+    let (organization, name) = (DnType::OrganizationName, DnType::CommonName);
+    let phone = (name, "ios-1");
+    let own = partner(&[(organization.clone(), "Example"), phone.clone()]);
+    let evil = (organization.clone(), "Evil\\,O=Example");
+    let value = partner(&[evil, phone.clone()]);
+    let evil = (DnType::OrganizationalUnitName, "Evil");
+    let unit = partner(&[(organization, "Example"), evil, phone]);
+    let rows = [
+        ("/own", own, "client=partners proof=authenticated"),
+        ("/value", value, "client=declared proof=declared"),
+        ("/unit", unit, "client=declared proof=declared"),
+    ];
+    for (path, with, expected) in rows {
+        scene.call_to(path, Some(&with)).unwrap();
+        let line = scene.proxy.log_line(&[&format!("path={path} ")]);
+        assert!(line.contains(expected), "{line}");
+    }
 }
 
 #[test]

@@ -59,14 +59,7 @@ fn client(raw: &RawClient) -> Client {
 
 fn matcher(raw: &RawMatch) -> Matcher {
     match raw {
-        RawMatch::Subject(parts) => {
-            let parts = parts.value.iter();
-            Matcher::Subject(
-                parts
-                    .map(|(part, glob)| (*part, Glob::new(&**glob)))
-                    .collect(),
-            )
-        }
+        RawMatch::Subject(patterns) => Matcher::Subject(patterns.value.clone()),
         RawMatch::ApiKeys(digests) => {
             Matcher::ApiKey(digests.iter().map(|digest| digest.value).collect())
         }

@@ -15,7 +15,9 @@ use crate::config::raw::{
 };
 use crate::config::reader::{Shape, Table};
 use crate::domain::hops::Network;
-use crate::domain::rollout::SubjectPart;
+use crate::domain::rollout::{
+    DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
+};
 use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
@@ -82,31 +84,66 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
     }
 }
 
-/// A glob of the distinguished name, or a table of globs of its parts.
-fn subject(table: &mut Table<'_>) -> Option<Located<Vec<(SubjectPart, String)>>> {
+/// A pattern for the distinguished name, or a table of patterns for parts of the subject.
+fn subject(table: &mut Table<'_>) -> Option<Located<Vec<SubjectPattern>>> {
     if table.shape("subject") != Shape::Table {
-        let glob = table.get("subject", text)?;
-        return Some(glob.map(|glob| vec![(SubjectPart::Name, glob)]));
+        let pattern = table.get("subject", distinguished_name)?;
+        return Some(pattern.map(|pattern| vec![SubjectPattern::Name(pattern)]));
     }
     let here = table.at("subject");
-    let parts = table.table("subject", |subject| {
-        let parts = [
-            (SubjectPart::Name, subject.get("dn", text)),
-            (SubjectPart::CommonName, subject.get("cn", text)),
-            (SubjectPart::Alternative, subject.get("san", text)),
-        ];
-        let parts: Vec<_> = parts
-            .into_iter()
-            .filter_map(|(part, glob)| Some((part, glob?.value)))
-            .collect();
-        Some(parts)
+    let patterns = table.table("subject", |subject| {
+        let name = subject.get("dn", distinguished_name);
+        let common = subject.get("cn", text);
+        let mut patterns = alternatives(subject);
+        patterns.extend(name.map(|name| SubjectPattern::Name(name.value)));
+        patterns.extend(common.map(|glob| SubjectPattern::CommonName(Glob::new(glob.value))));
+        if ["dn", "cn", "san"].map(|key| subject.shape(key)) == [Shape::Absent; 3] {
+            let here = subject.here();
+            subject.add(here.problem("the table has no pattern; write `dn`, `cn` or `san`"));
+            return None;
+        }
+        Some(patterns)
     })?;
-    if parts.is_empty() {
-        let message = "the table has no glob; write `dn`, `cn` or `san`";
-        table.report("subject", Wrong::new(message));
-        return None;
+    Some(here.map(|()| patterns))
+}
+
+/// `san`: patterns for alternative names, each for one kind of them.
+fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
+    match subject.shape("san") {
+        Shape::Absent => return Vec::new(),
+        Shape::Table => {}
+        Shape::Value => {
+            let message = "a pattern must say which kind of alternative name it is for";
+            let hint =
+                "write `san = { dns = \"*.example\" }`, or `email`, `uri` or `ip` in its place";
+            subject.report("san", Wrong::new(message).hint(hint));
+            return Vec::new();
+        }
     }
-    Some(here.map(|()| parts))
+    let patterns = subject.table("san", |san| {
+        let dns = san.get("dns", text);
+        let email = san.get("email", text);
+        let uri = san.get("uri", text);
+        let address = san.get("ip", network);
+        if ["dns", "email", "uri", "ip"].map(|key| san.shape(key)) == [Shape::Absent; 4] {
+            let here = san.here();
+            san.add(here.problem("the table has no pattern; write `dns`, `email`, `uri` or `ip`"));
+        }
+        let patterns = [
+            dns.map(|dns| SubjectPattern::Dns(DnsPattern::new(&dns.value))),
+            email.map(|email| SubjectPattern::Email(EmailPattern::new(&email.value))),
+            uri.map(|uri| SubjectPattern::Uri(UriPattern::new(&uri.value))),
+            address.map(|network| SubjectPattern::Address(network.value)),
+        ];
+        Some(patterns.into_iter().flatten().collect())
+    });
+    patterns.unwrap_or_default()
+}
+
+/// A distinguished name of RFC 4514, with `*` for any text.
+fn distinguished_name(found: Found<'_>) -> Result<NamePattern, Wrong> {
+    let text = text(found)?;
+    NamePattern::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
 }
 
 fn claims(table: &mut Table<'_>) -> Option<Located<Vec<(String, String)>>> {

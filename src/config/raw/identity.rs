@@ -8,7 +8,7 @@ use http::HeaderName;
 
 use crate::config::problem::Located;
 use crate::domain::hops::Network;
-use crate::domain::rollout::SubjectPart;
+use crate::domain::rollout::SubjectPattern;
 use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
@@ -26,8 +26,8 @@ pub struct RawClient {
 /// `match` of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawMatch {
-    /// `subject`: every part named must fit; at least one.
-    Subject(Located<Vec<(SubjectPart, String)>>),
+    /// `subject`: every pattern must fit; at least one.
+    Subject(Located<Vec<SubjectPattern>>),
     /// `api_key`: the SHA-256 of one of these keys; at least one.
     ApiKeys(Vec<Located<[u8; 32]>>),
     /// `claim`: every one named must fit; at least one.

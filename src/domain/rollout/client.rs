@@ -4,7 +4,7 @@ use core::fmt;
 
 use http::HeaderName;
 
-use super::Glob;
+use super::{Glob, SubjectPattern};
 use crate::domain::hops::Network;
 use crate::domain::token::ClaimPath;
 
@@ -28,8 +28,8 @@ pub struct Client {
 /// How calls of a client are recognised.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// All of this is in the client certificate.
-    Subject(Vec<(SubjectPart, Glob)>),
+    /// Every one of these patterns fits the client certificate.
+    Subject(Vec<SubjectPattern>),
     /// The API key has one of these digests.
     ApiKey(Vec<Digest>),
     /// Every one of these claims of a verified token fits.
@@ -40,17 +40,6 @@ pub enum Matcher {
     Addresses(Vec<Network>),
     /// The user agent fits.
     UserAgent(Glob),
-}
-
-/// Part of the subject of a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubjectPart {
-    /// The distinguished name, as RFC 4514 writes it.
-    Name,
-    /// A common name.
-    CommonName,
-    /// An alternative name: a DNS name, a URI, an e-mail address or an IP address.
-    Alternative,
 }
 
 /// Where an identity is from. The order is that in which sources are asked: what is proved comes before what is
@@ -146,29 +135,6 @@ pub enum KeySource {
     Address,
     /// The value of a cookie.
     Cookie(String),
-}
-
-/// What a client certificate says, once it is verified.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Subject {
-    /// The distinguished name, as RFC 4514 writes it.
-    pub name: String,
-    /// The common names in it.
-    pub common_names: Vec<String>,
-    /// The alternative names.
-    pub alternatives: Vec<String>,
-}
-
-impl Subject {
-    /// Whether a part of the subject fits.
-    #[must_use]
-    pub fn fits(&self, part: SubjectPart, glob: &Glob) -> bool {
-        match part {
-            SubjectPart::Name => glob.fits(&self.name),
-            SubjectPart::CommonName => self.common_names.iter().any(|name| glob.fits(name)),
-            SubjectPart::Alternative => self.alternatives.iter().any(|name| glob.fits(name)),
-        }
-    }
 }
 
 /// One caller, as far as the rollout sees it.

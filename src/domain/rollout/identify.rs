@@ -208,9 +208,9 @@ impl Shown for Reading<'_, '_, '_> {
 impl<'a> Reading<'a, '_, '_> {
     fn is(&self, matcher: &Matcher) -> bool {
         match matcher {
-            Matcher::Subject(rules) => self.evidence.subject.is_some_and(|subject| {
-                let mut rules = rules.iter();
-                rules.all(|(part, glob)| subject.fits(*part, glob))
+            Matcher::Subject(patterns) => self.evidence.subject.is_some_and(|subject| {
+                let mut patterns = patterns.iter();
+                patterns.all(|pattern| subject.fits(pattern))
             }),
             Matcher::ApiKey(known) => self.digest().is_some_and(|digest| known.contains(digest)),
             Matcher::Claims(rules) => self

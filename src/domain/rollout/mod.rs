@@ -18,6 +18,7 @@ mod order;
 mod past;
 mod ramp;
 pub mod standing;
+mod subject;
 mod summed;
 mod tally;
 
@@ -25,9 +26,7 @@ use super::side::Side;
 
 pub use at::At;
 pub use bucket::{Bucket, bucket};
-pub use client::{
-    Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source, Subject, SubjectPart,
-};
+pub use client::{Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source};
 pub use decide::{Call, DecidedBy, Decision, Defaults, Kill, Rollout, Why};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
@@ -40,6 +39,10 @@ pub use guard::{
 pub use identify::{Clients, Evidence, Identity};
 pub use past::{Clock, Epoch, Past, Session, Taken, Was};
 pub use ramp::{Ramp, RampFault, RampState, Step};
+pub use subject::{
+    Alternative, Attribute, DnsPattern, EmailPattern, NameFault, NamePattern, Subject,
+    SubjectPattern, UriPattern,
+};
 pub use summed::{Reporter, Summed, Tallies};
 pub use tally::{ArmTally, Fate, Latency, Tally};
 

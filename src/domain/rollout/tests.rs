@@ -10,6 +10,7 @@ use crate::domain::side::Side;
 
 mod identity;
 mod past;
+mod subject;
 mod vectors;
 
 pub(super) fn flag(name: &str, stage: Stage) -> Flag {

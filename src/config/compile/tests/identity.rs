@@ -5,7 +5,11 @@ use rcgen::{KeyPair, generate_simple_self_signed};
 use super::{OLD, problems_of, read};
 use crate::config::tests::Fixture;
 use crate::domain::forwarding::{Believed, Forwarding, Told};
-use crate::domain::rollout::{KeySource, Matcher, Proof, Source, SubjectPart};
+use crate::domain::hops::Network;
+use crate::domain::rollout::{
+    DnsPattern, EmailPattern, Glob, KeySource, Matcher, NamePattern, Proof, Source, SubjectPattern,
+    UriPattern,
+};
 use crate::domain::token::ClaimPath;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef\n";
@@ -27,7 +31,7 @@ keys = [
 ]
 [[client]]
 name = "phones"
-match = { subject = { cn = "ios-*", san = "*.example" } }
+match = { subject = { cn = "ios-*", san = { dns = "*.example", email = "*@example", uri = "spiffe://example/*", ip = "192.0.2.0/24" } } }
 key = "address"
 [[client]]
 name = "dn"
@@ -78,10 +82,16 @@ fn every_source_becomes_part_of_the_plan() {
     let [phones, dn, services, inside, _] = clients.all() else {
         panic!("five clients");
     };
-    assert!(
-        matches!(&phones.matcher, Matcher::Subject(parts) if parts[0].0 == SubjectPart::CommonName && parts[1].0 == SubjectPart::Alternative)
-    );
-    assert!(matches!(&dn.matcher, Matcher::Subject(parts) if parts[0].0 == SubjectPart::Name));
+    let expected = [
+        SubjectPattern::Dns(DnsPattern::new("*.example")),
+        SubjectPattern::Email(EmailPattern::new("*@example")),
+        SubjectPattern::Uri(UriPattern::new("spiffe://example/*")),
+        SubjectPattern::Address(Network::parse("192.0.2.0/24").unwrap()),
+        SubjectPattern::CommonName(Glob::new("ios-*")),
+    ];
+    assert!(matches!(&phones.matcher, Matcher::Subject(patterns) if *patterns == expected));
+    let expected = [SubjectPattern::Name(NamePattern::parse("CN=x,*").unwrap())];
+    assert!(matches!(&dn.matcher, Matcher::Subject(patterns) if *patterns == expected));
     assert_eq!(phones.key, Some(KeySource::Address));
     assert_eq!(dn.key, Some(KeySource::Cookie("sid".to_owned())));
     assert_eq!(services.key, Some(KeySource::Claim(ClaimPath::new("sub"))));
@@ -128,6 +138,18 @@ match = { claim = {} }
 [[client]]
 name = "f"
 match = { address = "300.0.0.1" }
+[[client]]
+name = "g"
+match = { subject = "ios-*" }
+[[client]]
+name = "h"
+match = { subject = { san = "*.example", dn = "CN=a;O=b" } }
+[[client]]
+name = "i"
+match = { subject = { san = {} } }
+[[client]]
+name = "j"
+match = { subject = { san = { ip = "phones", name = "a" } } }
 [rollout.bearer]
 keys = [ { file = "jwks.json", algorithm = "RS256" }, { secret_file = "x", algorithm = "RS256" }, {} ]
 "#;

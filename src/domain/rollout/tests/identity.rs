@@ -59,8 +59,8 @@ fn clients() -> Clients {
         client(
             "by-subject",
             Matcher::Subject(vec![
-                (SubjectPart::CommonName, Glob::new("ios-*")),
-                (SubjectPart::Alternative, Glob::new("*.example")),
+                SubjectPattern::CommonName(Glob::new("ios-*")),
+                SubjectPattern::Dns(DnsPattern::new("*.example")),
             ]),
             None,
         ),
@@ -94,11 +94,12 @@ impl Shown {
     }
 
     fn certified(mut self) -> Shown {
-        self.subject = Some(Subject {
-            name: "CN=ios-1,O=x".to_owned(),
-            common_names: vec!["ios-1".to_owned()],
-            alternatives: vec!["a.example".to_owned()],
-        });
+        let name = Attribute {
+            kind: "2.5.4.3".to_owned(),
+            value: Some("ios-1".to_owned()),
+        };
+        let alternatives = vec![Alternative::Dns("a.example".to_owned())];
+        self.subject = Some(Subject::new(vec![vec![name]], alternatives));
         self
     }
 

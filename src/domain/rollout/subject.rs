@@ -1,0 +1,443 @@
+//! Subjects of client certificates, and the patterns of clients for them.
+//!
+//! Every pattern is compared with one field of its own type. Fields are never joined to a text first, where a value could
+//! look like two fields. A certificate comes from an authority that the configuration trusts, but its values are often
+//! chosen by the owner of the certificate.
+
+use core::net::IpAddr;
+
+use super::Glob;
+use crate::domain::hops::Network;
+
+/// The types of attributes that have a name: those of RFC 4514 §3, and others that certificates often have.
+const TYPES: &[(&str, &str)] = &[
+    ("CN", "2.5.4.3"),
+    ("SN", "2.5.4.4"),
+    ("serialNumber", "2.5.4.5"),
+    ("C", "2.5.4.6"),
+    ("L", "2.5.4.7"),
+    ("ST", "2.5.4.8"),
+    ("STREET", "2.5.4.9"),
+    ("O", "2.5.4.10"),
+    ("OU", "2.5.4.11"),
+    ("title", "2.5.4.12"),
+    ("businessCategory", "2.5.4.15"),
+    ("postalCode", "2.5.4.17"),
+    ("GN", "2.5.4.42"),
+    ("initials", "2.5.4.43"),
+    ("dnQualifier", "2.5.4.46"),
+    ("pseudonym", "2.5.4.65"),
+    ("organizationIdentifier", "2.5.4.97"),
+    ("UID", "0.9.2342.19200300.100.1.1"),
+    ("DC", "0.9.2342.19200300.100.1.25"),
+    ("emailAddress", "1.2.840.113549.1.9.1"),
+];
+
+/// The type of common names.
+const COMMON_NAME: &str = "2.5.4.3";
+
+/// The subject of a client certificate that was verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    name: Vec<Vec<Attribute>>,
+    alternatives: Vec<Alternative>,
+}
+
+/// An attribute of a distinguished name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its type, as a dotted object identifier.
+    pub kind: String,
+    /// Its value; `None` where that is no text.
+    pub value: Option<String>,
+}
+
+/// An alternative name of a subject (RFC 5280 §4.2.1.6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Alternative {
+    /// A DNS name.
+    Dns(String),
+    /// An e-mail address.
+    Email(String),
+    /// A URI.
+    Uri(String),
+    /// An IP address.
+    Address(IpAddr),
+}
+
+/// A pattern for one part of a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubjectPattern {
+    /// For the distinguished name as a whole.
+    Name(NamePattern),
+    /// For one of the common names in it.
+    CommonName(Glob),
+    /// For one of the DNS names.
+    Dns(DnsPattern),
+    /// For one of the e-mail addresses.
+    Email(EmailPattern),
+    /// For one of the URIs.
+    Uri(UriPattern),
+    /// For one of the IP addresses.
+    Address(Network),
+}
+
+/// A pattern for DNS names, without regard to case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DnsPattern(Glob);
+
+/// A pattern for e-mail addresses: the local part, if it matters, and the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmailPattern {
+    local: Option<Glob>,
+    host: Glob,
+}
+
+/// A pattern for URIs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UriPattern {
+    /// For scheme, authority and the rest, each on its own.
+    Parts([Glob; 3]),
+    /// For the URI as a whole, where the pattern has no `://`.
+    Whole(Glob),
+}
+
+/// A pattern for distinguished names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamePattern(Vec<Element>);
+
+/// A part of a [`NamePattern`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Element {
+    /// Any number of parts, also none.
+    Any,
+    /// One part, by the type of each of its attributes.
+    Part(Vec<(String, Glob)>),
+}
+
+/// A fault of a [`NamePattern`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    /// A part without `=`.
+    #[error(
+        "has the part `{0}` without a type; write `CN=ios-*,O=Example`, and `*` for any other parts"
+    )]
+    NoType(String),
+    /// A type that is not known.
+    #[error(
+        "has the unknown type `{0}`; write one of RFC 4514, such as `CN`, `O` and `OU`, or a dotted object identifier"
+    )]
+    UnknownType(String),
+    /// A part with two attributes of one type.
+    #[error("has two values for `{0}` in one part; write `,` between parts")]
+    TwiceInPart(String),
+    /// A value in hexadecimal form.
+    #[error("has a value that begins with `#`; write it as text, and a real `#` as `\\#`")]
+    Hexadecimal,
+    /// A character that must be escaped (RFC 4514 §2.4).
+    #[error("has an unescaped `{0}` in a value; write `\\{0}`")]
+    Unescaped(char),
+    /// A `\` before something that it does not escape.
+    #[error("has a `\\` that escapes nothing; write `\\\\` for the character itself")]
+    Escape,
+    /// A literal `*`.
+    #[error("has an escaped `*`, which patterns cannot express; `*` stands for any text")]
+    Star,
+    /// Escaped bytes that are no UTF-8.
+    #[error("has escaped bytes that are not UTF-8")]
+    NotText,
+}
+
+impl Subject {
+    /// The subject with this name and these alternative names.
+    ///
+    /// The parts of the name are in the order of RFC 4514: the most specific one first. The parts of alternative names
+    /// that are compared without case are kept in lower case (RFC 5280 §7.2, §7.4, §7.5).
+    #[must_use]
+    pub fn new(name: Vec<Vec<Attribute>>, alternatives: Vec<Alternative>) -> Subject {
+        let alternatives = alternatives.into_iter().map(|name| match name {
+            Alternative::Dns(name) => Alternative::Dns(name.to_ascii_lowercase()),
+            Alternative::Email(address) => Alternative::Email(lower_host(&address)),
+            Alternative::Uri(uri) => Alternative::Uri(match uri_parts(&uri) {
+                Some([scheme, authority, rest]) => {
+                    let scheme = scheme.to_ascii_lowercase();
+                    format!("{scheme}://{}{rest}", lower_host(authority))
+                }
+                None => uri,
+            }),
+            Alternative::Address(address) => Alternative::Address(address.to_canonical()),
+        });
+        Subject {
+            name,
+            alternatives: alternatives.collect(),
+        }
+    }
+
+    /// Returns whether a part of the subject fits the pattern.
+    #[must_use]
+    pub fn fits(&self, pattern: &SubjectPattern) -> bool {
+        match pattern {
+            SubjectPattern::Name(pattern) => pattern.fits(&self.name),
+            SubjectPattern::CommonName(glob) => {
+                let mut attributes = self.name.iter().flatten();
+                attributes.any(|attribute| attribute.fits(COMMON_NAME, glob))
+            }
+            SubjectPattern::Dns(_)
+            | SubjectPattern::Email(_)
+            | SubjectPattern::Uri(_)
+            | SubjectPattern::Address(_) => self.alternatives.iter().any(|name| name.fits(pattern)),
+        }
+    }
+}
+
+impl Attribute {
+    fn fits(&self, kind: &str, glob: &Glob) -> bool {
+        let value = self.value.as_deref();
+        self.kind == kind && value.is_some_and(|value| glob.fits(value))
+    }
+}
+
+impl Alternative {
+    fn fits(&self, pattern: &SubjectPattern) -> bool {
+        match (self, pattern) {
+            (Alternative::Dns(name), SubjectPattern::Dns(DnsPattern(glob))) => glob.fits(name),
+            (Alternative::Email(address), SubjectPattern::Email(pattern)) => pattern.fits(address),
+            (Alternative::Uri(uri), SubjectPattern::Uri(pattern)) => pattern.fits(uri),
+            (Alternative::Address(address), SubjectPattern::Address(network)) => {
+                network.contains(*address)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl DnsPattern {
+    /// The pattern that a text spells; every text is one.
+    #[must_use]
+    pub fn new(pattern: &str) -> DnsPattern {
+        DnsPattern(Glob::new(pattern.to_ascii_lowercase()))
+    }
+}
+
+impl EmailPattern {
+    /// The pattern that a text spells; every text is one. Without `@` it is for the host, with any local part.
+    #[must_use]
+    pub fn new(pattern: &str) -> EmailPattern {
+        let (local, host) = match pattern.rsplit_once('@') {
+            Some((local, host)) => (Some(Glob::new(local)), host),
+            None => (None, pattern),
+        };
+        EmailPattern {
+            local,
+            host: Glob::new(host.to_ascii_lowercase()),
+        }
+    }
+
+    fn fits(&self, address: &str) -> bool {
+        let Some((local, host)) = address.rsplit_once('@') else {
+            return false;
+        };
+        let own = self.local.as_ref();
+        own.is_none_or(|glob| glob.fits(local)) && self.host.fits(host)
+    }
+}
+
+impl UriPattern {
+    /// The pattern that a text spells; every text is one.
+    #[must_use]
+    pub fn new(pattern: &str) -> UriPattern {
+        let Some([scheme, authority, rest]) = uri_parts(pattern) else {
+            return UriPattern::Whole(Glob::new(pattern));
+        };
+        // `spiffe://*` is meant for every URI of the scheme.
+        let open = rest.is_empty() && authority.ends_with('*');
+        UriPattern::Parts([
+            Glob::new(scheme.to_ascii_lowercase()),
+            Glob::new(lower_host(authority)),
+            Glob::new(if open { "*" } else { rest }),
+        ])
+    }
+
+    fn fits(&self, uri: &str) -> bool {
+        match self {
+            UriPattern::Whole(glob) => glob.fits(uri),
+            UriPattern::Parts(globs) => uri_parts(uri).is_some_and(|parts| {
+                let mut pairs = globs.iter().zip(parts);
+                pairs.all(|(glob, part)| glob.fits(part))
+            }),
+        }
+    }
+}
+
+impl NamePattern {
+    /// Parses a distinguished name as RFC 4514 writes it, with `*` in values for any text and a `*` in place of a part
+    /// for any number of parts.
+    ///
+    /// # Errors
+    /// [`NameFault`].
+    ///
+    /// ```
+    /// use dualgauge::domain::rollout::NamePattern;
+    /// assert!(NamePattern::parse("CN=ios-*,O=Example").is_ok());
+    /// assert!(NamePattern::parse("ios-*").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<NamePattern, NameFault> {
+        let parts = split(text, ',').into_iter();
+        let elements = parts.map(|part| match part.trim_matches(' ') {
+            "*" => Ok(Element::Any),
+            _ => Element::parse(part),
+        });
+        elements.collect::<Result<_, _>>().map(NamePattern)
+    }
+
+    /// Returns whether every part of the name is that of the pattern, in order, and none is left over.
+    fn fits(&self, name: &[Vec<Attribute>]) -> bool {
+        let NamePattern(elements) = self;
+        let (mut at, mut place) = (0, 0);
+        // Behind the last `*`: the element there, and the part from which on it is tried.
+        let mut again: Option<(usize, usize)> = None;
+        while let Some(part) = name.get(place) {
+            match elements.get(at) {
+                Some(Element::Any) => {
+                    at += 1;
+                    again = Some((at, place));
+                }
+                Some(element) if element.fits(part) => {
+                    at += 1;
+                    place += 1;
+                }
+                _ => {
+                    let Some((behind, tried)) = again else {
+                        return false;
+                    };
+                    at = behind;
+                    place = tried + 1;
+                    again = Some((at, place));
+                }
+            }
+        }
+        let mut left = elements.iter().skip(at);
+        left.all(|element| *element == Element::Any)
+    }
+}
+
+impl Element {
+    fn parse(part: &str) -> Result<Element, NameFault> {
+        let mut attributes: Vec<(String, Glob)> = Vec::new();
+        for attribute in split(part, '+') {
+            let Some((name, value)) = attribute.split_once('=') else {
+                return Err(NameFault::NoType(attribute.trim().to_owned()));
+            };
+            let name = name.trim_matches(' ');
+            let kind = kind(name).ok_or_else(|| NameFault::UnknownType(name.to_owned()))?;
+            if attributes.iter().any(|(known, _)| *known == kind) {
+                return Err(NameFault::TwiceInPart(name.to_owned()));
+            }
+            attributes.push((kind, Glob::new(unescaped(value)?)));
+        }
+        Ok(Element::Part(attributes))
+    }
+
+    /// Returns whether a part has an attribute for each of the pattern's, and no others. No two of the pattern's have one
+    /// type, so that none is counted twice.
+    fn fits(&self, part: &[Attribute]) -> bool {
+        let Element::Part(attributes) = self else {
+            return true;
+        };
+        let has = |(kind, glob): &(String, Glob)| part.iter().any(|own| own.fits(kind, glob));
+        attributes.len() == part.len() && attributes.iter().all(has)
+    }
+}
+
+/// Returns the object identifier of a type: of a name, without regard to case, or itself.
+fn kind(name: &str) -> Option<String> {
+    let mut types = TYPES.iter();
+    if let Some((_, kind)) = types.find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        return Some((*kind).to_owned());
+    }
+    let number = |arc: &str| {
+        let digits = !arc.is_empty() && arc.bytes().all(|byte| byte.is_ascii_digit());
+        digits && (arc == "0" || !arc.starts_with('0'))
+    };
+    (name.contains('.') && name.split('.').all(number)).then(|| name.to_owned())
+}
+
+/// Splits a text at a separator that no `\` escapes.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let mut escaped = false;
+    text.split(|character| {
+        let ends = character == separator && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    })
+    .collect()
+}
+
+/// Returns the glob that a value spells (RFC 4514 §3), without the blanks around it that are not escaped.
+fn unescaped(value: &str) -> Result<String, NameFault> {
+    let value = value.trim_start_matches(' ');
+    if value.starts_with('#') {
+        return Err(NameFault::Hexadecimal);
+    }
+    let mut bytes = Vec::with_capacity(value.len());
+    // How many of the bytes are there even if only blanks follow.
+    let mut kept = 0;
+    let mut rest = value.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => {
+                bytes.push(escaped_byte(&mut rest)?);
+                kept = bytes.len();
+            }
+            '"' | ';' | '<' | '>' => return Err(NameFault::Unescaped(character)),
+            _ => {
+                bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                if character != ' ' {
+                    kept = bytes.len();
+                }
+            }
+        }
+    }
+    bytes.truncate(kept);
+    String::from_utf8(bytes).map_err(|_| NameFault::NotText)
+}
+
+/// Reads what stands behind a `\`: a special character, or two hexadecimal digits.
+fn escaped_byte(rest: &mut core::str::Chars<'_>) -> Result<u8, NameFault> {
+    let first = rest.next().ok_or(NameFault::Escape)?;
+    let byte = match first {
+        ' ' | '"' | '#' | '+' | ',' | ';' | '<' | '=' | '>' | '\\' | '*' => {
+            u8::try_from(first).map_err(|_| NameFault::Escape)?
+        }
+        _ => {
+            let high = first.to_digit(16).ok_or(NameFault::Escape)?;
+            let low = rest.next().and_then(|digit| digit.to_digit(16));
+            let byte = high * 16 + low.ok_or(NameFault::Escape)?;
+            u8::try_from(byte).map_err(|_| NameFault::Escape)?
+        }
+    };
+    if byte == b'*' {
+        return Err(NameFault::Star);
+    }
+    Ok(byte)
+}
+
+/// Returns scheme, authority and the rest of a URI that has an authority.
+fn uri_parts(uri: &str) -> Option<[&str; 3]> {
+    let (scheme, rest) = uri.split_once("://")?;
+    // What is no scheme has no authority behind it: `urn:a://b`.
+    if scheme.contains([':', '/', '?', '#']) {
+        return None;
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    Some([scheme, authority, rest])
+}
+
+/// Returns the text with its host in lower case: what stands behind the last `@`, or all of it.
+fn lower_host(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((user, host)) => format!("{user}@{}", host.to_ascii_lowercase()),
+        None => text.to_ascii_lowercase(),
+    }
+}
