@@ -126,6 +126,10 @@ pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Durati
             let message = "the server's answer is longer than the limit of a message";
             Failure::new(Reason::UpstreamTooLarge, message)
         }
+        Unanswered::Misnumbered => {
+            let message = "the server answered a call with an id of another type";
+            Failure::new(Reason::UpstreamWrongId, message)
+        }
         Unanswered::Unusable(0) => {
             let message = "the server's answer is not valid HTTP";
             Failure::new(Reason::UpstreamMalformedHttp, message)

@@ -34,17 +34,21 @@ fn attribute(attribute: &AttributeTypeAndValue<'_>) -> Attribute {
 }
 
 fn alternative(name: &GeneralName<'_>) -> Option<Alternative> {
-    match name {
-        GeneralName::DNSName(text) => Some(Alternative::Dns((*text).to_owned())),
-        GeneralName::RFC822Name(text) => Some(Alternative::Email((*text).to_owned())),
-        GeneralName::URI(text) => Some(Alternative::Uri((*text).to_owned())),
-        GeneralName::IPAddress(bytes) => {
-            let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
-            let address = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
-            address.ok().map(Alternative::Address)
-        }
-        _ => None,
+    if let GeneralName::IPAddress(bytes) = name {
+        let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+        let address = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+        return address.ok().map(Alternative::Address);
     }
+    let (kind, text): (fn(String) -> Alternative, _) = if let GeneralName::DNSName(text) = name {
+        (Alternative::Dns, text)
+    } else if let GeneralName::RFC822Name(text) = name {
+        (Alternative::Email, text)
+    } else if let GeneralName::URI(text) = name {
+        (Alternative::Uri, text)
+    } else {
+        return None;
+    };
+    Some(kind((*text).to_owned()))
 }
 
 #[cfg(test)]

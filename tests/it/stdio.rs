@@ -236,6 +236,18 @@ fn an_answer_that_is_too_long_fails_its_call_alone() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let proxy = before_child("mode = \"pipelined\"\ntimeout = \"60s\"\n");
+    for (method, failure) in [
+        ("stringly", (-31027, "upstream_wrong_id")),
+        ("deep", (-31025, "upstream_not_json")),
+    ] {
+        assert_eq!(rpc_failure(&ask(&proxy, method)), failure);
+        assert_eq!(ask(&proxy, "echo")["id"], 1);
+    }
+}
+
+#[test]
 fn a_pipelined_child_may_answer_in_any_order() {
     let proxy = before_child("mode = \"pipelined\"\n");
     let batch = [

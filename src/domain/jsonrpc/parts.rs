@@ -3,24 +3,39 @@
 
 use bytes::Bytes;
 
-use crate::domain::json::Json;
+use crate::domain::json::{Json, elements};
 
 /// How many messages of one array are read; an array of more is no message.
 const MOST: usize = 1024;
 
-/// The messages of an array; nothing where the text is another value, or an array of none or too many.
+/// The messages of an array, also of one that is nested too deeply; nothing where the text is another value, or an array of none or too many.
 #[must_use]
 pub fn parts(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
     if text.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }
-    let whole = Json::parse(text.clone(), depth).ok()?;
+    let whole = match Json::parse(text.clone(), depth) {
+        Ok(whole) => whole,
+        Err(fault) if fault.is_too_deep() => return shallow(text),
+        Err(_) => return None,
+    };
     let all: Vec<Bytes> = whole
         .elements()
         .take(MOST + 1)
         .map(|place| whole.piece(place).into_bytes())
         .collect();
     (1..=MOST).contains(&all.len()).then_some(all)
+}
+
+/// The messages of an array that is nested too deeply. They are not checked: each of them is read on its own.
+fn shallow(text: &Bytes) -> Option<Vec<Bytes>> {
+    let text = text.slice(text.len() - text.trim_ascii_start().len()..);
+    let all: Vec<Bytes> = elements(&text)
+        .take(MOST + 1)
+        .map(|place| text.slice(place))
+        .collect();
+    let are_objects = all.iter().all(|part| part.first() == Some(&b'{'));
+    (are_objects && (1..=MOST).contains(&all.len())).then_some(all)
 }
 
 #[cfg(test)]
@@ -35,6 +50,8 @@ mod tests {
         for other in ["{\"a\":[1]}", "", "[]", "[1", "[[[[[1]]]]]"] {
             assert_eq!(read(other), None, "{other}");
         }
+        let two = read("[{\"id\":1}, {\"id\":2,\"result\":[[[[]]]]}]").unwrap();
+        assert_eq!(two, ["{\"id\":1}", "{\"id\":2,\"result\":[[[[]]]]}"]);
         let many = format!("[{}1]", "1,".repeat(MOST));
         assert_eq!(parts(&many.into(), 4), None);
     }

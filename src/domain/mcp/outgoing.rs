@@ -45,7 +45,7 @@ impl Outgoing {
                 }
                 _ => Outgoing::Notice,
             },
-            Heard::Answer(_) | Heard::Unaddressed | Heard::Foreign | Heard::Noise => {
+            Heard::Answer(_) | Heard::Unaddressed | Heard::Misnumbered(_) | Heard::Noise => {
                 Outgoing::Response
             }
         }

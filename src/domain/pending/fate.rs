@@ -22,6 +22,7 @@ impl Pending {
                 | Unanswered::Unreachable
                 | Unanswered::Late
                 | Unanswered::TooLarge
+                | Unanswered::Misnumbered
                 | Unanswered::Unusable(_) => self.fail(flight.waiting.ask.ticket, why),
             }
         }

@@ -160,6 +160,8 @@ pub enum Unanswered {
     Late,
     /// The answer is longer than the limit.
     TooLarge,
+    /// The answer has an id of another type than the question.
+    Misnumbered,
     /// The server said something else than an answer, with this status of HTTP; 0 where it was no HTTP.
     Unusable(u16),
 }

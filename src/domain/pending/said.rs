@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::doubts::Doubt;
 use super::link::Pending;
 use super::turn::{Greeted, State, Wire};
 use super::{Fault, Output, Unanswered};
@@ -28,7 +29,7 @@ impl Pending {
         match Heard::of(&message, self.settings.depth) {
             Heard::Answer(id) => self.answer(now, id, message),
             Heard::Unaddressed => self.unaddressed(message),
-            Heard::Foreign => self.counts.foreign += 1,
+            Heard::Misnumbered(id) => self.misnumbered(id),
             Heard::Request { id, method } => self.decline(&id, &method),
             Heard::Notification { method } => {
                 self.counts.notified += 1;
@@ -119,6 +120,27 @@ impl Pending {
                 id,
                 message,
             });
+        }
+    }
+
+    /// A response whose id is none of the proxy's fails the call that it spells in another form, or the only one that it can
+    /// be for: nothing else will come for that call.
+    fn misnumbered(&mut self, spelled: Option<u64>) {
+        if let State::Greeting { id: own, .. } = self.state
+            && spelled.map_or_else(|| self.doubts.none(), |id| id == own)
+        {
+            return self.close(Fault::Refused);
+        }
+        let id = spelled.or_else(|| self.only_addressee());
+        let Some((id, flight)) = id.and_then(|id| self.flights.remove_entry(&id)) else {
+            self.counts.foreign += 1;
+            return;
+        };
+        self.unanswered = 0;
+        self.fail(flight.waiting.ask.ticket, Unanswered::Misnumbered);
+        if spelled.is_some() {
+            // What looks like the number may have been something else.
+            self.doubts.add(id, Doubt::Abandoned);
         }
     }
 

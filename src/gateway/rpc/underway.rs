@@ -131,7 +131,7 @@ impl Underway {
             Heard::Notification { .. }
             | Heard::Answer(_)
             | Heard::Unaddressed
-            | Heard::Foreign
+            | Heard::Misnumbered(_)
             | Heard::Noise => None,
         };
         let minted = wanted.as_ref().map_or_else(Vec::new, recall);

@@ -294,7 +294,7 @@ impl Door {
             && let Some(all) = jsonrpc::parts(&body, self.depth)
         {
             return match self.overhear_all(all, id).await {
-                Some(answer) => Outcome::Answered(answer),
+                Some(outcome) => outcome,
                 None if id.is_none() && success => Outcome::Accepted,
                 None => Outcome::Failed(Unanswered::Unusable(status)),
             };
@@ -378,8 +378,8 @@ impl Door {
                     Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge)),
                     Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => continue,
                 };
-                if let Some(answer) = self.event(&event, place, Some(id)).await {
-                    return Some(Outcome::Answered(answer));
+                if let Some(outcome) = self.event(&event, place, Some(id)).await {
+                    return Some(outcome);
                 }
             }
             let data = body.frame().await?.ok()?.into_data();
@@ -389,13 +389,13 @@ impl Door {
         }
     }
 
-    /// Hears an event; gives the answer if it is that.
+    /// Hears an event; returns what comes of the request if it is for that.
     pub(super) async fn event(
         &self,
         event: &Bytes,
         place: &mut Place,
         id: Option<u64>,
-    ) -> Option<Bytes> {
+    ) -> Option<Outcome> {
         let block = Block::read(event)?;
         place.heard += 1;
         if let Some(last) = block.id() {
@@ -417,27 +417,30 @@ impl Door {
         }
     }
 
-    /// Hears several messages; gives the answer if it is among them.
-    async fn overhear_all(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<Bytes> {
-        let mut answer = None;
+    /// Hears several messages; returns what comes of the request if one is for that.
+    async fn overhear_all(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<Outcome> {
+        let mut outcome = None;
         for message in all {
             let own = self.overhear_one(message, id).await;
-            answer = answer.or(own);
+            outcome = outcome.or(own);
         }
-        answer
+        outcome
     }
 
-    /// Hears a message; gives the answer if it is that.
-    async fn overhear_one(&self, message: Bytes, id: Option<u64>) -> Option<Bytes> {
+    /// Hears a message; returns what comes of the request if it is for that.
+    async fn overhear_one(&self, message: Bytes, id: Option<u64>) -> Option<Outcome> {
         match Heard::of(&message, self.depth) {
-            Heard::Answer(own) if Some(own) == id => return Some(message),
-            Heard::Unaddressed => {
+            Heard::Answer(own) if Some(own) == id => return Some(Outcome::Answered(message)),
+            Heard::Unaddressed | Heard::Misnumbered(_) => {
                 if let Read::Answer(answer) = read_body((200, &message), id, None, self.depth) {
-                    return Some(answer);
+                    return Some(Outcome::Answered(answer));
+                }
+                // Nothing else was asked here.
+                if id.is_some() {
+                    return Some(Outcome::Failed(Unanswered::Misnumbered));
                 }
             }
             Heard::Answer(_)
-            | Heard::Foreign
             | Heard::Request { .. }
             | Heard::Notification { .. }
             | Heard::Noise => {}

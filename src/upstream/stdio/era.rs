@@ -164,9 +164,11 @@ impl Child {
                     return Asked::Said(found.unwrap_or(Verdict::Sessions));
                 }
                 // Nothing else was asked.
-                Heard::Unaddressed => return Asked::Said(Verdict::Sessions),
+                Heard::Unaddressed | Heard::Misnumbered(None | Some(ID)) => {
+                    return Asked::Said(Verdict::Sessions);
+                }
                 Heard::Answer(_)
-                | Heard::Foreign
+                | Heard::Misnumbered(Some(_))
                 | Heard::Request { .. }
                 | Heard::Notification { .. }
                 | Heard::Noise => {

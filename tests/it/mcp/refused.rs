@@ -1,6 +1,6 @@
 //! MCP servers that refuse a call by its HTTP status.
 
-use super::scripted::{result, stateless, with_sessions};
+use super::scripted::{begun, result, stateless, with_sessions};
 use super::{ROUTE, STARTS, before};
 use crate::scene::{answer, body_of, call, problem};
 use crate::support::Upstream;
@@ -118,4 +118,18 @@ fn a_body_that_cannot_be_read_counts_as_none() {
     let came = proxy.rest("GET", "/sum/7", &[], "");
     assert_eq!(body_of(&came, 429), "");
     assert_eq!(came.head.one("retry-after"), Some("7"));
+}
+
+#[test]
+fn a_result_in_a_stream_with_an_id_of_another_type_fails_its_call_though_the_stream_goes_on() {
+    let server = with_sessions(|_, called| {
+        let id = called.id();
+        begun(&format!(
+            "data: {{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"result\":{{}}}}\n\n"
+        ))
+    });
+    let proxy = before(&server, &format!("timeout = \"60s\"\n{ROUTE}"));
+    let came = proxy.rest("GET", "/sum/7", &[], "");
+    assert_eq!(came.status(), 502);
+    assert_eq!(problem(&came).0, "upstream_wrong_id");
 }

@@ -178,6 +178,11 @@ impl Child {
                     });
                 }
             }
+            "stringly" => say(&result(&json!(id.to_string()), &json!({}))),
+            "deep" => {
+                let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+                say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#));
+            }
             "large" => say(&result(id, &json!("x".repeat(5000)))),
             _ => {}
         }

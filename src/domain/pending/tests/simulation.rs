@@ -178,6 +178,7 @@ impl World {
                     Unanswered::Cut
                     | Unanswered::Late
                     | Unanswered::TooLarge
+                    | Unanswered::Misnumbered
                     | Unanswered::Unusable(_) => writes > 0,
                 };
                 let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
@@ -378,7 +379,7 @@ impl World {
         let text = match self.dice.below(7) {
             0 => format!(r#"{{"id":{id},"result":{{"for":-1}}}}"#),
             1 => format!(r#"{{"id":{old},"result":{{"for":-1}}}}"#),
-            2 => r#"{"id":"1","result":{"for":-1}}"#.to_owned(),
+            2 => format!(r#"{{"id":"{}","result":{{"for":-1}}}}"#, id % 60),
             3 => r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#.to_owned(),
             4 => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
             5 => r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#.to_owned(),

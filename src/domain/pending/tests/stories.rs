@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod misread;
 mod said_at_once;
 
 /// A link that is driven by hand.
@@ -176,7 +177,7 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
     ] {
         assert_eq!(link.says(noise), [], "{noise}");
     }
-    assert_eq!(link.says(r#"{"id":"1","result":1}"#), [], "no id of ours");
+    assert_eq!(link.says(r#"{"id":9,"result":1}"#), [], "no id of ours");
     let counts = link.pending.counts();
     assert_eq!((counts.skipped, counts.foreign), (6, 1));
 }
@@ -226,7 +227,12 @@ fn a_link_begins_with_a_greeting_where_it_is_to() {
 
 #[test]
 fn a_refused_greeting_gives_the_link_up() {
-    for refusal in [NULL, r#"{"id":1,"error":{"code":-32602}}"#] {
+    for refusal in [
+        NULL,
+        r#"{"id":1,"error":{"code":-32602}}"#,
+        r#"{"id":"1","result":{}}"#,
+        r#"{"id":true,"result":{}}"#,
+    ] {
         let mut link = Driven::open(Settings {
             greeting: greeting(),
             ..settings(Order::Serial)
