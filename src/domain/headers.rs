@@ -8,11 +8,12 @@ use http::header::{
     SET_COOKIE,
 };
 
+use super::envelope::Paired;
 use super::failure::{Failure, Reason};
 use super::forwarding::tells_hops;
 use super::json::Json;
 use super::jsonrpc::Call;
-use super::plan::{Credentials, RpcFace, UpstreamPlan};
+use super::plan::{Credentials, UpstreamPlan};
 
 /// What JSON is called (RFC 8259 §11).
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -178,13 +179,17 @@ pub fn credentials<'u>(
     members.collect()
 }
 
-/// The headers of the credentials that a message bears in its envelope.
+/// The headers of the credentials that a message bears in these members of its envelope.
 ///
 /// # Errors
 /// A [`Failure`] where a value has no place in its header.
-pub fn said_credentials(face: &RpcFace, said: &Call, depth: u16) -> Result<HeaderMap, Failure> {
+pub fn said_credentials<'p>(
+    envelope: impl IntoIterator<Item = &'p Paired>,
+    said: &Call,
+    depth: u16,
+) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
-    for paired in &face.envelope {
+    for paired in envelope {
         let Some(value) = said.text.member(&paired.member) else {
             continue;
         };

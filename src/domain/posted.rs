@@ -5,10 +5,12 @@
 //! explains it decide by the same functions.
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use super::calendar::Moment;
 use super::claim::{self, Head, may_move};
 use super::failure::{Failure, Reason};
+use super::headers::said_credentials;
 use super::jsonrpc::{
     self, Call, Incoming, Invalid, Item, Loose, MessageError, Reading, RequestId, read_loosely,
 };
@@ -181,6 +183,39 @@ pub fn unwelcome(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<By
         known.any(|paired| paired.member == name)
     };
     call.without(|name| is_credential(name) && !takes_member(upstream, name))
+}
+
+/// A call whose envelope bears credentials that its upstream does not take there.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// The message without these members, and otherwise as it came.
+    pub body: Bytes,
+    /// Their headers, where the upstream gets credentials and has headers.
+    pub headers: HeaderMap,
+}
+
+/// Returns a call as an upstream gets it that does not take all of its credentials as members; none where it takes them.
+///
+/// # Errors
+/// A [`Failure`] where a value has no place in its header.
+pub fn rewritten(
+    plan: &Plan,
+    upstream: &UpstreamPlan,
+    call: &Call,
+) -> Result<Option<Rewritten>, Failure> {
+    let Some(body) = unwelcome(plan, upstream, call) else {
+        return Ok(None);
+    };
+    // The headers of a link are those of its handshake.
+    let has_headers = upstream.transport.link().is_none();
+    let headers = if has_headers && upstream.credentials == Credentials::Forward {
+        let members = plan.face.envelope.iter();
+        let moved = members.filter(|paired| !takes_member(upstream, &paired.member));
+        said_credentials(moved, call, plan.limits.depth)?
+    } else {
+        HeaderMap::new()
+    };
+    Ok(Some(Rewritten { body, headers }))
 }
 
 fn takes_member(upstream: &UpstreamPlan, name: &str) -> bool {

@@ -241,7 +241,7 @@ pub(super) async fn rpc_call(
     let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
         Credentials::Forward => {
-            headers::said_credentials(&installed.plan.face, said, limits.depth)?
+            headers::said_credentials(&installed.plan.face.envelope, said, limits.depth)?
         }
         Credentials::Drop => HeaderMap::new(),
     };

@@ -64,21 +64,66 @@ fn an_upstream_that_gets_no_credentials_gets_them_in_neither_form() {
     passing.rpc(
         r#"{"jsonrpc":"2.0", "auth":"s3cr3t-t0k3n","id":1,"method":"x", "params":{"a": 1.10}}"#,
     );
+    let passed = &rpc.requests()[1];
     assert_eq!(
-        rpc.requests()[1].text(),
+        passed.text(),
         r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a": 1.10}}"#
     );
+    assert_eq!(passed.head.one("authorization"), None);
 }
 
 #[test]
-fn an_upstream_that_names_no_member_gets_none() {
+fn an_upstream_that_names_no_member_gets_its_header() {
     let rpc = crate::scene::saying(r#""result":7"#);
     let own = rpc_only(&rpc).replace("side = ", "envelope = {}\nside = ");
-    let proxy = Proxy::start(&format!("{own}{ENVELOPE}"));
-    proxy.rpc(call(&format!(r#""auth":"{SECRET}","other":1,"#)));
-    let passed = rpc.request().json();
-    assert!(passed.get("auth").is_none());
-    assert_eq!(passed["other"], 1);
+    let envelope = "[rpc.envelope]\nauth = { header = \"authorization\", value = \"Bearer {token}\" }\n\
+        key = { header = \"x-key\", value = \"{key}\" }\n";
+    let proxy = Proxy::start(&format!("{own}{envelope}"));
+    let members = format!(r#""auth":"{SECRET}","other":1,"key":"k","#);
+    let alone = call(&members);
+    // An id that does not travel: the call is written anew.
+    let renumbered = alone.replace("\"id\":1", "\"id\":1.5");
+    let batch = format!("[{alone},{alone}]");
+    for (sent, count) in [(alone, 1), (renumbered, 1), (batch, 2)] {
+        let before = rpc.requests().len();
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Authorization", "Basic eA=="),
+        ];
+        let said = proxy.rest("POST", "/rpc", &headers, &sent);
+        assert_eq!(said.status(), 200, "{said:?}");
+        let requests = rpc.requests().split_off(before);
+        assert_eq!(requests.len(), count);
+        for request in requests {
+            let bearer = format!("Bearer {SECRET}");
+            assert_eq!(request.head.all("authorization"), [&*bearer], "{sent}");
+            assert_eq!(request.head.all("x-key"), ["k"]);
+            let passed = request.json();
+            assert!(passed.get("auth").is_none() && passed.get("key").is_none());
+            assert_eq!(passed["other"], 1);
+        }
+    }
+    assert!(!proxy.log().contains(SECRET), "the log has the secret");
+    let before = rpc.requests().len();
+    let broken = proxy.rpc(call(r#""auth":7,"#)).json();
+    assert_eq!(rpc_failure(&broken), (-32600, "invalid_request"));
+    assert_eq!(rpc.requests().len(), before);
+}
+
+#[test]
+fn an_upstream_that_names_some_members_gets_the_others_as_headers() {
+    let rpc = crate::scene::saying(r#""result":7"#);
+    let own = "envelope = { key = { header = \"x-key\", value = \"{key}\" } }\nside = ";
+    let own = rpc_only(&rpc).replace("side = ", own);
+    let envelope = "[rpc.envelope]\nauth = { header = \"authorization\", value = \"Bearer {token}\" }\n\
+        key = { header = \"x-key\", value = \"{key}\" }\n";
+    let proxy = Proxy::start(&format!("{own}{envelope}"));
+    proxy.rpc(call(&format!(r#""auth":"{SECRET}","key":"k","#)));
+    let request = rpc.request();
+    let bearer = format!("Bearer {SECRET}");
+    assert_eq!(request.head.all("authorization"), [&*bearer]);
+    assert_eq!(request.head.one("x-key"), None);
+    assert_eq!(request.json()["key"], "k");
 }
 
 #[test]

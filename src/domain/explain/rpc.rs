@@ -13,7 +13,7 @@ use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
 use crate::domain::jsonrpc::{Call, Incoming, Item, RequestId};
 use crate::domain::plan::{CANCELLED, Credentials, UpstreamPlan};
-use crate::domain::posted::{self, MessageFault, Posted, Poster, sort, takes_envelopes};
+use crate::domain::posted::{self, MessageFault, Posted, Poster, rewritten, sort, takes_envelopes};
 use crate::domain::refusal;
 use crate::domain::rollout::Way;
 use crate::domain::route::Route;
@@ -290,6 +290,8 @@ fn tell(
     }
 }
 
+const REWRITTEN: &str = "without the members that this server does not take for credentials; those are headers where it gets credentials over HTTP";
+
 /// A call that passes through.
 fn pass_call(
     case: &Case<'_>,
@@ -318,7 +320,9 @@ fn pass_call(
         false => target(upstream, case.asked.head.uri.query()),
         true => String::new(),
     };
+    let rewritten = rewritten(plan, upstream, call)?;
     let note = match (&call.id, sending.company) {
+        _ if rewritten.is_some() => REWRITTEN,
         _ if sending.is_whole => WHOLE,
         _ if sending.fault.is_some() => {
             "as it came, byte for byte; it is not what translation takes"
@@ -328,7 +332,11 @@ fn pass_call(
         (Some(id), None) if id.travels() && !shared => "as it came, byte for byte",
         (Some(_), _) => "as it came, with an id of the proxy's own; the client's is put back",
     };
-    explanation.sends = Some(case.passes(upstream, &target, note));
+    let mut sent = case.passes(upstream, &target, note);
+    if let Some(rewritten) = rewritten {
+        sent.headers = case.headers(&rewritten.headers);
+    }
+    explanation.sends = Some(sent);
     explanation.answer = passed(case).filter(|_| call.id.is_some());
     Ok(())
 }
@@ -414,7 +422,7 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
 /// The headers of the credentials that the envelope bears, for an upstream that gets them.
 fn said(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
     match upstream.credentials {
-        Credentials::Forward => said_credentials(&case.plan.face, call, case.terms.depth),
+        Credentials::Forward => said_credentials(&case.plan.face.envelope, call, case.terms.depth),
         Credentials::Drop => Ok(HeaderMap::new()),
     }
 }

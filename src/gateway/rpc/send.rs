@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
@@ -13,8 +13,7 @@ use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
 use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::posted::{Handling, MessageFault, takes_envelopes, unwelcome};
+use crate::domain::posted::{Handling, MessageFault, Rewritten, rewritten, takes_envelopes};
 use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
@@ -64,24 +63,33 @@ impl Letter {
         if self.fault.is_some() {
             return self.as_it_came(record, upstream).await;
         }
-        let stripped = self.stripped(upstream.plan(), call)?;
+        let rewritten = rewritten(&self.installed.plan, upstream.plan(), call)?;
+        let rewritten = match rewritten {
+            None => None,
+            Some(rewritten) => Some((self.reread(&rewritten.body)?, rewritten)),
+        };
         let upstream = match upstream {
             Upstream::Http(http) => http,
             Upstream::Link(link) => {
-                let call = stripped.as_ref().map_or(call, |(call, _)| call);
+                let call = rewritten.as_ref().map_or(call, |(call, _)| call);
                 return self.over_link(record, link, call).await;
             }
             // It is of the other side.
             Upstream::Frames(_) => return Err(refusal::no_upstream(Side::Rpc)),
         };
-        match stripped {
-            None => self.passthrough(record, upstream, call, company).await,
-            Some((call, body)) => {
-                let letter = Letter {
+        match rewritten {
+            None => {
+                let call = (call, &HeaderMap::new());
+                self.passthrough(record, upstream, call, company).await
+            }
+            Some((call, Rewritten { body, headers })) => {
+                let mut letter = Letter {
                     body,
                     ..self.clone()
                 };
-                letter.passthrough(record, upstream, &call, company).await
+                letter.head.headers.extend(headers.clone());
+                let call = (&call, &headers);
+                letter.passthrough(record, upstream, call, company).await
             }
         }
     }
@@ -106,12 +114,13 @@ impl Letter {
     }
 
     /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
-    /// with an id of the proxy's own, and the client's is put back into the answer.
+    /// with an id of the proxy's own, and the client's is put back into the answer. The headers are those of credentials that
+    /// the message has borne.
     async fn passthrough(
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        call: &Call,
+        (call, credentials): (&Call, &HeaderMap),
         company: Company<'_>,
     ) -> Result<Spoken, Failure> {
         let Some(id) = &call.id else {
@@ -131,7 +140,7 @@ impl Letter {
         }
         let minted = self.worker.mint();
         let recallable = self.recallable(record, id, Some(minted));
-        let exchange = self.exchange(record, upstream, call.with_id(minted));
+        let exchange = self.exchange(record, upstream, (call.with_id(minted), credentials));
         let answered = unless_recalled(recallable.as_ref(), pin!(exchange)).await?;
         match answered {
             Some(reply) => self.renumbered(record, id, (reply, minted)),
@@ -223,18 +232,10 @@ impl Letter {
         Ok(Spoken::Answer(Box::new(whole)))
     }
 
-    /// The call without the credentials that its envelope bears and this upstream does not get.
-    fn stripped(
-        &self,
-        upstream: &UpstreamPlan,
-        call: &Call,
-    ) -> Result<Option<(Call, Bytes)>, Failure> {
-        let plan = &self.installed.plan;
-        let Some(body) = unwelcome(plan, upstream, call) else {
-            return Ok(None);
-        };
-        match jsonrpc::parse(&body, plan.limits.message()) {
-            Ok(jsonrpc::Incoming::Single(jsonrpc::Item::Call(call))) => Ok(Some((call, body))),
+    /// The call without the credentials that its envelope bears and an upstream does not take there.
+    fn reread(&self, body: &Bytes) -> Result<Call, Failure> {
+        match jsonrpc::parse(body, self.installed.plan.limits.message()) {
+            Ok(jsonrpc::Incoming::Single(jsonrpc::Item::Call(call))) => Ok(call),
             // What was a call without these members still is one.
             Ok(_) | Err(_) => Err(Failure::new(
                 Reason::Internal,
@@ -289,10 +290,11 @@ impl Letter {
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
-        body: Bytes,
+        (body, credentials): (Bytes, &HeaderMap),
     ) -> Result<Reply, Failure> {
         let context = (&*self.head, &self.arrival);
-        let headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
+        let mut headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
+        headers.extend(credentials.clone());
         let target = at_upstream(&upstream.plan().path, self.head.uri.query())?;
         let body = Body::from(Pieces::from(body));
         ask::whole(
