@@ -11,7 +11,9 @@ use bytes::Bytes;
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::hops::{Hops, X_FORWARDED_FOR, X_FORWARDED_HOST, named, push_address, text_of};
+use super::hops::{
+    Hops, X_FORWARDED_FOR, X_FORWARDED_HOST, named, push_address, reads_as, text_of,
+};
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
@@ -102,9 +104,15 @@ impl Forwarding {
     pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &Hops) {
         if !self.believes(last.peer, hops) {
             forget(headers, tells_hops);
-        } else if self.believed == Believed::Trusted && hops.disagree(last.peer, headers) {
-            // One of the two is not the hop's, and nobody knows which.
-            forget(headers, tells_addresses);
+        } else if self.believed == Believed::Trusted {
+            if hops.disagree(last.peer, headers) {
+                // One of the two is not the hop's, and nobody knows which.
+                forget(headers, tells_addresses);
+            }
+            // A hop writes its fields with `-`, and lets these pass.
+            forget(headers, |name| {
+                name.as_str().contains('_') && tells_hops(name)
+            });
         }
         let caller = match self.tells.contains(&Told::RealIp) && !headers.contains_key(X_REAL_IP) {
             true => Some(hops.caller(last.peer, headers)),
@@ -159,23 +167,19 @@ pub fn tells_hops(name: &HeaderName) -> bool {
         return false;
     }
     let known = [&b"forwarded"[..], b"x-real-ip", b"x-forwarded"];
-    known.iter().any(|known| is(name, known)) || begins(name, b"x-forwarded-")
+    known.iter().any(|known| reads_as(name, known)) || begins(name, b"x-forwarded-")
 }
 
 /// Whether a field names addresses of hops.
 fn tells_addresses(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     let known = [&b"forwarded"[..], b"x-forwarded-for", b"x-real-ip"];
-    known.iter().any(|known| is(name, known))
-}
-
-fn is(name: &[u8], known: &[u8]) -> bool {
-    name.len() == known.len() && begins(name, known)
+    known.iter().any(|known| reads_as(name, known))
 }
 
 fn begins(name: &[u8], known: &[u8]) -> bool {
-    let same = |(byte, wanted): (&u8, &u8)| byte == wanted || (*byte == b'_' && *wanted == b'-');
-    name.len() >= known.len() && name.iter().zip(known).all(same)
+    name.get(..known.len())
+        .is_some_and(|name| reads_as(name, known))
 }
 
 fn forget(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {

@@ -148,7 +148,7 @@ impl Hops {
 
     /// The address of the caller: the peer's, or the right-most untrusted one that trusted hops tell of. Where
     /// `Forwarded` and `X-Forwarded-For` are both there and disagree, one of them is not the hop's, and neither is
-    /// believed.
+    /// believed. A field such as `X_Forwarded_For` counts as a disagreement: its value may be the client's.
     #[must_use]
     pub fn caller(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
@@ -156,16 +156,18 @@ impl Hops {
             return peer;
         }
         match self.told(peer, headers) {
+            _ if has_second_list(headers) => peer,
             (Some(one), Some(other)) if one != other => peer,
             (Some(caller), _) | (None, Some(caller)) => caller,
             (None, None) => peer,
         }
     }
 
-    /// Whether `Forwarded` and `X-Forwarded-For` of a trusted peer tell of two callers.
+    /// Whether `Forwarded` and `X-Forwarded-For` of a trusted peer tell of two callers, or a list in another spelling may.
     #[must_use]
     pub fn disagree(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         match self.told(peer.to_canonical(), headers) {
+            _ if has_second_list(headers) => true,
             (Some(one), Some(other)) => one != other,
             (_, None) | (None, _) => false,
         }
@@ -198,6 +200,24 @@ impl Hops {
         }
         Some(caller)
     }
+}
+
+/// Whether a field of hops has `_` in place of a `-`. Hops do not write or remove it, so a client may have sent it, and many
+/// servers read it as the field of the hop.
+fn is_misspelled(name: &HeaderName, known: &HeaderName) -> bool {
+    name != known && reads_as(name.as_str().as_bytes(), known.as_str().as_bytes())
+}
+
+/// Whether a name is a known one, with `_` in place of `-` or without.
+pub(super) fn reads_as(name: &[u8], known: &[u8]) -> bool {
+    let same = |(byte, wanted): (&u8, &u8)| byte == wanted || (*byte == b'_' && *wanted == b'-');
+    name.len() == known.len() && name.iter().zip(known).all(same)
+}
+
+/// Whether there is a list of hops in another spelling.
+fn has_second_list(headers: &HeaderMap) -> bool {
+    let mut names = headers.keys();
+    names.any(|name| is_misspelled(name, &X_FORWARDED_FOR))
 }
 
 /// The last hops that `X-Forwarded-For` names, or `Forwarded` where there is none, the nearest one last; `None` stands

@@ -147,6 +147,37 @@ fn a_trusted_hop_whose_fields_disagree_is_not_passed_on() {
 }
 
 #[test]
+fn what_a_hop_lets_pass_in_another_spelling_is_removed() {
+    let sent = [
+        ("x-forwarded-for", "192.0.2.7"),
+        ("x_forwarded_for", "6.6.6.6"),
+        ("x-real-ip", "192.0.2.7"),
+        ("x-forwarded-proto", "http"),
+        ("x_forwarded_proto", "https"),
+        ("x-forwarded_user", "root"),
+    ];
+    let expected = [
+        ("x-forwarded-proto", "http"),
+        ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
+    ];
+    let mut got = told(USUAL, "10.0.0.1", &sent);
+    got.sort_by_key(|(name, _)| name == "forwarded");
+    assert_eq!(got, pairs(&expected));
+    let expected = [
+        ("x-forwarded-for", "192.0.2.7, 10.0.0.1"),
+        (
+            "forwarded",
+            "for=192.0.2.7, for=10.0.0.1;host=\"a.example\";proto=https",
+        ),
+    ];
+    let sent = [("x-forwarded-for", "192.0.2.7"), ("x_real_ip", "6.6.6.6")];
+    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+    let everyone = (Believed::Everyone, &[Told::Forwarded][..]);
+    let got = told(everyone, "10.0.0.1", &sent);
+    assert!(got.contains(&("x_real_ip".to_owned(), "6.6.6.6".to_owned())));
+}
+
+#[test]
 fn what_is_written_is_chosen() {
     let all = (Believed::Trusted, &ALL[..]);
     let expected = [

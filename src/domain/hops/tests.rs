@@ -113,6 +113,27 @@ fn the_caller_is_the_right_most_address_that_is_not_trusted() {
 }
 
 #[test]
+fn a_list_in_another_spelling_is_a_disagreement() {
+    let hops = hops(&["10.0.0.0/8"]);
+    let peer: IpAddr = "10.0.0.1".parse().unwrap();
+    for other in ["x_forwarded_for", "x-forwarded_for", "x_forwarded-for"] {
+        for value in ["6.6.6.6", "192.0.2.1"] {
+            for own in [
+                ("x-forwarded-for", "192.0.2.1"),
+                ("forwarded", "for=192.0.2.1"),
+                ("accept", "*/*"),
+            ] {
+                let headers = headers(&[own, (other, value)]);
+                assert!(hops.disagree(peer, &headers), "{headers:?}");
+                assert_eq!(hops.caller(peer, &headers), peer, "{headers:?}");
+            }
+        }
+    }
+    let another = headers(&[("x-forwarded-for", "192.0.2.1"), ("x_forwarded_fo", "a")]);
+    assert!(!hops.disagree(peer, &another));
+}
+
+#[test]
 fn a_chain_of_trusted_hops_is_not_followed_for_ever() {
     let hops = hops(&["10.0.0.0/8"]);
     let long = format!("192.0.2.1, {}", vec!["10.0.0.2"; 1000].join(", "));
