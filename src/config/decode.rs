@@ -190,6 +190,8 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let trusted = table.list("trusted", identity::network);
     let forwarded = table.list("forwarded", word(TOLD, &[]));
     let forwarded_from = table.require("forwarded_from", word(BELIEVED, &[]));
+    let remove_headers = table.list("remove_headers", identity::header_pattern);
+    let set_headers = identity::set_headers(table);
     let proxy_protocol = table.get("proxy_protocol", word(PREFACES, &[]));
     let tls = table.table("tls", identity::tls);
     Some(RawListen {
@@ -199,6 +201,8 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         trusted: trusted?,
         forwarded: forwarded?,
         forwarded_from: forwarded_from?,
+        remove_headers: remove_headers?,
+        set_headers: set_headers?,
         proxy_protocol,
         tls,
     })

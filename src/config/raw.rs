@@ -30,6 +30,7 @@ use crate::domain::failure::FailureCodes;
 use crate::domain::forwarding::{Believed, Told};
 use crate::domain::hops::Network;
 use crate::domain::hosts::HostName;
+use crate::domain::identity_headers::{HeaderPattern, Template};
 use crate::domain::outcome::{ErrorStatus, RowSource};
 use crate::domain::pattern::Tree;
 use crate::domain::plan::Multiplexing;
@@ -131,6 +132,10 @@ pub struct RawListen {
     pub forwarded: Vec<Located<Told>>,
     /// `forwarded_from`: whose word on the hops before it goes on.
     pub forwarded_from: Located<Believed>,
+    /// `remove_headers`: of those that no trusted hop has sent.
+    pub remove_headers: Vec<Located<HeaderPattern>>,
+    /// `set_headers`: by name.
+    pub set_headers: Vec<(Located<HeaderName>, Located<Template>)>,
     /// `proxy_protocol`: `off` unless said.
     pub proxy_protocol: Option<Located<PrefaceUse>>,
     /// `tls`

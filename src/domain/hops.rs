@@ -209,7 +209,7 @@ fn is_misspelled(name: &HeaderName, known: &HeaderName) -> bool {
 }
 
 /// Whether a name is a known one, with `_` in place of `-` or without.
-pub(super) fn reads_as(name: &[u8], known: &[u8]) -> bool {
+pub(in crate::domain) fn reads_as(name: &[u8], known: &[u8]) -> bool {
     let same = |(byte, wanted): (&u8, &u8)| byte == wanted || (*byte == b'_' && *wanted == b'-');
     name.len() == known.len() && name.iter().zip(known).all(same)
 }

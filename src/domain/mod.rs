@@ -21,6 +21,7 @@ pub mod frame;
 pub mod headers;
 pub mod hops;
 pub mod hosts;
+pub mod identity_headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;

@@ -16,6 +16,7 @@ use super::event::Events;
 use super::failure::FailureCodes;
 use super::forwarding::Forwarding;
 use super::hosts::{HostName, Reach};
+use super::identity_headers::IdentityHeaders;
 use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lifecycle::Lifecycle;
@@ -45,6 +46,8 @@ pub struct Plan {
     pub preface: PrefaceUse,
     /// What servers are told of the hops before this one.
     pub forwarding: Forwarding,
+    /// The headers by which servers know who calls.
+    pub identity_headers: IdentityHeaders,
     /// The routes.
     pub routes: RouteTable,
     /// Streams of events that both sides have.

@@ -13,7 +13,7 @@ use hyper::upgrade::OnUpgrade;
 use super::Arrival;
 use super::ask::{self, Wait};
 use super::closing::is_event_stream;
-use super::headers::{self, Hop};
+use super::headers::{self, Hop, Known};
 use super::record::Record;
 use super::render::{Answer, Stream, Tunnel};
 use crate::domain::failure::{Failure, Reason};
@@ -209,6 +209,7 @@ fn prepare(
     arrival: &Arrival,
 ) -> Option<HeaderValue> {
     let wanted = agreed_upgrade(head, (body, client));
+    let known = Known::of(record, (&head.headers, arrival));
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
@@ -224,6 +225,9 @@ fn prepare(
         headers::require_host(&mut head.headers, upstream);
     }
     headers::withhold_credentials(&mut head.headers, upstream);
+    if let Some(known) = known {
+        known.write(&mut head.headers);
+    }
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
         // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.

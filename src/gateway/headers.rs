@@ -1,6 +1,8 @@
 //! Headers: what is of one connection only stays behind, and what names the path is added. What a translated
 //! call takes along is told by the domain.
 
+use std::net::IpAddr;
+
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
 use http::{HeaderMap, Version, request};
 
@@ -10,6 +12,7 @@ pub(super) use crate::domain::headers::{
     HasBody, brought_back, credentials, first_value, named_by_connection, require_host,
     said_credentials, set, withhold_credentials,
 };
+use crate::domain::identity_headers::{Fact, Facts};
 use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::wire::ADDED_TE;
 
@@ -110,6 +113,52 @@ pub(super) fn translated(
     let mut headers = translated_in(room, &head.headers, upstream, has_body);
     record.passes_on(&mut headers, Hop::of(head, arrival));
     headers
+}
+
+/// What is known of a call, for the headers by which servers know who calls.
+pub(super) struct Known<'a> {
+    record: &'a Record,
+    arrival: &'a Arrival,
+    address: IpAddr,
+}
+
+impl<'a> Known<'a> {
+    /// What is known of a call that came with these headers; none where no header is written.
+    pub(super) fn of(
+        record: &'a Record,
+        (from, arrival): (&HeaderMap, &'a Arrival),
+    ) -> Option<Known<'a>> {
+        let plan = &record.installed().plan;
+        if plan.identity_headers.written.is_empty() {
+            return None;
+        }
+        let hops = plan.rollout.clients.hops();
+        Some(Known {
+            record,
+            arrival,
+            address: hops.caller(arrival.peer().address(), from),
+        })
+    }
+
+    /// Writes it into the headers of a request to a server.
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        let plan = &self.record.installed().plan;
+        plan.identity_headers.write(headers, self);
+    }
+}
+
+impl Facts for Known<'_> {
+    fn text(&self, fact: Fact) -> Option<String> {
+        match fact {
+            Fact::Client => {
+                let clients = &self.record.installed().plan.rollout.clients;
+                Some(clients.name(self.record.client()).to_owned())
+            }
+            Fact::Proof => Some(self.record.proof().as_str().to_owned()),
+            Fact::Address => Some(self.address.to_string()),
+            Fact::Subject => self.arrival.subject()?.text(),
+        }
+    }
 }
 
 /// The hop between the client and this proxy.

@@ -259,6 +259,9 @@ pub fn handle(
     if head.uri.authority().is_some() {
         forward::origin_form(&mut head);
     }
+    let plan = &installed.plan;
+    let is_trusted = || plan.rollout.clients.hops().trusts(arrival.peer().address());
+    plan.identity_headers.clean(&mut head.headers, is_trusted);
     let hop = hops::step(&mut head);
     let faced = face(&installed, &head, &arrival);
     let side = match &faced {

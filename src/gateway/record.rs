@@ -4,6 +4,7 @@
 
 mod beginning;
 mod ended;
+mod identity;
 mod message;
 mod request_line;
 mod settled;
@@ -26,7 +27,7 @@ use crate::domain::calendar::Moment;
 use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, Decision, Proof, Stage, Way, Why};
+use crate::domain::rollout::{Decision, Proof, Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::domain::trace::Trace;
 use crate::telemetry::clock;
@@ -324,11 +325,6 @@ impl Record {
         self.route
     }
 
-    /// The place of the client.
-    pub(super) fn client(&self) -> Option<usize> {
-        self.client
-    }
-
     /// The stage, unless the proxy itself answers.
     pub(super) fn stage(&self) -> Option<Stage> {
         self.stage
@@ -414,16 +410,6 @@ impl Record {
     /// The RPC method of the call, for the log.
     pub(super) fn names_method(&mut self, method: &Rc<str>) {
         self.rpc_method = Some(method.clone());
-    }
-
-    /// Who calls.
-    pub(super) fn names_client(&mut self, caller: Caller<'_>) {
-        self.client = caller.client;
-        self.proof = caller.proof;
-        self.keyed = match caller.key {
-            Some(_) => Keyed::Yes,
-            None => Keyed::No,
-        };
     }
 
     /// The route and the decision.

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode, Version, request};
 use super::ask::{self, Wait};
 use super::caller::identify;
 use super::forward::{Forwarded, forward, target_uri};
-use super::headers::{self, HasBody};
+use super::headers::{self, HasBody, Known};
 use super::record::Record;
 use super::render::{Answer, Stream};
 use super::rest::settled;
@@ -102,6 +102,9 @@ async fn open(
         headers.insert(LAST_EVENT_ID, last.clone());
     }
     headers::withhold_credentials(&mut headers, plan);
+    if let Some(known) = Known::of(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
     let outgoing = Outgoing::new(Method::GET, target, headers, Body::empty());
     let wait = Wait {
         limit: plan.timeout,

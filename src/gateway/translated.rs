@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 use super::Arrival;
 use super::ask::{self, Reply};
 use super::framed;
-use super::headers::{self, HasBody};
+use super::headers::{self, HasBody, Known};
 use super::intake::{self, Content};
 use super::linked;
 use super::record::Record;
@@ -99,7 +99,10 @@ pub(super) async fn carried(
         Waits::Yes => jsonrpc::request(id, method, params, &members),
         Waits::No => jsonrpc::notification(method, params, &members),
     };
-    let headers = headers::translated(record, (head, arrival), upstream.plan(), HasBody::Yes);
+    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), HasBody::Yes);
+    if let Some(known) = Known::of(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
     let target = upstream.plan().path.clone().into();
     let outgoing = Outgoing::new(Method::POST, target, headers, Body::from(message));
     if route.waits == Waits::No {
@@ -250,6 +253,9 @@ pub(super) async fn rpc_call(
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
+    if let Some(known) = Known::of(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
     let (method, target) = (route.method.clone(), installed.target(index, call.target)?);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = Outgoing::new(method, target, headers, body);

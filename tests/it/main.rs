@@ -51,6 +51,7 @@ mod http2;
 mod http2_slow;
 mod http2_upstream;
 mod identity;
+mod identity_headers;
 mod import;
 mod interim_responses;
 mod invalid_messages;

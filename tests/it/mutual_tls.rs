@@ -23,6 +23,8 @@ const CONFIG: &str = r#"
 certificate = "own.pem"
 key = "own.key"
 client_ca = "ca.pem"
+[listen.set_headers]
+x-subject = "{subject}"
 [limits]
 header_timeout = "1s"
 [[client]]
@@ -63,7 +65,7 @@ impl Scene {
     /// The same, the second one to this path.
     fn call_to(&self, path: &str, with: Option<&Certified>) -> std::io::Result<String> {
         let mut stream = self.connect(with);
-        let head = "Host: proxy.example\r\nX-Client-Id: someone\r\n";
+        let head = "Host: proxy.example\r\nX-Client-Id: someone\r\nX-Subject: CN=root\r\n";
         let calls = format!(
             "GET /a HTTP/1.1\r\n{head}\r\nGET {path} HTTP/1.1\r\n{head}Connection: close\r\n\r\n"
         );
@@ -87,15 +89,18 @@ fn a_verified_certificate_names_its_client() {
     let forwarded = fields.find(|(name, _)| name.eq_ignore_ascii_case("forwarded"));
     let expected = "for=127.0.0.1;host=\"proxy.example\";proto=https";
     assert_eq!(forwarded.unwrap().1, expected);
+    assert_eq!(request.head.all("x-subject"), ["CN=ios-1"]);
 }
 
 #[test]
 fn without_a_certificate_or_with_another_the_caller_is_whom_he_declares() {
     let scene = Scene::start();
     let another = certified(&scene.ours, "ios-1", "a.other.example");
-    for with in [None, Some(&another)] {
+    for (with, subject) in [(None, None), (Some(&another), Some("CN=ios-1"))] {
         let answer = scene.call(with).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let request = scene.rest.requests().pop().unwrap();
+        assert_eq!(request.head.one("x-subject"), subject);
     }
     let line = scene.proxy.log_line(&["path=/b "]);
     assert!(line.contains("client=declared proof=declared"), "{line}");

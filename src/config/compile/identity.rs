@@ -1,10 +1,15 @@
 //! Clients, trusted hops, and the keys of tokens.
 
+use http::HeaderName;
+
+use super::upstreams::NOT_FORWARDED;
 use crate::config::problem::Problem;
 use crate::config::raw::{
     RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
 };
+use crate::domain::forwarding::tells_hops;
 use crate::domain::hops::Hops;
+use crate::domain::identity_headers::IdentityHeaders;
 use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
 use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
@@ -36,6 +41,36 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
     Clients::new(clients, raw.rollout.api_key_header.value.clone())
         .trusting(Hops::new(trusted.collect()))
         .reading(bearer.map(|bearer| tokens(bearer, problems)))
+}
+
+/// The headers by which servers know who calls. Those that frame a request, or that tell of hops, have keys of their own.
+pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityHeaders {
+    for pattern in &raw.listen.remove_headers {
+        let mut framing = NOT_FORWARDED.iter();
+        let taken = framing.find(|name| pattern.value.fits(&HeaderName::from_static(name)));
+        if let Some(name) = taken {
+            let message = format!("it would remove `{name}`, without which no request is read");
+            problems.push(pattern.problem(message));
+        }
+    }
+    for (name, _) in &raw.listen.set_headers {
+        let text = name.value.as_str();
+        if NOT_FORWARDED.contains(&text) || text.starts_with("proxy-") || text == "via" {
+            let message = format!("`{text}` is written by the proxy itself");
+            problems.push(name.problem(message));
+        } else if tells_hops(&name.value) {
+            let message = format!("`{text}` tells of hops");
+            let hint = "`listen.forwarded` says which of these fields are written";
+            problems.push(name.problem(message).hint(hint));
+        }
+    }
+    let removed = raw.listen.remove_headers.iter();
+    let written = raw.listen.set_headers.iter();
+    let written = written.map(|(name, template)| (name.value.clone(), template.value.clone()));
+    IdentityHeaders {
+        removed: removed.map(|pattern| pattern.value.clone()).collect(),
+        written: written.collect(),
+    }
 }
 
 fn claims_nobody_verifies(client: &RawClient, problems: &mut Vec<Problem>) {

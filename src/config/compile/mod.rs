@@ -85,6 +85,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         tls,
         preface: preface(raw, &mut problems),
         forwarding: forwarding(raw),
+        identity_headers: identity::headers(raw, &mut problems),
         trace,
         comparing: compare::compile((raw, &redaction), &mut problems),
         ready: ready::compile((raw, &upstreams), &mut problems),

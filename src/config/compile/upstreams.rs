@@ -16,7 +16,7 @@ use crate::domain::tls::ClientTls;
 
 /// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
 /// not hold for the translated call.
-const NOT_FORWARDED: &[&str] = &[
+pub(super) const NOT_FORWARDED: &[&str] = &[
     "accept",
     "accept-encoding",
     "connection",

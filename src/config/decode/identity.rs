@@ -15,6 +15,7 @@ use crate::config::raw::{
 };
 use crate::config::reader::{Shape, Table};
 use crate::domain::hops::Network;
+use crate::domain::identity_headers::{HeaderPattern, Template};
 use crate::domain::rollout::{
     DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
 };
@@ -189,6 +190,36 @@ pub(in crate::config) fn header_globs(
 pub(super) fn network(found: Found<'_>) -> Result<Network, Wrong> {
     let text = string(found)?;
     Network::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+}
+
+/// `listen.remove_headers`: a name, or the beginning of one.
+pub(super) fn header_pattern(found: Found<'_>) -> Result<HeaderPattern, Wrong> {
+    let text = string(found)?;
+    HeaderPattern::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+}
+
+/// `listen.set_headers`
+pub(super) fn set_headers(
+    table: &mut Table<'_>,
+) -> Option<Vec<(Located<HeaderName>, Located<Template>)>> {
+    if table.shape("set_headers") == Shape::Absent {
+        return Some(Vec::new());
+    }
+    let template = |found: Found<'_>| {
+        let text = string(found)?;
+        // The text may be a secret, and is not shown.
+        Template::parse(&text).map_err(|fault| Wrong::new(format!("the value {fault}")))
+    };
+    let named = table.named_values("set_headers", template)?;
+    let count = named.len();
+    let mut headers = Vec::with_capacity(count);
+    for (name, template) in named {
+        match header_named(&name.value) {
+            Ok(header) => headers.push((name.map(|_| header), template)),
+            Err(wrong) => table.add(name.problem(wrong.message)),
+        }
+    }
+    (headers.len() == count).then_some(headers)
 }
 
 /// `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.

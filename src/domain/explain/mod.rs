@@ -76,6 +76,15 @@ pub struct Means {
 /// Explains a request: one explanation for a REST call, one for each message of an RPC body.
 #[must_use]
 pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> {
+    let mut headers = asked.head.headers.clone();
+    let hops = plan.rollout.clients.hops();
+    let is_trusted = || asked.peer.is_none_or(|peer| hops.trusts(peer));
+    plan.identity_headers.clean(&mut headers, is_trusted);
+    let head = Head {
+        headers: &headers,
+        ..asked.head
+    };
+    let asked = Asked { head, ..asked };
     let facing = facing(plan, asked.head);
     let token = Cell::new(None);
     let claims = |tokens: &Tokens, text: &str| {
@@ -300,7 +309,8 @@ impl<'a> Case<'a> {
         });
         let headers = headers
             .iter()
-            .filter(|(name, _)| !(forgets && tells_hops(name)));
+            .filter(|(name, _)| !(forgets && tells_hops(name)))
+            .filter(|(name, _)| !self.plan.identity_headers.writes(name));
         let shown = headers.map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let value = if self.is_secret(name) {
@@ -310,7 +320,11 @@ impl<'a> Case<'a> {
             };
             (name.as_str().to_owned(), value)
         });
-        shown.collect()
+        // The values may have secrets.
+        let written = self.plan.identity_headers.written.iter();
+        let written =
+            written.map(|(name, _)| (name.as_str().to_owned(), secrets::HIDDEN.to_owned()));
+        shown.chain(written).collect()
     }
 
     /// The call as it goes to the upstream of its own side.

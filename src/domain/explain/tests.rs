@@ -157,6 +157,7 @@ fn plan() -> Plan {
         tls: None,
         preface: crate::domain::preface::PrefaceUse::Off,
         forwarding: crate::domain::forwarding::Forwarding::default(),
+        identity_headers: Default::default(),
         trace: None,
         streams: Default::default(),
         events: Default::default(),

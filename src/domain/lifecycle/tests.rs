@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use http::header::LINK;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::LINK};
 
 use super::*;
 use crate::domain::calendar::Moment;
@@ -18,7 +17,7 @@ use crate::domain::side::Side;
 mod laws;
 
 const DAY: u64 = 86_400;
-/// What time it is in these tests.
+/// The time in these tests.
 const NOW: i64 = 1_800_000_000;
 
 fn now() -> Moment {
@@ -106,7 +105,8 @@ fn plan(side: Side) -> Plan {
         redaction: std::sync::Arc::default(),
         tls: None,
         preface: crate::domain::preface::PrefaceUse::Off,
-        forwarding: crate::domain::forwarding::Forwarding::default(),
+        forwarding: Default::default(),
+        identity_headers: Default::default(),
         trace: None,
         streams: Default::default(),
         events: Default::default(),

@@ -190,6 +190,27 @@ impl Subject {
     }
 }
 
+impl Subject {
+    /// Returns the distinguished name as RFC 4514 §2 writes it, in ASCII; none where it is empty or a value is no text.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let mut text = String::new();
+        for part in &self.name {
+            for (place, attribute) in part.iter().enumerate() {
+                if !text.is_empty() {
+                    text.push(if place == 0 { ',' } else { '+' });
+                }
+                let mut types = TYPES.iter();
+                let known = types.find(|(_, kind)| *kind == attribute.kind);
+                text.push_str(known.map_or(&*attribute.kind, |(name, _)| name));
+                text.push('=');
+                escape(attribute.value.as_deref()?, &mut text);
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
 impl Attribute {
     fn fits(&self, kind: &str, glob: &Glob) -> bool {
         let value = self.value.as_deref();
@@ -400,6 +421,25 @@ fn unescaped(value: &str) -> Result<String, NameFault> {
     }
     bytes.truncate(kept);
     String::from_utf8(bytes).map_err(|_| NameFault::NotText)
+}
+
+/// Writes a value (RFC 4514 §2.4). What is not printable ASCII is written in hexadecimal digits, so that the text can stand
+/// in a header.
+fn escape(value: &str, text: &mut String) {
+    let last = value.len().saturating_sub(1);
+    for (place, byte) in value.bytes().enumerate() {
+        let at_end = place == 0 || place == last;
+        match byte {
+            b'"' | b'+' | b',' | b';' | b'<' | b'=' | b'>' | b'\\' => {
+                text.push('\\');
+                text.push(char::from(byte));
+            }
+            b'#' if place == 0 => text.push_str("\\#"),
+            b' ' if at_end => text.push_str("\\ "),
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => text.push_str(&format!("\\{byte:02X}")),
+        }
+    }
 }
 
 /// Reads what stands behind a `\`: a special character, or two hexadecimal digits.

@@ -18,7 +18,7 @@ use crate::domain::side::Side;
 use crate::domain::{pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, InterimResponses, at_upstream, forward};
-use crate::gateway::headers::{self, HasBody};
+use crate::gateway::headers::{self, HasBody, Known};
 use crate::gateway::linked;
 use crate::gateway::recalls::{MCP_SESSION, Recallable, Recalls, Scope};
 use crate::gateway::record::Record;
@@ -295,6 +295,9 @@ impl Letter {
         let context = (&*self.head, &self.arrival);
         let mut headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
         headers.extend(credentials.clone());
+        if let Some(known) = Known::of(record, (&self.head.headers, &self.arrival)) {
+            known.write(&mut headers);
+        }
         let target = at_upstream(&upstream.plan().path, self.head.uri.query())?;
         let body = Body::from(Pieces::from(body));
         ask::whole(

@@ -191,6 +191,23 @@ match = { subject = "*" }
 }
 
 #[test]
+fn headers_of_requests_and_of_hops_are_not_removed_or_written() {
+    let unread = "[listen]\nremove_headers = [\"x-ssl-*\", \"a b\", \"*\"]\n[listen.set_headers]\n\
+        x-a = \"{cn}\"\n\"x b\" = \"s3cr3t{\"\n\"x c\" = \"a\"\n";
+    let refused = "[listen]\nremove_headers = [\"x-ssl-*\", \"content-*\", \"Host\"]\n[listen.set_headers]\n\
+        host = \"a\"\nx-forwarded-for = \"{address}\"\nvia = \"a\"\nx-c = \"{client}\"\n";
+    let found = [unread, refused].map(|main| problems_of(&fixture(main)));
+    insta::assert_snapshot!(found.join("\n").replace("dualgauge.toml:", ""));
+    let main = "[listen]\nremove_headers = [\"x-ssl-*\"]\n[listen.set_headers]\nx-c = \"s3cr3t\"\n";
+    let configuration = read(&fixture(main)).unwrap_or_else(|problems| panic!("{problems}"));
+    let plan = &configuration.plan;
+    let headers = &plan.identity_headers;
+    assert_eq!((headers.removed.len(), headers.written.len()), (1, 1));
+    let shown = format!("{:?} {plan:?}", configuration.raw);
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+}
+
+#[test]
 fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
     let told = |listen: &str| {
         let configuration = read(&fixture(&format!("[listen]\n{listen}\n")));

@@ -109,6 +109,18 @@ fn values_are_unescaped_as_the_rfc_says() {
 }
 
 #[test]
+fn a_name_is_written_as_the_rfc_says() {
+    let named = named(&[(CN, " a,b\r\n "), (O, "#Luč"), ("1.2.3", "x=\"+")]);
+    let text = named.text().unwrap();
+    assert_eq!(text, r#"CN=\ a\,b\0D\0A\ ,O=\#Lu\C4\8D,1.2.3=x\=\"\+"#);
+    assert!(fits(&text, &named), "it is a pattern for itself");
+    assert_eq!(Subject::default().text(), None);
+    let joined = vec![attribute(&(UID, "7")), attribute(&(CN, "a"))];
+    let joined = Subject::new(vec![joined, vec![attribute(&(O, "x"))]], Vec::new());
+    assert_eq!(joined.text().unwrap(), "UID=7+CN=a,O=x");
+}
+
+#[test]
 fn what_is_no_pattern_for_names_is_told() {
     use NameFault as F;
     let rows = [

@@ -1,0 +1,341 @@
+//! Headers that servers take as proof of who calls, such as `X-SSL-Client-Verify` and `X-Original-URL`.
+//!
+//! Anybody can send such a header, so the configuration can remove it, or have the proxy write it. Many servers read `_` in
+//! a name as `-`; so does this module. Laws: a header that is removed reaches nobody unless a trusted hop has sent it; a
+//! header that is written has no value of a client, whoever sent the request.
+
+use core::fmt;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::hops::reads_as;
+
+/// A pattern for names of headers: a name, or the beginning of one with `*` behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderPattern {
+    /// In lower case, with `-` in place of `_`.
+    name: String,
+    is_beginning: bool,
+}
+
+/// A text that is no pattern for names of headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "is no name of an HTTP header; write one such as `x-client-cert`, or a beginning such as `x-ssl-client-*`"
+)]
+pub struct NoPattern;
+
+impl HeaderPattern {
+    /// Parses a name such as `x-client-cert`, or a beginning such as `x-ssl-client-*`.
+    ///
+    /// # Errors
+    /// [`NoPattern`].
+    pub fn parse(text: &str) -> Result<HeaderPattern, NoPattern> {
+        let (name, is_beginning) = match text.strip_suffix('*') {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        // `*` may stand in a name (RFC 9110 §5.6.2), but here it means any ending.
+        if name.contains('*') {
+            return Err(NoPattern);
+        }
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| NoPattern)?;
+        Ok(HeaderPattern {
+            name: name.as_str().replace('_', "-"),
+            is_beginning,
+        })
+    }
+
+    /// Returns whether a name fits.
+    #[must_use]
+    pub fn fits(&self, name: &HeaderName) -> bool {
+        let (name, own) = (name.as_str().as_bytes(), self.name.as_bytes());
+        let name = match self.is_beginning {
+            true => name.get(..own.len()),
+            false => Some(name),
+        };
+        name.is_some_and(|name| reads_as(name, own))
+    }
+}
+
+/// What a written value can say of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// The name of the client.
+    Client,
+    /// Whether the client is authenticated, declared or unknown.
+    Proof,
+    /// The address of the caller.
+    Address,
+    /// The subject of the verified certificate, as RFC 4514 writes it.
+    Subject,
+}
+
+impl Fact {
+    /// Every fact, by the word that stands for it in braces.
+    pub const ALL: [(&'static str, Fact); 4] = [
+        ("client", Fact::Client),
+        ("proof", Fact::Proof),
+        ("address", Fact::Address),
+        ("subject", Fact::Subject),
+    ];
+}
+
+/// The text of a value: literal text and facts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Fact(Fact),
+}
+
+/// The text may be a secret that the servers share with the proxy.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Template(***)")
+    }
+}
+
+/// A fault of a [`Template`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateFault {
+    /// Braces around another word.
+    #[error(
+        "has the unknown value `{{{0}}}`; write `{{client}}`, `{{proof}}`, `{{address}}` or `{{subject}}`"
+    )]
+    Unknown(String),
+    /// A brace without its counterpart.
+    #[error("has a brace without its counterpart")]
+    Brace,
+    /// Text that no header can have.
+    #[error("cannot stand in a header")]
+    NoValue,
+}
+
+impl Template {
+    /// Parses a text with facts in braces, such as `CN={client}`.
+    ///
+    /// # Errors
+    /// [`TemplateFault`].
+    ///
+    /// ```
+    /// use dualgauge::domain::identity_headers::Template;
+    /// assert!(Template::parse("{client}; {proof}").is_ok());
+    /// assert!(Template::parse("{clint}").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Template, TemplateFault> {
+        let mut parts = Vec::new();
+        for (place, piece) in text.split('{').enumerate() {
+            let literal = match piece.split_once('}') {
+                None if place == 0 => piece,
+                Some((word, rest)) if place > 0 => {
+                    let fact = Fact::ALL.iter().find(|(known, _)| *known == word);
+                    let (_, fact) = fact.ok_or_else(|| TemplateFault::Unknown(word.to_owned()))?;
+                    parts.push(Part::Fact(*fact));
+                    rest
+                }
+                _ => return Err(TemplateFault::Brace),
+            };
+            if literal.contains('}') {
+                return Err(TemplateFault::Brace);
+            }
+            HeaderValue::from_str(literal).map_err(|_| TemplateFault::NoValue)?;
+            if !literal.is_empty() {
+                parts.push(Part::Text(literal.to_owned()));
+            }
+        }
+        Ok(Template(parts))
+    }
+
+    /// Returns the value; none where a fact is not there.
+    fn write(&self, facts: &impl Facts) -> Option<HeaderValue> {
+        let mut value = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => value.push_str(text),
+                Part::Fact(fact) => value.push_str(&facts.text(*fact)?),
+            }
+        }
+        HeaderValue::from_maybe_shared(Bytes::from(value)).ok()
+    }
+}
+
+/// What is known of a call, by its facts; asked only for what a value says.
+pub trait Facts {
+    /// The text of a fact, if there is one.
+    fn text(&self, fact: Fact) -> Option<String>;
+}
+
+/// The headers that are removed and written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdentityHeaders {
+    /// `listen.remove_headers`: removed unless a trusted hop has sent them.
+    pub removed: Vec<HeaderPattern>,
+    /// `listen.set_headers`: removed whoever has sent them, and written.
+    pub written: Vec<(HeaderName, Template)>,
+}
+
+impl IdentityHeaders {
+    /// Returns whether nothing is removed or written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.written.is_empty()
+    }
+
+    /// Removes from the headers of a request what its peer may not say. `is_trusted` tells whether that is a trusted hop,
+    /// and is asked once at most.
+    pub fn clean(&self, headers: &mut HeaderMap, is_trusted: impl FnOnce() -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let removed: &[HeaderPattern] = match self.removed.is_empty() || is_trusted() {
+            true => &[],
+            false => &self.removed,
+        };
+        let is_refused = |name: &HeaderName| {
+            removed.iter().any(|pattern| pattern.fits(name)) || self.writes(name)
+        };
+        while let Some(name) = headers.keys().find(|name| is_refused(name)).cloned() {
+            headers.remove(name);
+        }
+    }
+
+    /// Writes the headers of a request to a server, in place of others of their names.
+    pub fn write(&self, headers: &mut HeaderMap, facts: &impl Facts) {
+        for (name, template) in &self.written {
+            match template.write(facts) {
+                Some(value) => headers.insert(name, value),
+                None => headers.remove(name),
+            };
+        }
+    }
+
+    /// Returns whether a header is written, in this spelling or with `_` in place of `-`.
+    #[must_use]
+    pub fn writes(&self, name: &HeaderName) -> bool {
+        let known = |own: &HeaderName| {
+            let (own, name) = (own.as_str().as_bytes(), name.as_str().as_bytes());
+            // Either may be the one with `_`.
+            let same = |(one, other): (&u8, &u8)| {
+                one == other || (matches!(one, b'_' | b'-') && matches!(other, b'_' | b'-'))
+            };
+            own.len() == name.len() && own.iter().zip(name).all(same)
+        };
+        self.written.iter().any(|(own, _)| known(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Known;
+
+    impl Facts for Known {
+        fn text(&self, fact: Fact) -> Option<String> {
+            match fact {
+                Fact::Client => Some("ios".to_owned()),
+                Fact::Proof => Some("declared".to_owned()),
+                Fact::Address => Some("192.0.2.7".to_owned()),
+                Fact::Subject => None,
+            }
+        }
+    }
+
+    fn headers(names: &[&'static str]) -> HeaderMap {
+        let names = names.iter();
+        let pairs = names.map(|name| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static("theirs"))
+        });
+        pairs.collect()
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn rules() -> IdentityHeaders {
+        let pattern = |text: &str| HeaderPattern::parse(text).unwrap();
+        let written = |name, text: &str| {
+            let name = HeaderName::from_static(name);
+            (name, Template::parse(text).unwrap())
+        };
+        IdentityHeaders {
+            removed: vec![pattern("X-SSL_Client-*"), pattern("x-original-url")],
+            written: vec![
+                written("x-client", "{client} ({proof})"),
+                written("x-subject", "{subject}"),
+                written("x-tls_hop", "on"),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_a_stranger_may_not_say_is_removed_in_every_spelling() {
+        let sent = [
+            "accept",
+            "x-ssl-client-",
+            "x-ssl-client-cn",
+            "x_ssl_client_verify",
+            "x-ssl-clien",
+            "x-original-url",
+            "x-original_url",
+            "x-original-url-2",
+            "x_client",
+            "x-client",
+            "x_tls-hop",
+        ];
+        let mut headers = headers(&sent);
+        let mut trusted = headers.clone();
+        rules().clean(&mut headers, || false);
+        let kept = ["accept", "x-original-url-2", "x-ssl-clien"];
+        assert_eq!(names(&headers), kept);
+        rules().clean(&mut trusted, || true);
+        let kept = [
+            "accept",
+            "x-original-url",
+            "x-original-url-2",
+            "x-original_url",
+            "x-ssl-clien",
+            "x-ssl-client-",
+            "x-ssl-client-cn",
+            "x_ssl_client_verify",
+        ];
+        assert_eq!(names(&trusted), kept, "what is written is nobody's to say");
+    }
+
+    #[test]
+    fn what_is_written_stands_in_place_of_what_was_sent() {
+        let mut headers = headers(&["x-client", "x-subject"]);
+        rules().write(&mut headers, &Known);
+        assert_eq!(names(&headers), ["x-client", "x-tls_hop"]);
+        assert_eq!(headers["x-client"], "ios (declared)");
+        assert_eq!(headers["x-tls_hop"], "on");
+    }
+
+    #[test]
+    fn nothing_is_asked_where_nothing_is_configured() {
+        let mut sent = headers(&["x-client-cert"]);
+        IdentityHeaders::default().clean(&mut sent, || unreachable!());
+        assert_eq!(names(&sent), ["x-client-cert"]);
+    }
+
+    #[test]
+    fn what_is_no_pattern_and_no_value_is_told() {
+        for text in ["", "*", "a b", "x-*-y", "x-**"] {
+            assert_eq!(HeaderPattern::parse(text), Err(NoPattern), "{text}");
+        }
+        for text in ["{client", "client}", "{{client}}", "a}{client}"] {
+            assert_eq!(Template::parse(text), Err(TemplateFault::Brace), "{text}");
+        }
+        let unknown = TemplateFault::Unknown("cn".to_owned());
+        assert_eq!(Template::parse("{cn}"), Err(unknown));
+        assert_eq!(Template::parse("a\nb"), Err(TemplateFault::NoValue));
+    }
+}
