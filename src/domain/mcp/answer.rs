@@ -32,6 +32,34 @@ pub fn looks(status: u16, content_type: Option<&str>) -> Looks {
     }
 }
 
+/// What an answer to the GET for a server's own stream means that is not a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoStream {
+    /// The server does not serve GET, in any session.
+    Never,
+    /// The server opens no stream in this session.
+    Refused,
+    /// The server opened a stream in this session before. Either the session or the stream alone is gone.
+    Doubtful,
+    /// The server cannot open a stream for now.
+    Later,
+}
+
+/// Reads the status of such an answer. `opened` says that the same session had a stream before.
+///
+/// A server without a stream must answer 405 (MCP 2025-11-25, "Listening for Messages from the Server"); many answer 404
+/// or 501. Only a POST of the session shows that the session is gone.
+#[must_use]
+pub fn no_stream(status: u16, opened: bool) -> NoStream {
+    match status {
+        405 | 501 => NoStream::Never,
+        400 | 404 if opened => NoStream::Doubtful,
+        // Another stream of this session may be open still (409), or the server is busy.
+        408 | 409 | 429 | 500..=599 => NoStream::Later,
+        _ => NoStream::Refused,
+    }
+}
+
 /// What a body is that was read whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
@@ -106,6 +134,22 @@ mod tests {
             (202, None),
         ] {
             assert_eq!(looks(status, other), Looks::Other, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_get_that_is_not_found_ends_no_session() {
+        for opened in [false, true] {
+            assert_eq!(no_stream(405, opened), NoStream::Never);
+            assert_eq!(no_stream(501, opened), NoStream::Never);
+            assert_eq!(no_stream(403, opened), NoStream::Refused);
+            for busy in [408, 409, 429, 500, 503] {
+                assert_eq!(no_stream(busy, opened), NoStream::Later);
+            }
+        }
+        for status in [400, 404] {
+            assert_eq!(no_stream(status, false), NoStream::Refused);
+            assert_eq!(no_stream(status, true), NoStream::Doubtful);
         }
     }
 

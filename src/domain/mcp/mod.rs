@@ -11,7 +11,7 @@ mod outgoing;
 mod revision;
 mod said;
 
-pub use answer::{Body, Looks, looks, read_body};
+pub use answer::{Body, Looks, NoStream, looks, no_stream, read_body};
 pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;

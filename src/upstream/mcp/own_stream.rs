@@ -1,19 +1,20 @@
 //! The stream that a server with sessions has for itself, asked for by GET: what it says there answers no call
 //! (MCP 2025-11-25, "Listening for Messages from the Server").
 //!
-//! A server may have none, and is not asked again then. One that ends is asked for again, from the event where it stood,
-//! after a rest that grows while nothing comes. One that is silent for too long is asked for again as well: nobody would
-//! tell that the connection is gone. Law: an event that is too large is not asked for twice.
+//! A server may have none, and is not asked again then; its session is as it was. One that ends is asked for again, from
+//! the event where it stood, after a rest that grows while nothing comes. One that is silent for too long is asked for
+//! again as well: nobody would tell that the connection is gone. Laws: an event that is too large is not asked for twice;
+//! no answer to a GET ends a session.
 
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use tokio::time::{sleep, timeout};
 
 use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
-use crate::domain::mcp::{Looks, looks};
+use crate::domain::mcp::{Looks, NoStream, looks, no_stream};
 use crate::domain::pending::Unanswered;
 use crate::domain::sse::Piece;
 use crate::upstream::{Body, Inflow, Lease, read_whole};
@@ -25,8 +26,8 @@ pub(super) enum Followed {
     Never,
     /// It gives none now.
     Refused,
-    /// It does not know the session.
-    Forgotten,
+    /// It gave one before. Whether it still knows the session has to be asked.
+    Doubtful,
 }
 
 /// What a request for the stream came to.
@@ -57,12 +58,14 @@ impl Door {
     pub(super) async fn follow(&self, headers: HeaderMap) -> Followed {
         let mut place = Place::new(self.limit());
         let mut fruitless: u32 = 0;
+        let mut opened = false;
         loop {
             let before = place.heard;
-            match self.open_own(headers.clone(), &place).await {
+            match self.open_own(headers.clone(), &place, opened).await {
                 Opened::End(why) => return why,
                 Opened::Later => {}
                 Opened::Stream(mut body, mut lease) => {
+                    opened = true;
                     place.begin(self.limit());
                     let (ended, last) = self.overhear(&mut body, &mut place).await;
                     lease.spoil();
@@ -127,7 +130,7 @@ impl Door {
         place.last = None;
     }
 
-    async fn open_own(&self, mut headers: HeaderMap, place: &Place) -> Opened {
+    async fn open_own(&self, mut headers: HeaderMap, place: &Place, opened: bool) -> Opened {
         let in_session = headers.contains_key(SESSION);
         if let Some(last) = place.last.clone() {
             headers.insert(LAST_EVENT, last);
@@ -147,17 +150,16 @@ impl Door {
         if read_whole(body, OTHER).await.is_ok() {
             lease.release();
         }
-        match head.status {
-            StatusCode::METHOD_NOT_ALLOWED => Opened::End(Followed::Never),
-            StatusCode::NOT_FOUND if in_session => Opened::End(Followed::Forgotten),
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Opened::Later,
-            // Another of this session may be open still, or the server is busy.
-            StatusCode::CONFLICT => Opened::Later,
-            status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
-                Opened::Later
-            }
-            _ => Opened::End(Followed::Refused),
-        }
+        let status = head.status.as_u16();
+        let followed = match no_stream(status, opened && in_session) {
+            NoStream::Later => return Opened::Later,
+            NoStream::Never => Followed::Never,
+            NoStream::Refused => Followed::Refused,
+            NoStream::Doubtful => Followed::Doubtful,
+        };
+        let upstream = &self.plan().name;
+        tracing::info!(upstream, status, "the server has no stream of its own");
+        Opened::End(followed)
     }
 }
 

@@ -16,14 +16,18 @@ use super::call::Called;
 use super::own_stream::Followed;
 use super::post::{Came, Door, Letter, OTHER, Outcome, SESSION, VERSION};
 use super::{Era, Mcp, Mode, OwnStream};
-use crate::domain::jsonrpc::parse_response;
+use crate::domain::jsonrpc::{self, parse_response};
 use crate::domain::mcp::{Outgoing, agreed, greeting};
 use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
 use crate::domain::pending::Unanswered;
+use crate::domain::pieces::Pieces;
 use crate::upstream::link::{Event, Link};
 
 /// How long a server may take to hear that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// An id that no call has: theirs begin with 1.
+const NO_CALL: u64 = 0;
 
 /// How many POSTs that the link makes by itself run at a time. Fewer than it has connections for beside those of calls.
 const OWN_AT_A_TIME: usize = 8;
@@ -289,6 +293,20 @@ impl Session {
         self.push(Box::pin(stream));
     }
 
+    /// Asks by a POST whether the server still knows the session: only the answer to a POST ends it.
+    fn ask_for_session(&mut self) {
+        let params = Pieces::from(Bytes::from_static(b"{}"));
+        let letter = Letter {
+            id: Some(NO_CALL),
+            body: jsonrpc::request(NO_CALL, "ping", params, &[]).into_bytes(),
+            headers: self.headers.clone(),
+        };
+        // The connection of the stream is free for it.
+        self.own.0 += 1;
+        let post = self.posting(Errand::Own, letter);
+        self.push(post);
+    }
+
     /// Waits until the server has heard what the link says by itself.
     async fn last_words(&mut self) {
         while self.own.0 > 0 {
@@ -312,7 +330,7 @@ impl Session {
             Ok(Done::OwnStream(Followed::Never)) => {
                 return self.mcp.own_stream.set(OwnStream::Never);
             }
-            Ok(Done::OwnStream(Followed::Forgotten)) => return self.forgotten(None),
+            Ok(Done::OwnStream(Followed::Doubtful)) => return self.ask_for_session(),
             Ok(Done::OwnStream(Followed::Refused)) | Err(Aborted) => return,
         };
         match errand {

@@ -101,20 +101,64 @@ fn a_stream_of_the_servers_own_is_taken_up_where_it_stood() {
 }
 
 #[test]
-fn a_session_that_its_stream_shows_to_be_forgotten_is_begun_anew() {
+fn a_server_that_refuses_the_get_alone_keeps_its_session() {
+    let lost =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+    for (status, kind, body) in [
+        ("404 Not Found", "text/html", "<pre>Cannot GET /mcp</pre>"),
+        ("404 Not Found", "application/json", lost),
+        ("400 Bad Request", "text/plain", "no session"),
+        ("501 Not Implemented", "text/plain", ""),
+    ] {
+        let server = sessions_with_streams(
+            move |_| answer(status, &[("Content-Type", kind)], body),
+            |_, called| result(called, "1"),
+        );
+        let proxy = before(&server, "");
+        assert_eq!(ask(&proxy, "any")["result"], 1);
+        let code = format!("status={}", status.split(' ').next().unwrap());
+        proxy.log_line(&["the server has no stream of its own", "upstream=m", &code]);
+        assert_eq!(ask(&proxy, "any")["result"], 1);
+        assert_eq!(proxy.metrics().value(STARTS), 1.0, "{status}");
+        assert_eq!(listened(&server).len(), 1, "{status}");
+    }
+}
+
+/// A server whose stream ends once and is not found then. It answers `ping` as a server that knows the session, or not.
+fn without_its_stream(knows_session: bool) -> Upstream {
     let turns = AtomicUsize::new(0);
-    let server = sessions_with_streams(
+    let notice = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
+    sessions_with_streams(
         move |_| match turns.fetch_add(1, Ordering::SeqCst) {
-            0 => answer("404 Not Found", &[], ""),
+            0 => stream(&format!("retry: 10\n{notice}\n\n")),
+            1 => answer("404 Not Found", &[], ""),
             _ => begun(": here\n\n"),
         },
-        |_, called| result(called, "1"),
-    );
+        move |_, called| match called.method() {
+            "ping" if !knows_session => answer("404 Not Found", &[], ""),
+            _ => result(called, "1"),
+        },
+    )
+}
+
+#[test]
+fn a_session_that_lost_its_stream_is_begun_anew_if_a_post_is_not_found_either() {
+    let server = without_its_stream(false);
     let proxy = before(&server, "");
-    assert_eq!(ask(&proxy, "any")["result"], 1);
     becomes(|| proxy.metrics().value(STARTS), &2.0);
-    becomes(|| listened(&server).len(), &2);
+    becomes(|| listened(&server).len(), &3);
     assert_eq!(ask(&proxy, "any")["result"], 1);
+}
+
+#[test]
+fn a_session_that_lost_its_stream_goes_on_if_a_post_is_accepted() {
+    let server = without_its_stream(true);
+    let proxy = before(&server, "");
+    becomes(|| asked(&server).contains(&"POST ping".to_owned()), &true);
+    assert_eq!(ask(&proxy, "any")["result"], 1);
+    assert_eq!(proxy.metrics().value(STARTS), 1.0);
+    assert_eq!(listened(&server).len(), 2);
+    assert_eq!(strays(&proxy, "foreign"), 0.0);
 }
 
 #[test]
