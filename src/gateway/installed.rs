@@ -41,6 +41,8 @@ pub struct Installed {
     targets: Vec<OnceCell<PathAndQuery>>,
     /// Tokens that a key of this plan has signed.
     tokens: RefCell<Remembered>,
+    /// Whether a server may tell a caller something in the response stream of a call.
+    has_response_streams: bool,
 }
 
 /// Counts the memory that validations against schemas take, as that of bodies.
@@ -103,8 +105,10 @@ impl Installed {
         });
         count_validations(&plan, common);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
+        let mut servers = plan.upstreams.all.iter();
         Installed {
             targets: targets.collect(),
+            has_response_streams: servers.any(|server| server.transport.has_response_streams()),
             plan,
             upstreams,
             beside,
@@ -129,6 +133,11 @@ impl Installed {
             }
         };
         Ok(Uri::from(target.clone()))
+    }
+
+    /// Whether a server may tell a caller something in the response stream of a call.
+    pub(super) fn has_response_streams(&self) -> bool {
+        self.has_response_streams
     }
 
     /// Those that have connections of this worker.

@@ -4,7 +4,7 @@ mod clients;
 pub(crate) mod ends;
 mod revisions;
 mod several;
-mod told;
+pub(crate) mod told;
 
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;

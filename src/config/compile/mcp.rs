@@ -38,6 +38,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         backoff: BACKOFF,
         unanswered: 0,
         heartbeat: None,
+        log_messages: server.log_messages.value,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     McpPlan {

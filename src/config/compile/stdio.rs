@@ -63,6 +63,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         backoff: BACKOFF,
         unanswered: child.unanswered.value,
         heartbeat: None,
+        log_messages: child.log_messages.value,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     StdioPlan {

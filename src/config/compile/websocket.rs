@@ -6,8 +6,8 @@ use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use crate::domain::mcp::agreeable;
-use crate::domain::pending::{Heartbeat, Order, Settings};
-use crate::domain::plan::{FramesPlan, LinkPlan, Transport, WebSocketPlan};
+use crate::domain::pending::{Heartbeat, LogMessages, Order, Settings};
+use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
 /// One of the RPC side speaks JSON-RPC, one of the REST side in frames.
@@ -31,6 +31,14 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
     (!heartbeat.every.is_zero()).then_some(heartbeat)
 }
 
+/// On a socket of one client nobody else hears what the server logs.
+fn log_messages(socket: &RawWebSocket) -> LogMessages {
+    match socket.sharing.value {
+        Sharing::Client => LogMessages::Broadcast,
+        Sharing::Shared => socket.log_messages.value,
+    }
+}
+
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     let greeting = greeting(socket.handshake.value, socket.initialize.as_ref());
     let settings = Settings {
@@ -43,6 +51,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         backoff: BACKOFF,
         unanswered: socket.unanswered.value,
         heartbeat: heartbeat(socket),
+        log_messages: log_messages(socket),
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {

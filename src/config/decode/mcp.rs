@@ -6,6 +6,7 @@ use http::Uri;
 
 use super::MOST;
 use super::headers::headers;
+use super::stdio::log_messages;
 use crate::config::kind::{Found, Wrong, size, string, timeout, whole};
 use crate::config::problem::Located;
 use crate::config::raw::RawMcp;
@@ -16,7 +17,13 @@ use crate::domain::mcp::Revision;
 /// What it has in common with a child alone.
 pub(super) const OWN: &[&str] = &["revision"];
 /// What it has in common with other links.
-pub(super) const OF_LINK: &[&str] = &["in_flight", "queue", "start_timeout", "message_limit"];
+pub(super) const OF_LINK: &[&str] = &[
+    "in_flight",
+    "queue",
+    "start_timeout",
+    "log_messages",
+    "message_limit",
+];
 /// What it has not, as a server at an address.
 pub(super) const NOT: &[&str] = &["connections", "forward"];
 
@@ -53,6 +60,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let log_messages = log_messages(table);
     let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
     Some(RawMcp {
         url,
@@ -61,6 +69,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
         in_flight: in_flight?,
         queue: queue?,
         start_timeout: start_timeout?,
+        log_messages: log_messages?,
         message_limit: message_limit?,
     })
 }

@@ -10,6 +10,7 @@ use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::reader::{Shape, Table};
 use crate::domain::json::{Json, Kind};
 use crate::domain::mcp::Revision;
+use crate::domain::pending::LogMessages;
 use crate::domain::plan::Variables;
 
 /// What only a child has, beside its command.
@@ -21,6 +22,11 @@ const MODES: &[(&str, ModeWord)] = &[
 ];
 pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
     &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
+
+const LOG_MESSAGES: &[(&str, LogMessages)] = &[
+    ("caller", LogMessages::Caller),
+    ("broadcast", LogMessages::Broadcast),
+];
 
 const IN_FLIGHT: usize = 16;
 pub(super) const QUEUE: usize = 256;
@@ -55,6 +61,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     let initialize = initialize(table, handshake.as_ref());
     let revision = revision(table, handshake.as_ref(), initialize.as_ref());
     let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let log_messages = log_messages(table);
     let line_limit = table.get_or("line_limit", size(1024), LINE_LIMIT);
     let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
     let withhold = withhold(table);
@@ -69,10 +76,16 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         initialize,
         revision,
         start_timeout: start_timeout?,
+        log_messages: log_messages?,
         line_limit: line_limit?,
         unanswered: unanswered?,
         withhold: withhold?,
     })
+}
+
+/// Who hears log messages of no call.
+pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Located<LogMessages>> {
+    table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Caller)
 }
 
 /// Methods that no caller may use.

@@ -52,6 +52,7 @@ const LINK: &[&str] = &[
     "handshake",
     "initialize",
     "start_timeout",
+    "log_messages",
     "unanswered",
     "withhold",
 ];

@@ -7,7 +7,9 @@ use http::Uri;
 
 use super::MOST;
 use super::headers::headers;
-use super::stdio::{HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold};
+use super::stdio::{
+    HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
+};
 use crate::config::kind::{Wrong, duration, size, timeout, whole, word};
 use crate::config::problem::Located;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
@@ -43,13 +45,14 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
 /// What only a server that speaks JSON-RPC has.
-const OF_RPC: [&str; 8] = [
+const OF_RPC: [&str; 9] = [
     "sharing",
     "sockets",
     "queue",
     "handshake",
     "initialize",
     "start_timeout",
+    "log_messages",
     "unanswered",
     "withhold",
 ];
@@ -90,12 +93,18 @@ pub(super) fn websocket(
             "write `sharing = \"shared\"`, or remove it; `connections` bounds those of clients";
         table.report("sockets", Wrong::new(message).hint(hint));
     }
+    if side == Side::Rpc && !shared && table.shape("log_messages") != Shape::Absent {
+        let message = "`log_messages` says who of those who share a socket hears them, and each client has one for itself";
+        let hint = "remove it: each client hears all that its socket tells";
+        table.report("log_messages", Wrong::new(message).hint(hint));
+    }
     let sockets = table.get_or("sockets", whole(SOCKETS), 1);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
     let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::None);
     let initialize = initialize(table, handshake.as_ref());
     let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
+    let log_messages = log_messages(table);
     let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
     let heartbeat = table.get_or("heartbeat", duration, HEARTBEAT);
     let heartbeat_timeout = table.get_or("heartbeat_timeout", timeout, HEARTBEAT_TIMEOUT);
@@ -111,6 +120,7 @@ pub(super) fn websocket(
         handshake: handshake?,
         initialize,
         start_timeout: start_timeout?,
+        log_messages: log_messages?,
         message_limit: message_limit?,
         heartbeat: heartbeat?,
         heartbeat_timeout: heartbeat_timeout?,

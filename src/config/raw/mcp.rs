@@ -7,6 +7,7 @@ use http::Uri;
 use super::RawHeaders;
 use crate::config::problem::Located;
 use crate::domain::mcp::Revision;
+use crate::domain::pending::LogMessages;
 
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub struct RawMcp {
     pub queue: Located<usize>,
     /// `start_timeout`: not zero.
     pub start_timeout: Located<Duration>,
+    /// `log_messages`
+    pub log_messages: Located<LogMessages>,
     /// `message_limit`: in bytes.
     pub message_limit: Located<usize>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::config::problem::Located;
 use crate::domain::json::Json;
 use crate::domain::mcp::Revision;
+use crate::domain::pending::LogMessages;
 use crate::domain::plan::Variables;
 
 /// The keys of `[upstream.NAME]` with `command`.
@@ -32,6 +33,8 @@ pub struct RawStdio {
     pub revision: Option<Located<Revision>>,
     /// `start_timeout`: not zero.
     pub start_timeout: Located<Duration>,
+    /// `log_messages`
+    pub log_messages: Located<LogMessages>,
     /// `line_limit`: in bytes.
     pub line_limit: Located<usize>,
     /// `unanswered`

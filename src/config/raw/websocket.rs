@@ -7,6 +7,7 @@ use http::Uri;
 use super::{HandshakeWord, RawHeaders};
 use crate::config::problem::Located;
 use crate::domain::json::Json;
+use crate::domain::pending::LogMessages;
 use crate::domain::plan::Sharing;
 
 /// The keys of `[upstream.NAME]` with such a url.
@@ -30,6 +31,8 @@ pub struct RawWebSocket {
     pub initialize: Option<Json>,
     /// `start_timeout`: not zero.
     pub start_timeout: Located<Duration>,
+    /// `log_messages`
+    pub log_messages: Located<LogMessages>,
     /// `message_limit`: in bytes.
     pub message_limit: Located<usize>,
     /// `heartbeat`: zero for none.

@@ -182,6 +182,7 @@ fn others(default: &str) -> Vec<String> {
         "rpc",
         "off",
         "always-200",
+        "broadcast",
     ];
     let words = words.map(|word| format!("'{word}'"));
     let more = [

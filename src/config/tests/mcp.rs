@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Fixture;
 use crate::config::compile::compile;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::Order;
+use crate::domain::pending::{LogMessages, Order};
 use crate::domain::plan::{McpPlan, Transport, UpstreamPlan};
 use crate::domain::side::Side;
 
@@ -46,7 +46,8 @@ fn a_server_needs_an_address_and_no_more() {
 #[test]
 fn a_server_is_what_its_keys_say() {
     let (upstream, server) = server(
-        "idle_timeout = '7s'\nrevision = '2025-03-26'\nin_flight = 3\nqueue = 4\nstart_timeout = '1s'\nmessage_limit = '2KiB'\n",
+        "idle_timeout = '7s'\nrevision = '2025-03-26'\nin_flight = 3\nqueue = 4\nstart_timeout = '1s'\nmessage_limit = '2KiB'\n\
+         log_messages = 'broadcast'\n",
     );
     assert_eq!(upstream.idle_timeout, Duration::from_secs(7));
     assert_eq!(server.revision, Revision::Sessions("2025-03-26"));
@@ -54,6 +55,7 @@ fn a_server_is_what_its_keys_say() {
     let settings = server.link.settings;
     assert_eq!((settings.order, settings.queue), (Order::Pipelined(3), 4));
     assert_eq!(settings.start_timeout, Duration::from_secs(1));
+    assert_eq!(settings.log_messages, LogMessages::Broadcast);
     let greeting = settings.greeting.unwrap().into_bytes();
     assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
 }

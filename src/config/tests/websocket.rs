@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::pending::Order;
+use crate::domain::pending::{LogMessages, Order};
 use crate::domain::plan::{Plan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
@@ -40,6 +40,7 @@ fn a_socket_needs_a_url_and_no_more() {
         (Order::Pipelined(256), 256)
     );
     assert_eq!(settings.greeting, None);
+    assert_eq!(settings.log_messages, LogMessages::Caller);
     let beat = settings.heartbeat.unwrap();
     assert_eq!(beat.every, Duration::from_secs(30));
     assert_eq!(beat.within, Duration::from_secs(10));
@@ -57,6 +58,7 @@ fn a_socket_is_what_its_keys_say_and_shows_no_secret() {
     assert_eq!(socket.sharing, Sharing::Client);
     let settings = &socket.link.settings;
     assert_eq!(settings.order, Order::Pipelined(7));
+    assert_eq!(settings.log_messages, LogMessages::Broadcast);
     assert!(settings.greeting.is_some() && settings.heartbeat.is_none());
 }
 
@@ -106,6 +108,10 @@ fn what_a_socket_does_not_have_is_refused() {
         ("sockets = 0", "no whole number from 1 to 64"),
         ("sockets = 65", "no whole number from 1 to 64"),
         ("socket = 2", "sockets"),
+        (
+            "sharing = 'client'\nlog_messages = 'caller'",
+            "each client hears all that its socket tells",
+        ),
         (
             "sharing = 'client'\nsockets = 2",
             "how many all clients share, and each has one for itself",

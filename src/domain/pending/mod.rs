@@ -11,6 +11,7 @@
 
 mod doubts;
 mod fate;
+mod hearers;
 mod link;
 mod queue;
 mod said;
@@ -23,8 +24,9 @@ use bytes::Bytes;
 
 use super::jsonrpc::Unnumbered;
 
+pub use hearers::{Hearers, Origin};
 pub use link::{Counts, Pending};
-pub use settings::{Backoff, Heartbeat, Order, Settings};
+pub use settings::{Backoff, Heartbeat, LogMessages, Order, Settings};
 
 /// Names one thing that a caller has asked; never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +93,8 @@ pub enum Input {
     Written,
     /// The server said something.
     Message(Bytes),
+    /// The server said something in the response stream of the question with this id.
+    Beside(u64, Bytes),
     /// The server said something that is longer than the limit.
     Overlong,
     /// The question with this id gets no answer, for a reason of its own.
@@ -144,6 +148,8 @@ pub enum Output {
         method: String,
         /// The notification as it came.
         message: Bytes,
+        /// Who hears it, where several share the link.
+        hearers: Hearers,
     },
 }
 

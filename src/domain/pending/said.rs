@@ -5,27 +5,43 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::doubts::Doubt;
+use super::hearers::hearers;
 use super::link::Pending;
 use super::turn::{Greeted, State, Wire};
-use super::{Fault, Output, Unanswered};
+use super::{Fault, Origin, Output, Unanswered};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, ErrorObject, Heard, Reply, RequestId, parse_response};
 use crate::domain::mcp::agrees;
 use crate::domain::pieces::Pieces;
 
 impl Pending {
-    pub(super) fn message(&mut self, now: Duration, message: Bytes) {
+    /// Takes what the server said, in the response stream of the question with the id `beside` if there is one.
+    pub(super) fn message(&mut self, now: Duration, message: Bytes, beside: Option<u64>) {
         if !self.is_open() {
             return;
         }
         self.heard(now);
+        // Before any answer in the same array takes the question off.
+        let origin = self.origin(beside);
         match jsonrpc::parts(&message, self.settings.depth) {
-            Some(parts) => parts.into_iter().for_each(|part| self.one(now, part)),
-            None => self.one(now, message),
+            Some(parts) => parts
+                .into_iter()
+                .for_each(|part| self.one(now, part, origin)),
+            None => self.one(now, message, origin),
         }
     }
 
-    fn one(&mut self, now: Duration, message: Bytes) {
+    fn origin(&self, beside: Option<u64>) -> Origin {
+        let Some(id) = beside else {
+            return Origin::Link;
+        };
+        let flight = self.flights.get(&id);
+        flight.map_or(Origin::Abandoned, |flight| {
+            Origin::Call(flight.waiting.ask.ticket)
+        })
+    }
+
+    fn one(&mut self, now: Duration, message: Bytes, origin: Origin) {
         match Heard::of(&message, self.settings.depth) {
             Heard::Answer(id) => self.answer(now, id, message),
             Heard::Unaddressed => self.unaddressed(message),
@@ -33,7 +49,12 @@ impl Pending {
             Heard::Request { id, method } => self.decline(&id, &method),
             Heard::Notification { method } => {
                 self.counts.notified += 1;
-                self.out.push_back(Output::Notified { method, message });
+                let hearers = hearers(&method, origin, self.settings.log_messages);
+                self.out.push_back(Output::Notified {
+                    method,
+                    message,
+                    hearers,
+                });
             }
             Heard::Noise => self.counts.skipped += 1,
         }

@@ -26,8 +26,19 @@ pub struct Settings {
     pub unanswered: usize,
     /// How a link is watched where nothing is said on it.
     pub heartbeat: Option<Heartbeat>,
+    /// Who hears the log messages of the server that belong to no call.
+    pub log_messages: LogMessages,
     /// The deepest nesting of what the server says.
     pub depth: u16,
+}
+
+/// Who hears a `notifications/message` that the server sends outside the response stream of any call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogMessages {
+    /// Nobody: it may be about the call of any client.
+    Caller,
+    /// Every client that listens to the link.
+    Broadcast,
 }
 
 /// In which order a server answers.

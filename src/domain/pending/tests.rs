@@ -22,6 +22,7 @@ fn settings(order: Order) -> Settings {
         },
         unanswered: 0,
         heartbeat: None,
+        log_messages: LogMessages::Caller,
         depth: 64,
     }
 }

@@ -199,6 +199,12 @@ impl Transport {
         }
     }
 
+    /// Whether the link brings what a server says in the response stream of a call as something of that call.
+    #[must_use]
+    pub fn has_response_streams(&self) -> bool {
+        matches!(self, Transport::Mcp(_))
+    }
+
     /// Whether another one goes on with what this one has begun.
     fn is_same(&self, other: &Transport) -> bool {
         match (self, other) {

@@ -346,7 +346,7 @@ impl Owner {
             Event::Overlong => {}
             Event::Lost(why) => return Some(why),
             // A socket has none of these.
-            Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
+            Event::Beside(..) | Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
         }
         None
     }

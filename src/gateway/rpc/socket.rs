@@ -209,6 +209,7 @@ impl Conversation {
                     Event::Overlong => {}
                     // A socket of a client has only the first of these.
                     Event::Lost(_)
+                    | Event::Beside(..)
                     | Event::Failed(..)
                     | Event::Forgotten(_)
                     | Event::Unwritten(_) => break,

@@ -1,5 +1,5 @@
-//! A posted call whose client hears how far it is: its answer is a stream of events then (MCP 2025-11-25, "Sending
-//! Messages to the Server").
+//! A posted call whose client hears what its server tells of it: its answer is a stream of events then (MCP 2025-11-25,
+//! "Sending Messages to the Server").
 //!
 //! The stream begins with the first thing that the server tells; where it tells nothing before it answers, the answer is
 //! what it would be anyhow. Laws: what was told before the answer stands before it; of what is told to a client that does
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::{Company, Kept, Letter, Said};
-use crate::domain::jsonrpc::Item;
+use crate::domain::jsonrpc::{Call, Item};
 use crate::domain::sse;
 use crate::gateway::AnswerBody;
 use crate::gateway::candidate::Candidate;
@@ -25,23 +25,28 @@ use http::{HeaderValue, Response, header};
 /// A call that is served, up to what it is answered with.
 type Serving = Pin<Box<dyn Future<Output = (Said, Marks)>>>;
 
-/// Whether the client of a message wants to hear how far it is, and reads streams.
+/// Whether the client of a call reads streams, and something may be told of the call: how far it is, where it has a token,
+/// or whatever its server says in the response stream of it.
 pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
     let Item::Call(call) = item else {
         return false;
     };
-    let Some(params) = call.params.as_ref().filter(|_| call.id.is_some()) else {
-        return false;
-    };
     let accept = letter.head.headers.get_all(header::ACCEPT).iter();
-    accept
-        .filter_map(|accept| accept.to_str().ok())
-        .any(sse::is_accepted)
+    let mut accept = accept.filter_map(|accept| accept.to_str().ok());
+    call.id.is_some()
+        && accept.any(sse::is_accepted)
+        && (letter.installed.has_response_streams() || has_token(call))
+}
+
+fn has_token(call: &Call) -> bool {
+    let params = call.params.as_ref();
+    params.is_some_and(|params| {
         // Most calls have none, and need no closer look.
-        && memchr::memmem::find(params.as_bytes(), b"progressToken").is_some()
-        && params
-            .member("_meta")
-            .is_some_and(|meta| meta.has("progressToken"))
+        memchr::memmem::find(params.as_bytes(), b"progressToken").is_some()
+            && params
+                .member("_meta")
+                .is_some_and(|meta| meta.has("progressToken"))
+    })
 }
 
 /// Serves such a call, whose record has begun.

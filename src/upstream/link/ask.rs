@@ -306,12 +306,16 @@ impl LinkUpstream {
         let listens = shared.and_then(|own| own.listens(&handle));
         // A client on a socket listens for as long as it is there, and hears all that a link of its own tells.
         let on_socket = own.is_some_and(OwnLinks::is_heard);
-        let listener = match on_socket {
-            true => listens.as_ref().map(Listens::listener),
-            false => ear.clone().map(Listener::new),
-        };
         let told = ear.clone().filter(|_| !on_socket || shared.is_some());
         let (say, progress) = self.in_progress(say, told);
+        // One who posts listens while a call with a token is open.
+        let listener = match on_socket {
+            true => listens.as_ref().map(Listens::listener),
+            false => ear
+                .clone()
+                .filter(|_| progress.is_some())
+                .map(Listener::new),
+        };
         let now = clock::now();
         let deadline = now + limit;
         let (reply, answer) = oneshot::channel();

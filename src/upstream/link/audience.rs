@@ -1,9 +1,8 @@
 //! Who hears what a server tells on a link.
 //!
-//! Over a link of one client everything is that client's. Over one that all share, the progress of a call is its
-//! caller's; what says nothing of any one client is everybody's who has asked something there and can be told; all else
-//! could be anybody's, and is nobody's. Laws: the one client of a link is waited for, and loses nothing; of those who share
-//! one nobody is waited for; whatever is not passed on is counted.
+//! Over a link of one client everything is that client's. Over one that all share, [`Hearers`] say who hears it: one
+//! caller, everybody who has asked something there and can be told, or nobody. Laws: the one client of a link is waited
+//! for, and loses nothing; of those who share one nobody is waited for; whatever is not passed on is counted.
 
 use bytes::Bytes;
 
@@ -13,8 +12,8 @@ use super::listeners::{Joined, Listener, Listeners};
 use super::outlet::Outlet;
 use super::standing::Fate;
 use super::{Said, Standing};
-use crate::domain::jsonrpc::{PROGRESS, retold, told_token};
-use crate::domain::pending::Unanswered;
+use crate::domain::jsonrpc::{retold, told_token};
+use crate::domain::pending::{Hearers, Unanswered};
 
 /// Those who hear.
 #[derive(Debug)]
@@ -56,36 +55,34 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Passes something on that the server tells, while these calls are open.
+    /// Passes something on that the server tells: to the one caller who hears it, or by the calls that are open.
     pub(super) fn hear<'p>(
         &mut self,
-        method: &str,
-        message: Bytes,
-        (mut open, depth): (impl Iterator<Item = &'p Progress>, u16),
+        (hearers, message): (Hearers, Bytes),
+        (caller, mut open, depth): (Option<&Ear>, impl Iterator<Item = &'p Progress>, u16),
     ) {
         if let Some(only) = &mut self.only {
             return only.tell(message);
         }
-        if method == PROGRESS {
-            let token = told_token(&message, depth);
-            let of_call = open.find(|progress| Some(&progress.token) == token.as_ref());
-            let told = of_call.and_then(|progress| {
-                let message = retold(&message, &progress.said, depth)?;
-                Some(self.tell(&progress.to, message))
-            });
-            return self.count(told);
+        match hearers {
+            Hearers::Token => {
+                let token = told_token(&message, depth);
+                let of_call = open.find(|progress| Some(&progress.token) == token.as_ref());
+                let told = of_call.and_then(|progress| {
+                    let message = retold(&message, &progress.said, depth)?;
+                    Some(self.tell(&progress.to, message))
+                });
+                self.count(told);
+            }
+            Hearers::Caller(_) => self.count(caller.map(|ear| self.tell(ear, message))),
+            // They have it from another link, and would have it twice.
+            Hearers::All if self.all.hear_another() => {}
+            Hearers::All => {
+                let tell = |listener: &Ear| self.tell(listener, message.clone());
+                self.count(self.all.each(tell));
+            }
+            Hearers::Nobody => self.count([]),
         }
-        if !is_everybodys(method) {
-            return self.count([]);
-        }
-        if self.all.hear_another() {
-            // They have it from there, and would have it twice.
-            return;
-        }
-        let fates = self
-            .all
-            .each(|listener| self.tell(listener, message.clone()));
-        self.count(fates);
     }
 
     /// Whether all is one client's.
@@ -139,11 +136,4 @@ impl<'a> Audience<'a> {
         }
         fates.for_each(|fate| self.standing.came_to(fate));
     }
-}
-
-/// Whether a notification says nothing of any one client (MCP, "Logging", "List Changed Notification").
-fn is_everybodys(method: &str) -> bool {
-    let of_lists = method.strip_prefix("notifications/");
-    method == "notifications/message"
-        || of_lists.is_some_and(|method| method.ends_with("/list_changed"))
 }

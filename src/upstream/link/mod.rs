@@ -8,6 +8,7 @@
 mod ask;
 mod audience;
 mod ear;
+mod line;
 mod listeners;
 mod outlet;
 mod own_links;
@@ -66,6 +67,8 @@ pub trait Link {
 pub enum Event {
     /// The server said something.
     Message(Bytes),
+    /// The server said something in the response stream of the question with this id.
+    Beside(u64, Bytes),
     /// It said something that is longer than the limit.
     Overlong,
     /// The question with this id gets no answer, for a reason of its own.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use super::ask::Progress;
 use super::audience::Audience;
 use super::ear::{Ear, Loss, Reply, Through};
+use super::line::{Attention, Line, Told};
 use super::outlet::Outlet;
 use super::recall::Recall;
 use super::spread::Load;
 use super::standing::Account;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
-use crate::domain::pending::{Ask, Input, Output, Pending, Settings, Ticket, Unanswered};
+use crate::domain::pending::{Ask, Hearers, Input, Output, Pending, Settings, Ticket, Unanswered};
 use crate::telemetry::clock;
 
 /// How long the last words of a link may take, once nobody asks any more.
@@ -122,64 +122,6 @@ enum Door {
 enum Retired {
     No,
     Yes,
-}
-
-/// Whether the server is listened to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attention {
-    Listens,
-    /// The one client of the link has enough to take.
-    Busy,
-}
-
-/// The link as it is.
-enum Line<L> {
-    Down,
-    Opening(Pin<Box<dyn Future<Output = Result<L, String>>>>),
-    Open(L),
-    Leaving(Pin<Box<dyn Future<Output = ()>>>),
-}
-
-/// What the line tells.
-enum Told<L> {
-    Opened(Result<L, String>),
-    Event(Event),
-    Gone,
-}
-
-impl<L: Link + 'static> Line<L> {
-    /// The next thing that happens; cancel-safe, since each future stays where it is.
-    async fn next(&mut self, attention: Attention) -> Told<L> {
-        match self {
-            Line::Down => pending().await,
-            Line::Opening(opening) => Told::Opened(opening.await),
-            Line::Open(link) => Told::Event(match attention {
-                Attention::Listens => link.event().await,
-                Attention::Busy => link.event_unheard().await,
-            }),
-            Line::Leaving(leaving) => {
-                leaving.await;
-                Told::Gone
-            }
-        }
-    }
-
-    /// Lets go of the link, which ends in its own time.
-    fn leave(&mut self) {
-        *self = match std::mem::replace(self, Line::Down) {
-            Line::Open(link) => Line::Leaving(Box::pin(link.close())),
-            // An opening that is dropped leaves nothing behind.
-            Line::Opening(_) | Line::Down => Line::Down,
-            leaving @ Line::Leaving(_) => leaving,
-        };
-    }
-
-    async fn end(&mut self) {
-        self.leave();
-        if let Line::Leaving(leaving) = self {
-            leaving.await;
-        }
-    }
 }
 
 impl<T: Transport> Owner<'_, T> {
@@ -347,7 +289,10 @@ impl<T: Transport> Owner<'_, T> {
                 self.line = Line::Down;
                 self.lost(&why);
             }
-            Told::Event(Event::Message(message)) => self.said(message),
+            Told::Event(Event::Message(message)) => self.said(message, Input::Message),
+            Told::Event(Event::Beside(id, message)) => {
+                self.said(message, |message| Input::Beside(id, message));
+            }
             Told::Event(Event::Overlong) => self.take(Input::Overlong),
             Told::Event(Event::Failed(id, why)) => self.take(Input::Failed(id, why)),
             Told::Event(Event::Forgotten(id)) => self.take(Input::Forgotten(id)),
@@ -368,10 +313,10 @@ impl<T: Transport> Owner<'_, T> {
     }
 
     /// What is no message of JSON-RPC may be one of the protocol that a client speaks beside it.
-    fn said(&mut self, message: Bytes) {
+    fn said(&mut self, message: Bytes, input: impl FnOnce(Bytes) -> Input) {
         let skipped = self.pending.counts().skipped;
         let copy = self.audience.is_of_one().then(|| message.clone());
-        self.take(Input::Message(message));
+        self.take(input(message));
         if let Some(message) = copy.filter(|_| self.pending.counts().skipped > skipped) {
             self.used = clock::now();
             self.audience.hear_unread(message);
@@ -448,15 +393,28 @@ impl<T: Transport> Owner<'_, T> {
             } => self.reply(ticket, Ok(Said::Answer(id, message))),
             Output::Told(ticket) => self.reply(ticket, Ok(Said::Told)),
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
-            Output::Notified { method, message } => {
+            Output::Notified {
+                method,
+                message,
+                hearers,
+            } => {
                 self.used = clock::now();
                 tracing::debug!(upstream = self.name, method, "the server tells something");
-                let progress = self.callers.values();
-                let progress = progress.filter_map(|caller| caller.progress.as_ref());
-                let depth = self.pending.depth();
-                self.audience.hear(&method, message, (progress, depth));
+                self.notified(message, hearers);
             }
         }
+    }
+
+    fn notified(&mut self, message: Bytes, hearers: Hearers) {
+        let caller = match hearers {
+            Hearers::Caller(ticket) => self.callers.get(&ticket),
+            Hearers::Token | Hearers::All | Hearers::Nobody => None,
+        };
+        let caller = caller.and_then(|caller| caller.ear.as_ref());
+        let progress = self.callers.values();
+        let progress = progress.filter_map(|caller| caller.progress.as_ref());
+        let callers = (caller, progress, self.pending.depth());
+        self.audience.hear((hearers, message), callers);
     }
 
     fn reply(&mut self, ticket: Ticket, told: Result<Said, Unanswered>) {

@@ -17,7 +17,9 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::domain::jsonrpc::Unnumbered;
-use crate::domain::pending::{Backoff, Order, Rank, Repeat, Say, Settings, Unanswered};
+use crate::domain::pending::{
+    Backoff, LogMessages, Order, Rank, Repeat, Say, Settings, Unanswered,
+};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{
     Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
@@ -117,6 +119,7 @@ fn settings() -> Settings {
         },
         unanswered: 0,
         heartbeat: None,
+        log_messages: LogMessages::Caller,
         depth: 64,
     }
 }

@@ -447,7 +447,11 @@ impl Door {
         }
         if let Some(heard) = &self.heard {
             // A link that is gone hears nothing.
-            let _ = heard.send(Event::Message(message)).await;
+            let event = match id {
+                Some(id) => Event::Beside(id, message),
+                None => Event::Message(message),
+            };
+            let _ = heard.send(event).await;
         }
         None
     }

@@ -151,6 +151,7 @@ impl Child {
                 Event::Message(message) => message,
                 Event::Lost(_) => return Asked::Ended,
                 Event::Overlong
+                | Event::Beside(..)
                 | Event::Written
                 | Event::Sign
                 | Event::Failed(..)

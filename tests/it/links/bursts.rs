@@ -8,6 +8,7 @@ use crate::scene::call;
 use crate::support::{Proxy, Upstream, becomes};
 use crate::websocket::before;
 use crate::websocket::ends::{End, accept, connect};
+use crate::websocket::told::BROADCAST;
 
 const OWN: &str = "sharing = \"client\"\n";
 
@@ -45,7 +46,7 @@ fn hears_all(client: &mut End, count: u64) {
 
 #[test]
 fn a_client_that_reads_hears_all_of_a_burst_on_its_own_socket_and_on_a_shared_one() {
-    for keys in [OWN, ""] {
+    for keys in [OWN, BROADCAST] {
         let upstream = Upstream::start();
         let proxy = before(&upstream, keys);
         let mut client = connect(&proxy);
@@ -111,7 +112,7 @@ fn pings_are_answered_while_a_client_reads_nothing() {
 #[test]
 fn one_that_reads_nothing_of_a_shared_socket_misses_what_others_hear() {
     let upstream = Upstream::start();
-    let proxy = before(&upstream, "");
+    let proxy = before(&upstream, BROADCAST);
     let mut server = accept(&upstream);
     let (mut slow, mut client) = (connect(&proxy), connect(&proxy));
     asked(&mut slow, &mut server);

@@ -10,6 +10,7 @@ use crate::stdio;
 use crate::support::Upstream;
 use crate::websocket::before;
 use crate::websocket::ends::{End, accept, connect};
+use crate::websocket::told::BROADCAST;
 
 fn ask(client: &mut End, id: u64, method: &str) {
     client.say(format!(
@@ -31,7 +32,7 @@ fn shown(said: &Value) -> (&str, u64) {
 
 #[test]
 fn events_and_answers_of_a_socket_come_as_the_server_has_said_them() {
-    for keys in ["", "sharing = \"client\"\n"] {
+    for keys in [BROADCAST, "sharing = \"client\"\n"] {
         let upstream = Upstream::start();
         let proxy = before(&upstream, keys);
         let mut client = connect(&proxy);
@@ -76,7 +77,7 @@ fn events_and_answers_of_a_socket_come_as_the_server_has_said_them() {
 fn client_id(call: &Value, keys: &str) -> u64 {
     let token = &call["params"]["_meta"]["progressToken"];
     match keys {
-        "" => {
+        BROADCAST => {
             let token = token.as_str().unwrap();
             token.split('-').nth(1).unwrap().parse().unwrap()
         }
@@ -86,7 +87,7 @@ fn client_id(call: &Value, keys: &str) -> u64 {
 
 #[test]
 fn what_a_child_says_behind_an_answer_is_heard_behind_it() {
-    let proxy = stdio::before_child("");
+    let proxy = stdio::before_child(BROADCAST);
     let mut client = connect(&proxy);
     for id in 0..60 {
         ask(&mut client, id, "around");
@@ -129,7 +130,7 @@ fn what_an_mcp_server_says_before_an_answer_is_heard_before_it() {
 #[test]
 fn who_posts_hears_nothing_that_was_said_behind_the_answer() {
     let upstream = Upstream::start();
-    let proxy = before(&upstream, "");
+    let proxy = before(&upstream, BROADCAST);
     let mut server = accept(&upstream);
     for _ in 0..40 {
         let mut client = post(&proxy, BOTH, &call("do", TOKEN));

@@ -1,12 +1,16 @@
 //! Posted calls whose clients hear how far they are: in the stream of events that the answer is then.
 
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
 use serde_json::{Value, json};
 
-use crate::mcp::scripted::{begun, response, with_sessions};
-use crate::scene::{call, rpc_failure};
+use crate::mcp::scripted::{begun, response, result, stateless, with_sessions};
+use crate::scene::{Called, call, rpc_failure};
 use crate::stdio;
-use crate::support::{Proxy, Upstream, Wire, becomes};
-use crate::websocket::ends::{End, accept};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes};
+use crate::websocket::ends::{End, accept, connect};
+use crate::websocket::told::BROADCAST;
 
 pub(super) const BOTH: &str = "application/json, text/event-stream";
 pub(super) const TOKEN: &str = r#"{"_meta":{"progressToken":7}}"#;
@@ -58,7 +62,8 @@ pub(super) fn json_of(client: &mut Wire) -> Value {
 
 fn upstream() -> (Upstream, Proxy, End) {
     let upstream = Upstream::start();
-    let proxy = crate::websocket::before(&upstream, "handshake = \"mcp\"\n");
+    let keys = format!("handshake = \"mcp\"\n{BROADCAST}");
+    let proxy = crate::websocket::before(&upstream, &keys);
     let mut server = accept(&upstream);
     server.greet();
     (upstream, proxy, server)
@@ -191,9 +196,74 @@ fn what_an_mcp_server_tells_in_the_stream_of_a_call_reaches_who_posted_it() {
     assert_eq!(client.read_chunk(), None);
 }
 
+const LOGGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"secret"}}"#;
+
+/// Logs in the response stream of `log`; `wait` is answered when the test says so.
+fn logs(wait: impl Fn() + Send + Sync) -> impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync {
+    move |_, called| match called.method() {
+        "log" => begun(&format!(
+            "data: {LOGGED}\n\ndata: {}\n\n",
+            response(called, "1")
+        )),
+        "wait" => {
+            wait();
+            result(called, "2")
+        }
+        _ => result(called, "3"),
+    }
+}
+
+#[test]
+fn what_an_mcp_server_logs_of_a_call_reaches_its_caller_alone() {
+    for sessions in [true, false] {
+        let (release, released) = channel::<()>();
+        let released = Mutex::new(released);
+        let calls = logs(move || released.lock().unwrap().recv().unwrap());
+        let server = match sessions {
+            true => with_sessions(calls),
+            false => stateless(calls),
+        };
+        let proxy = crate::mcp::before(&server, BROADCAST);
+        let mut others = [connect(&proxy), connect(&proxy)];
+        let asked = |client: &mut End, method| {
+            client.say(call(method, "{}"));
+            client.hear()
+        };
+        for other in &mut others {
+            assert_eq!(asked(other, "any")["id"], 1);
+        }
+        let mut listens = post(&proxy, BOTH, &call("wait", TOKEN));
+        for params in ["{}", TOKEN] {
+            let mut client = post(&proxy, BOTH, &call("log", params));
+            begins(&mut client);
+            assert_eq!(event(&mut client), LOGGED);
+            assert_eq!(json_of(&mut client)["result"], 1);
+            assert_eq!(client.read_chunk(), None);
+        }
+        // One that reads no streams gets the answer alone.
+        let mut client = post(&proxy, "application/json", &call("log", "{}"));
+        assert_eq!(client.read_answer().json()["result"], 1);
+        let [one, other] = &mut others;
+        one.say(call("log", "{}"));
+        assert_eq!(one.hear_text(), LOGGED);
+        assert_eq!(one.hear()["result"], 1);
+        assert_eq!(asked(other, "any")["result"], 3);
+        release.send(()).unwrap();
+        let answer = listens.read_answer();
+        assert_eq!(answer.head.one("content-type"), Some("application/json"));
+        assert_eq!(answer.json()["result"], 2);
+        let fate = |fate| {
+            let series =
+                format!(r#"dualgauge_link_notifications_total{{upstream="m",fate="{fate}"}}"#);
+            proxy.metrics().value(&series)
+        };
+        assert_eq!((fate("told"), fate("nobody")), (3.0, 1.0));
+    }
+}
+
 #[test]
 fn what_a_child_tells_reaches_who_posted_a_call() {
-    let proxy = stdio::before_child("");
+    let proxy = stdio::before_child(BROADCAST);
     let mut client = post(&proxy, BOTH, &call("chatter", TOKEN));
     begins(&mut client);
     assert_eq!(json_of(&mut client)["params"]["level"], "error");

@@ -14,6 +14,7 @@ use crate::scene::{body_of, problem, rpc_failure};
 use crate::stdio::kill_child;
 use crate::support::{Message, Proxy, becomes};
 use crate::websocket::ends::connect;
+use crate::websocket::told::BROADCAST;
 
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
 
@@ -259,7 +260,8 @@ fn an_error_that_does_not_say_whose_it_is_belongs_to_the_only_call() {
 
 #[test]
 fn a_notification_in_place_of_an_answer_is_none() {
-    let proxy = before(Variant::Library, "timeout = \"300ms\"\n");
+    let keys = format!("timeout = \"300ms\"\n{BROADCAST}");
+    let proxy = before(Variant::Library, &keys);
     let mut client = connect(&proxy);
     client.say(message("ping", &json!({})));
     assert_eq!(client.hear()["result"], json!({}));

@@ -9,6 +9,9 @@ use crate::scene::call;
 use crate::stdio;
 use crate::support::{Proxy, Upstream, becomes};
 
+/// Log messages of no call are for all.
+pub(crate) const BROADCAST: &str = "log_messages = \"broadcast\"\n";
+
 fn fate(proxy: &Proxy, upstream: &str, fate: &str) -> f64 {
     let series =
         format!(r#"dualgauge_link_notifications_total{{upstream="{upstream}",fate="{fate}"}}"#);
@@ -71,7 +74,7 @@ fn the_progress_of_a_call_is_told_to_its_caller_alone() {
 #[test]
 fn what_is_everybodys_is_told_to_those_who_have_asked_something() {
     let upstream = Upstream::start();
-    let proxy = before(&upstream, "");
+    let proxy = before(&upstream, BROADCAST);
     let mut server = accept(&upstream);
     let (mut one, mut other, mut silent) = (connect(&proxy), connect(&proxy), connect(&proxy));
     for client in [&mut one, &mut other] {
@@ -100,6 +103,26 @@ fn what_is_everybodys_is_told_to_those_who_have_asked_something() {
 }
 
 #[test]
+fn a_log_message_of_no_call_reaches_nobody_unless_it_is_configured() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "");
+    let mut server = accept(&upstream);
+    let mut clients = [connect(&proxy), connect(&proxy)];
+    for client in &mut clients {
+        asked(client, &mut server);
+    }
+    ask(&mut clients[0], 2, "{}");
+    let heard = server.hear();
+    // It may be about the call of the other client, or of one whose call is over.
+    server.say(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"secret"}}"#);
+    server.echo(&heard);
+    assert_eq!(clients[0].hear()["id"], 2);
+    asked(&mut clients[1], &mut server);
+    assert_eq!(fate(&proxy, "socket", "nobody"), 1.0);
+    assert_eq!(fate(&proxy, "socket", "told"), 0.0);
+}
+
+#[test]
 fn who_posts_is_told_nothing_and_it_is_counted() {
     let upstream = Upstream::start();
     let proxy = before(&upstream, "");
@@ -116,7 +139,7 @@ fn who_posts_is_told_nothing_and_it_is_counted() {
 #[test]
 fn a_client_that_reads_nothing_misses_what_is_told_and_it_is_counted() {
     let upstream = Upstream::start();
-    let proxy = before(&upstream, "");
+    let proxy = before(&upstream, BROADCAST);
     let mut server = accept(&upstream);
     let mut client = connect(&proxy);
     asked(&mut client, &mut server);
@@ -136,7 +159,7 @@ fn a_client_that_reads_nothing_misses_what_is_told_and_it_is_counted() {
 
 #[test]
 fn what_a_child_tells_reaches_clients_on_sockets() {
-    let proxy = stdio::before_child("");
+    let proxy = stdio::before_child(BROADCAST);
     let mut client = connect(&proxy);
     client.say(r#"{"jsonrpc":"2.0","id":1,"method":"chatter","params":{}}"#);
     let told = client.hear();

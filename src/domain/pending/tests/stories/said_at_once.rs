@@ -39,6 +39,33 @@ fn several_messages_in_one_array_are_heard_one_by_one() {
 }
 
 #[test]
+fn what_is_said_in_the_response_stream_of_a_call_is_its_callers() {
+    let mut link = Driven::ready(Order::Pipelined(3));
+    (1..4).for_each(|ticket| link.asks(ticket));
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let hears = |link: &mut Driven, id| {
+        let told = Bytes::from(told);
+        match &link.take(Input::Beside(id, told))[..] {
+            [Output::Notified { hearers, .. }] => *hearers,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(hears(&mut link, 2), Hearers::Caller(Ticket(2)));
+    assert_eq!(hears(&mut link, 3), Hearers::Caller(Ticket(3)));
+    // Nobody waits for it any more.
+    link.take(Input::Cancel(Ticket(3)));
+    assert_eq!(hears(&mut link, 3), Hearers::Nobody);
+    // Also where it comes in one array with the answer, behind it.
+    let answer = r#"{"id":2,"result":1}"#;
+    let both = link.take(Input::Beside(2, format!("[{answer},{told}]").into()));
+    let [Output::Answer { .. }, Output::Notified { hearers, .. }] = &both[..] else {
+        panic!("{both:?}");
+    };
+    assert_eq!(*hearers, Hearers::Caller(Ticket(2)));
+    assert_eq!(hears(&mut link, 2), Hearers::Nobody);
+}
+
+#[test]
 fn where_no_link_follows_all_who_wait_are_told_whether_they_were_heard() {
     let mut link = Driven::ready(Order::Serial);
     let repeatable = Ask {
