@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use tokio::sync::watch;
 
 use super::ask::{Reply, held_up, in_time, late, stays};
 use super::intake::no_room;
 use super::record::Record;
 use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::jsonrpc::Unnumbered;
+use crate::domain::jsonrpc::{RequestId, Unnumbered, ended_subscription};
 use crate::domain::pending::{Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 use crate::upstream::link::{Asker, LinkUpstream, Recall, Said};
+
+/// The id of a response that the proxy writes, which no call has on a link.
+const NO_ID: u64 = 0;
 
 /// What is asked.
 pub(super) struct Question<'a> {
@@ -23,6 +27,8 @@ pub(super) struct Question<'a> {
     pub(super) repeat: Repeat,
     /// Where its client says that it does not want the answer any more.
     pub(super) recall: Option<Arc<Recall>>,
+    /// The id that its client gave it, where it is a subscription.
+    pub(super) subscription: Option<RequestId>,
 }
 
 /// Asks, and gives the answer with the id that the call had on the link.
@@ -37,20 +43,41 @@ pub(super) async fn ask(
         call,
         repeat,
         recall,
+        subscription,
     } = question;
-    // The server has met the link, and nobody else; what it said then it says to all.
-    let say = match link.plan().greets() && method == "initialize" {
-        true => Say::Greeting,
-        false => Say::Call(call),
+    let say = match &subscription {
+        Some(id) => Say::Subscription(call, id.clone()),
+        // The server has met the link, and nobody else; what it said then it says to all.
+        None if link.plan().greets() && method == "initialize" => Say::Greeting,
+        None => Say::Call(call),
     };
     let limit = in_time(record, limit)?;
     let most = record.installed().plan.limits.answer;
-    match said(record, link, (say, repeat, recall), limit).await? {
-        Said::Told => Err(Failure::new(
+    let said = match &subscription {
+        None => said(record, link, (say, repeat, recall), limit).await?,
+        Some(_) => {
+            let mut leaving = record.worker().leaving();
+            // Dropped, the question takes the subscription back from its server.
+            tokio::select! {
+                said = said(record, link, (say, repeat, recall), limit) => said?,
+                () = leaves(&mut leaving) => Said::Ended,
+            }
+        }
+    };
+    match (said, subscription) {
+        (Said::Ended, Some(client)) => {
+            let reply = Reply {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body: ended_subscription(NO_ID, &client),
+            };
+            Ok((reply, NO_ID))
+        }
+        (Said::Told | Said::Ended, _) => Err(Failure::new(
             Reason::Internal,
             "a call that waits for an answer got none",
         )),
-        Said::Answer(id, body) => {
+        (Said::Answer(id, body), _) => {
             let body = match record.purse() {
                 _ if body.len() > most => return Err(too_large(most)),
                 // What is read only to compare takes no room of what is answered.
@@ -66,6 +93,12 @@ pub(super) async fn ask(
             Ok((reply, id))
         }
     }
+}
+
+/// Waits until the program ends.
+async fn leaves(leaving: &mut watch::Receiver<bool>) {
+    // The worker that would tell is there for as long as its calls are.
+    let _ = leaving.wait_for(|leaves| *leaves).await;
 }
 
 /// Tells something that is not answered. It is written before the caller is answered, so that a server that is away or

@@ -136,6 +136,7 @@ async fn over_link(
             false => pending::Repeat::Never,
         },
         recall: None,
+        subscription: None,
     };
     linked::ask(record, link, question, limit).await.map(Some)
 }

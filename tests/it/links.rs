@@ -7,7 +7,7 @@ mod order;
 mod recalls;
 mod renumbered;
 mod storms;
-mod telling;
+pub(crate) mod telling;
 
 use std::process::Command;
 

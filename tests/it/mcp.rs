@@ -6,6 +6,7 @@ mod peers;
 mod refused;
 mod revisions;
 pub(crate) mod scripted;
+mod subscriptions;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -4,6 +4,7 @@ pub(crate) mod child;
 mod ends;
 mod peers;
 mod revisions;
+mod subscriptions;
 
 use std::path::Path;
 

@@ -12,6 +12,7 @@ mod message;
 mod parts;
 mod progress;
 mod response;
+mod subscription;
 mod unnumbered;
 mod write;
 
@@ -22,6 +23,7 @@ pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, pa
 pub use parts::parts;
 pub use progress::{PROGRESS, retold, told_token};
 pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
+pub use subscription::{LISTEN, ended_subscription, of_subscription, told_subscription};
 pub use unnumbered::Unnumbered;
 pub use write::{Members, batch, error, notification, request, result};
 

@@ -14,6 +14,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 impl Pending {
     /// One question gets no answer, and the link is as it was.
     pub(super) fn failed(&mut self, id: u64, why: Unanswered) {
+        self.subscription_failed(id, why);
         if let Some(flight) = self.flights.remove(&id) {
             self.unanswered = 0;
             match why {
@@ -39,6 +40,9 @@ impl Pending {
                 self.state = State::Leaving(now + LAST_WORDS);
             }
             State::Down(_) | State::Opening(_) | State::Leaving(_) | State::Closing => {}
+        }
+        if let Some(id) = id {
+            self.subscription_failed(id, Unanswered::Unreachable);
         }
         let Some(flight) = id.and_then(|id| self.flights.remove(&id)) else {
             return;

@@ -13,6 +13,8 @@ pub enum Origin {
     Link,
     /// In the response stream of this caller's call.
     Call(Ticket),
+    /// In the response stream of the subscription with this id.
+    Subscription(u64),
     /// In the response stream of a call for which nobody waits.
     Abandoned,
 }
@@ -44,7 +46,7 @@ pub(super) fn hearers(method: &str, origin: Origin, log_messages: LogMessages) -
             LogMessages::Broadcast => Hearers::All,
             LogMessages::Caller => Hearers::Nobody,
         },
-        (_, Origin::Link | Origin::Abandoned) => Hearers::Nobody,
+        (_, Origin::Link | Origin::Subscription(_) | Origin::Abandoned) => Hearers::Nobody,
     }
 }
 

@@ -7,8 +7,9 @@ use bytes::Bytes;
 
 use super::doubts::{Doubt, Doubts};
 use super::queue::{Past, Queue, Waiting};
+use super::subscriptions::Subscriptions;
 use super::turn::{Greeted, State, Wire};
-use super::{Ask, Fault, Input, Order, Output, Say, Settings, Ticket, Unanswered};
+use super::{Ask, Fault, Input, Output, Say, Settings, Ticket, Unanswered};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::pieces::Pieces;
@@ -41,7 +42,7 @@ pub(super) struct Flight {
 
 /// Whether a server hears that nobody waits for an answer any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Farewell {
+pub(super) enum Farewell {
     Told,
     Silent,
 }
@@ -54,9 +55,10 @@ pub struct Pending {
     pub(super) wire: Wire,
     pub(super) flights: BTreeMap<u64, Flight>,
     pub(super) queue: Queue,
+    pub(super) subscriptions: Subscriptions,
     pub(super) doubts: Doubts,
     pub(super) greeted: Option<Greeted>,
-    controls: VecDeque<Bytes>,
+    pub(super) controls: VecDeque<Bytes>,
     next_id: u64,
     /// Calls in a row that had no answer in time.
     pub(super) unanswered: usize,
@@ -78,6 +80,7 @@ impl Pending {
             wire: Wire::Free,
             flights: BTreeMap::new(),
             queue: Queue::default(),
+            subscriptions: Subscriptions::default(),
             doubts: Doubts::default(),
             greeted: None,
             controls: VecDeque::new(),
@@ -110,6 +113,7 @@ impl Pending {
             Input::Sign => self.heard(now),
             Input::Lost { luck } => self.lost(now, luck),
             Input::Over => self.over(),
+            Input::Unsubscribe => self.end_subscriptions(),
             Input::Tick => {}
         }
         self.tick(now);
@@ -136,7 +140,8 @@ impl Pending {
             Wire::Notice(_, at) | Wire::Resting(at) => Some(at),
             Wire::Free | Wire::Busy | Wire::Unanswered => None,
         };
-        [state, deadline, wire, self.queue.alarm()]
+        let subscriptions = self.subscriptions.alarm();
+        [state, deadline, wire, self.queue.alarm(), subscriptions]
             .into_iter()
             .flatten()
             .min()
@@ -176,7 +181,10 @@ impl Pending {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let noticed = matches!(self.wire, Wire::Notice(..));
-        self.flights.is_empty() && self.queue.len() == 0 && !noticed
+        self.flights.is_empty()
+            && self.subscriptions.is_empty()
+            && self.queue.len() == 0
+            && !noticed
     }
 
     /// Whether nothing is left to be written: neither what a caller has asked nor what the link says by itself.
@@ -197,7 +205,11 @@ impl Pending {
         if hopeless {
             return self.fail(ask.ticket, Unanswered::Unreachable);
         }
-        if !self.queue.takes(ask.rank, self.settings.queue) {
+        let has_room = match ask.say {
+            Say::Subscription(..) => self.subscriptions.has_room(),
+            Say::Call(_) | Say::Notice(_) | Say::Greeting => true,
+        };
+        if !has_room || !self.queue.takes(ask.rank, self.settings.queue) {
             return self.fail(ask.ticket, Unanswered::Busy);
         }
         self.queue.push(Waiting {
@@ -207,7 +219,7 @@ impl Pending {
     }
 
     fn cancel(&mut self, ticket: Ticket, farewell: Farewell) {
-        if self.queue.remove(ticket) {
+        if self.queue.remove(ticket) || self.unsubscribe(ticket) {
             return;
         }
         let mut flights = self.flights.iter();
@@ -219,7 +231,7 @@ impl Pending {
     }
 
     /// Nobody waits for an answer any more, but the server may still give it.
-    fn abandon(&mut self, id: u64, farewell: Farewell) {
+    pub(super) fn abandon(&mut self, id: u64, farewell: Farewell) {
         self.doubts.add(id, Doubt::Abandoned);
         if farewell == Farewell::Told {
             let params = format!("{{\"requestId\":{id}}}");
@@ -274,7 +286,7 @@ impl Pending {
         self.out.push_back(Output::Ready);
     }
 
-    fn write(&mut self, message: Bytes, wire: Wire) {
+    pub(super) fn write(&mut self, message: Bytes, wire: Wire) {
         self.wire = wire;
         self.out.push_back(Output::Write(message));
     }
@@ -325,6 +337,7 @@ impl Pending {
             self.fail(ticket, Unanswered::Cut);
         }
         self.wire = Wire::Free;
+        self.cut_subscriptions();
         for (_, flight) in std::mem::take(&mut self.flights).into_iter().rev() {
             self.cut(flight);
         }
@@ -389,6 +402,7 @@ impl Pending {
             self.fail(ticket, Unanswered::Late);
             self.unanswered += 1;
         }
+        self.expire_subscriptions(now);
         let late = |flight: &Flight| flight.waiting.ask.deadline <= now;
         let late = self.flights.iter().filter(|(_, flight)| late(flight));
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
@@ -425,62 +439,5 @@ impl Pending {
     pub(super) fn heard(&mut self, now: Duration) {
         self.heard = now;
         self.pinged = None;
-    }
-
-    /// Writes what may be written now. One message is on its way at a time, so that what waits can still be taken back.
-    fn dispatch(&mut self) {
-        while self.wire == Wire::Free {
-            let open = match self.state {
-                State::Ready(_) => true,
-                State::Greeting { .. } => false,
-                State::Down(_) | State::Opening(_) | State::Leaving(_) | State::Closing => return,
-            };
-            if let Some(message) = self.controls.pop_front() {
-                let id = self.mint();
-                self.doubts.add(id, Doubt::Notice);
-                self.write(message, Wire::Unanswered);
-            } else if !open || !self.say_next() {
-                return;
-            }
-        }
-    }
-
-    /// Says what waits first, if its turn has come; tells whether there may be more.
-    fn say_next(&mut self) -> bool {
-        let Some(first) = self.queue.first() else {
-            return false;
-        };
-        let free = self.flights.len() < self.settings.order.in_flight();
-        let has_turn = match (&first.ask.say, self.settings.order) {
-            (Say::Greeting, _) | (Say::Notice(_), Order::Pipelined(_)) => true,
-            (Say::Call(_), _) | (Say::Notice(_), Order::Serial) => free,
-        };
-        let Some(first) = has_turn.then(|| self.queue.take_first()).flatten() else {
-            return false;
-        };
-        let ticket = first.ask.ticket;
-        match &first.ask.say {
-            Say::Call(call) => {
-                let id = self.mint();
-                let message = call.with_id(id);
-                self.flights.insert(id, Flight { waiting: first });
-                self.write(message, Wire::Busy);
-            }
-            Say::Notice(message) => {
-                let id = self.mint();
-                self.doubts.add(id, Doubt::Notice);
-                let deadline = first.ask.deadline;
-                self.write(message.clone(), Wire::Notice(ticket, deadline));
-            }
-            Say::Greeting => match self.greeted.clone() {
-                Some(Greeted { id, message }) => self.out.push_back(Output::Answer {
-                    ticket,
-                    id,
-                    message,
-                }),
-                None => self.fail(ticket, Unanswered::Unreachable),
-            },
-        }
-        true
     }
 }

@@ -16,17 +16,20 @@ mod link;
 mod queue;
 mod said;
 mod settings;
+mod subscriptions;
 mod turn;
+mod writing;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::jsonrpc::Unnumbered;
+use super::jsonrpc::{RequestId, Unnumbered};
 
 pub use hearers::{Hearers, Origin};
 pub use link::{Counts, Pending};
 pub use settings::{Backoff, Heartbeat, LogMessages, Order, Settings};
+pub use subscriptions::SUBSCRIPTIONS;
 
 /// Names one thing that a caller has asked; never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +57,9 @@ pub struct Ask {
 pub enum Say {
     /// A request, which is answered.
     Call(Unnumbered),
+    /// A request whose server tells of changes until it ends, with the id that its client gave it. The deadline holds
+    /// until the first of them.
+    Subscription(Unnumbered, RequestId),
     /// A notification, which is not.
     Notice(Bytes),
     /// Nothing: the caller wants the answer that the link itself has got to its `initialize`.
@@ -112,6 +118,8 @@ pub enum Input {
     },
     /// No other link follows the one that is gone.
     Over,
+    /// Nothing more is asked over the link: its subscriptions end.
+    Unsubscribe,
     /// Time has passed.
     Tick,
 }
@@ -140,6 +148,8 @@ pub enum Output {
     },
     /// What a caller had to tell is written.
     Told(Ticket),
+    /// A subscription has ended in good order, without a response of its server.
+    Ended(Ticket),
     /// A caller gets no answer.
     Failed(Ticket, Unanswered),
     /// The server told something that nobody has asked.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Ask, Rank, Ticket};
+use super::{Ask, Rank, Say, Ticket};
 
 /// A question that waits.
 #[derive(Debug)]
@@ -64,6 +64,13 @@ impl Queue {
     pub(super) fn take_first(&mut self) -> Option<Waiting> {
         let first = self.clients.pop_front();
         first.or_else(|| self.candidates.pop_front())
+    }
+
+    /// Takes out the first subscription of a client.
+    pub(super) fn take_subscription(&mut self) -> Option<Waiting> {
+        let is_one = |waiting: &Waiting| matches!(waiting.ask.say, Say::Subscription(..));
+        let place = self.clients.iter().position(is_one)?;
+        self.clients.remove(place)
     }
 
     /// Takes a question out; tells whether it was there.

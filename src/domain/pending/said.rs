@@ -35,10 +35,11 @@ impl Pending {
         let Some(id) = beside else {
             return Origin::Link;
         };
-        let flight = self.flights.get(&id);
-        flight.map_or(Origin::Abandoned, |flight| {
-            Origin::Call(flight.waiting.ask.ticket)
-        })
+        match (self.flights.get(&id), self.subscriptions.of(id)) {
+            (Some(flight), _) => Origin::Call(flight.waiting.ask.ticket),
+            (None, Some(_)) => Origin::Subscription(id),
+            (None, None) => Origin::Abandoned,
+        }
     }
 
     fn one(&mut self, now: Duration, message: Bytes, origin: Origin) {
@@ -49,15 +50,22 @@ impl Pending {
             Heard::Request { id, method } => self.decline(&id, &method),
             Heard::Notification { method } => {
                 self.counts.notified += 1;
-                let hearers = hearers(&method, origin, self.settings.log_messages);
-                self.out.push_back(Output::Notified {
-                    method,
-                    message,
-                    hearers,
-                });
+                self.notified(method, message, origin);
             }
             Heard::Noise => self.counts.skipped += 1,
         }
+    }
+
+    fn notified(&mut self, method: String, message: Bytes, origin: Origin) {
+        let Some((message, own)) = self.of_subscription(&method, message, origin) else {
+            return;
+        };
+        let hearers = own.unwrap_or_else(|| hearers(&method, origin, self.settings.log_messages));
+        self.out.push_back(Output::Notified {
+            method,
+            message,
+            hearers,
+        });
     }
 
     pub(super) fn overlong(&mut self, now: Duration) {
@@ -97,6 +105,8 @@ impl Pending {
                 id,
                 message,
             });
+        } else if self.subscription_answered(id, &message) {
+            self.unanswered = 0;
         } else if self.doubts.answered(id) {
             self.counts.late += 1;
         } else {
@@ -169,7 +179,8 @@ impl Pending {
     fn only_addressee(&self) -> Option<u64> {
         let mut flights = self.flights.keys();
         let (first, second) = (flights.next(), flights.next());
-        let alone = second.is_none() && self.doubts.none() && self.wire == Wire::Free;
+        let is_sure = self.doubts.none() && !self.subscriptions.may_fail();
+        let alone = second.is_none() && is_sure && self.wire == Wire::Free;
         first.copied().filter(|_| alone)
     }
 

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
 use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::jsonrpc::{self, Call, RequestId, parse_response};
+use crate::domain::jsonrpc::{self, Call, LISTEN, RequestId, parse_response};
 use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
@@ -165,12 +165,18 @@ impl Letter {
             record.answered(StatusCode::ACCEPTED.as_u16());
             return Ok(Spoken::Nothing);
         };
+        let subscription = (*call.method == *LISTEN).then(|| id.clone());
+        if subscription.is_some() && record.ear().is_none() {
+            let message = "the notifications of a subscription are a stream: post it alone, with an `Accept` that names `text/event-stream`";
+            return Err(Failure::new(Reason::InvalidRequest, message));
+        }
         let recallable = self.recallable(record, id, None);
         let question = linked::Question {
             method: &call.method,
             call: unnumbered,
             repeat: pending::Repeat::Never,
             recall: recallable.as_ref().map(|call| call.recall.clone()),
+            subscription,
         };
         let asked = linked::ask(record, link, question, limit);
         let answered = unless_recalled(recallable.as_ref(), pin!(asked)).await?;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::{Company, Kept, Letter, Said};
-use crate::domain::jsonrpc::{Call, Item};
+use crate::domain::jsonrpc::{Call, Item, LISTEN};
 use crate::domain::sse;
 use crate::gateway::AnswerBody;
 use crate::gateway::candidate::Candidate;
@@ -26,7 +26,7 @@ use http::{HeaderValue, Response, header};
 type Serving = Pin<Box<dyn Future<Output = (Said, Marks)>>>;
 
 /// Whether the client of a call reads streams, and something may be told of the call: how far it is, where it has a token,
-/// or whatever its server says in the response stream of it.
+/// whatever its server says in the response stream of it, or what it subscribes to.
 pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
     let Item::Call(call) = item else {
         return false;
@@ -35,7 +35,7 @@ pub(super) fn is_wanted(letter: &Letter, item: &Item) -> bool {
     let mut accept = accept.filter_map(|accept| accept.to_str().ok());
     call.id.is_some()
         && accept.any(sse::is_accepted)
-        && (letter.installed.has_response_streams() || has_token(call))
+        && (letter.installed.has_response_streams() || has_token(call) || *call.method == *LISTEN)
 }
 
 fn has_token(call: &Call) -> bool {

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 
-use crate::domain::jsonrpc::{Heard, recalled};
+use crate::domain::jsonrpc::{Heard, LISTEN, recalled};
 use crate::domain::plan::CANCELLED;
 use crate::gateway::candidate::Candidate;
 use crate::upstream::link::Room;
@@ -69,10 +69,17 @@ pub(super) struct Message {
     pub(super) minted: Vec<u64>,
 }
 
+/// Whether a call is a subscription, which lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Call,
+    Subscription,
+}
+
 /// A message that waits.
 struct Waiting {
     /// The id of a call that is alone.
-    id: Option<Bytes>,
+    id: Option<(Bytes, Kind)>,
     message: Message,
 }
 
@@ -80,6 +87,7 @@ struct Waiting {
 struct Running {
     number: u64,
     id: Bytes,
+    kind: Kind,
     end: AbortHandle,
 }
 
@@ -123,7 +131,13 @@ impl Underway {
     pub(super) fn hear(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
         let mut wanted = None;
         let id = match Heard::of(&message, self.bounds.depth) {
-            Heard::Request { id, .. } => Some(Bytes::copy_from_slice(id.as_bytes())),
+            Heard::Request { id, method } => {
+                let kind = match method == LISTEN {
+                    true => Kind::Subscription,
+                    false => Kind::Call,
+                };
+                Some((Bytes::copy_from_slice(id.as_bytes()), kind))
+            }
             Heard::Notification { method } if method == CANCELLED => {
                 wanted = recalled(&message, self.bounds.depth);
                 None
@@ -154,7 +168,7 @@ impl Underway {
         }
         let bytes = &mut self.waiting_bytes;
         self.waiting.retain(|waiting| {
-            let stays = waiting.id.as_ref() != Some(wanted);
+            let stays = waiting.id.as_ref().map(|(id, _)| id) != Some(wanted);
             if !stays {
                 *bytes -= waiting.message.text.len();
             }
@@ -173,8 +187,13 @@ impl Underway {
             self.next += 1;
             let serving = serve(message);
             let (end, registration) = AbortHandle::new_pair();
-            if let Some(id) = id {
-                self.running.push(Running { number, id, end });
+            if let Some((id, kind)) = id {
+                self.running.push(Running {
+                    number,
+                    id,
+                    kind,
+                    end,
+                });
             }
             let serving: Numbered = Box::pin(async move { (number, serving.await) });
             self.calls.push(Abortable::new(serving, registration));
@@ -209,14 +228,18 @@ impl Underway {
         self.room = None;
     }
 
-    /// How many messages are served, or have answers that wait.
+    /// How many messages are served and keep others from it, or have answers that wait. As many subscriptions as there
+    /// may be such messages count nothing.
     fn open(&self) -> usize {
-        self.calls.len() + self.replies.len()
+        let running = self.running.iter();
+        let subscriptions = running.filter(|running| running.kind == Kind::Subscription);
+        let free = subscriptions.count().min(self.bounds.concurrency);
+        self.calls.len() - free + self.replies.len()
     }
 
     /// How many messages are not done with.
     pub(super) fn count(&self) -> usize {
-        self.open() + self.waiting.len() + self.passing.len()
+        self.calls.len() + self.replies.len() + self.waiting.len() + self.passing.len()
     }
 
     /// Whether more may be read.
@@ -279,6 +302,25 @@ mod tests {
         let mut underway = Underway::new(BOUNDS);
         underway.hear(format!("[{}]", "1,".repeat(60)).into(), |_| Vec::new());
         assert!(!underway.has_room());
+    }
+
+    #[test]
+    fn subscriptions_keep_no_call_from_being_served_and_are_bounded() {
+        let listen = |id: u64| -> Bytes {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{LISTEN}"}}"#).into()
+        };
+        let mut underway = Underway::new(BOUNDS);
+        for message in [listen(1), listen(2), listen(3), call("4")] {
+            underway.hear(message, |_| Vec::new());
+            assert_eq!(begin(&mut underway).len(), 1);
+        }
+        // The third of them counts as the call does.
+        underway.hear(call("5"), |_| Vec::new());
+        assert_eq!(begin(&mut underway), [Bytes::new(); 0]);
+        assert_eq!(underway.count(), 5);
+        underway.hear(cancelled("1"), |_| Vec::new());
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [call("5")]);
     }
 
     #[test]

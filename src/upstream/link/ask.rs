@@ -77,6 +77,8 @@ pub enum Said {
     Answer(u64, Bytes),
     /// What was to be told is told.
     Told,
+    /// A subscription has ended in good order, without a response of its server.
+    Ended,
 }
 
 /// Where questions to an owner go. When the last one is gone, the owner ends its link.
@@ -318,6 +320,11 @@ impl LinkUpstream {
         };
         let now = clock::now();
         let deadline = now + limit;
+        let patience = match say {
+            // Its server has until then to acknowledge it, and no more is waited for.
+            Say::Subscription(..) => None,
+            Say::Call(_) | Say::Notice(_) | Say::Greeting => Some(deadline + GRACE),
+        };
         let (reply, answer) = oneshot::channel();
         let asked = Asked {
             say,
@@ -342,7 +349,7 @@ impl LinkUpstream {
             gone: &handle.gone,
             ear,
         };
-        door.answer(deadline).await
+        door.answer(patience).await
     }
 }
 
@@ -421,9 +428,14 @@ struct Door<'a> {
 }
 
 impl Door<'_> {
-    /// The answer within its time, in its turn among those that its client gets.
-    async fn answer(mut self, deadline: Instant) -> Result<Said, Unanswered> {
-        match timeout_at(deadline + GRACE, &mut self.answer).await {
+    /// The answer within its time, if that is limited, in its turn among those that its client gets.
+    async fn answer(mut self, until: Option<Instant>) -> Result<Said, Unanswered> {
+        let answer = &mut self.answer;
+        let answered = match until {
+            Some(until) => timeout_at(until, answer).await,
+            None => Ok(answer.await),
+        };
+        match answered {
             Ok(Ok(answered)) => self.held = Some(answered),
             // The owner has ended, or has no time.
             Ok(Err(_)) => return Err(Unanswered::Cut),

@@ -154,7 +154,10 @@ impl<T: Transport> Owner<'_, T> {
             tokio::select! {
                 asked = inbox.asks.recv(), if self.door == Door::Open => match asked {
                     Some(asked) => self.asked(asked),
-                    None => self.door = Door::Closed,
+                    None => {
+                        self.door = Door::Closed;
+                        self.take(Input::Unsubscribe);
+                    }
                 },
                 () = inbox.gone.notified() => self.forget_gone(),
                 told = self.line.next(attention) => self.told(told),
@@ -392,6 +395,7 @@ impl<T: Transport> Owner<'_, T> {
                 message,
             } => self.reply(ticket, Ok(Said::Answer(id, message))),
             Output::Told(ticket) => self.reply(ticket, Ok(Said::Told)),
+            Output::Ended(ticket) => self.reply(ticket, Ok(Said::Ended)),
             Output::Failed(ticket, why) => self.reply(ticket, Err(why)),
             Output::Notified {
                 method,

@@ -28,10 +28,10 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::parse_response;
 use crate::domain::local::STATELESS;
 use crate::domain::mcp::{Mirrored, Revision, Verdict, discover, dressed, verdict};
-use crate::domain::pending::Unanswered;
+use crate::domain::pending::{SUBSCRIPTIONS, Unanswered};
 use crate::domain::plan::{McpPlan, UpstreamPlan};
 
-/// How many connections the messages of a link itself may have beside those of calls.
+/// How many connections the messages of a link itself may have beside those of calls and subscriptions.
 const OWN_CONNECTIONS: usize = 16;
 /// How long the question for the revision may take. Some servers never answer what they do not know.
 const PROBE: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ impl Mcp {
     pub fn new(upstream: &UpstreamPlan, plan: McpPlan, tasks: Tasks) -> Mcp {
         let calls = plan.link.settings.order.in_flight();
         let http = UpstreamPlan {
-            connections: calls + OWN_CONNECTIONS,
+            connections: calls + SUBSCRIPTIONS + OWN_CONNECTIONS,
             queue: calls,
             ..upstream.clone()
         };

@@ -12,12 +12,12 @@ use crate::support::{Message, Proxy, Upstream, Wire, becomes};
 use crate::websocket::ends::{End, accept, connect};
 use crate::websocket::told::BROADCAST;
 
-pub(super) const BOTH: &str = "application/json, text/event-stream";
-pub(super) const TOKEN: &str = r#"{"_meta":{"progressToken":7}}"#;
+pub(crate) const BOTH: &str = "application/json, text/event-stream";
+pub(crate) const TOKEN: &str = r#"{"_meta":{"progressToken":7}}"#;
 const OPEN: &str = "dualgauge_calls_in_flight";
 
 /// Posts a call of a client that reads these types, and does not wait for its answer.
-pub(super) fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
+pub(crate) fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
     let length = body.len();
     let mut wire = proxy.connect();
     wire.send(format!(
@@ -27,18 +27,18 @@ pub(super) fn post(proxy: &Proxy, accept: &str, body: &str) -> Wire {
     wire
 }
 
-pub(super) fn token(call: &Value) -> Value {
+pub(crate) fn token(call: &Value) -> Value {
     call["params"]["_meta"]["progressToken"].clone()
 }
 
-pub(super) fn progress(token: &Value, done: &str) -> String {
+pub(crate) fn progress(token: &Value, done: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{done}}}}}"#
     )
 }
 
 /// The head of a stream of events.
-pub(super) fn begins(client: &mut Wire) {
+pub(crate) fn begins(client: &mut Wire) {
     let head = client.read_head();
     assert_eq!(head.status(), 200, "{head}");
     assert_eq!(head.one("content-type"), Some("text/event-stream"));
@@ -47,7 +47,7 @@ pub(super) fn begins(client: &mut Wire) {
 }
 
 /// The next event, as the text of its message.
-pub(super) fn event(client: &mut Wire) -> String {
+pub(crate) fn event(client: &mut Wire) -> String {
     let mut came = String::new();
     while !came.ends_with("\n\n") {
         came += &String::from_utf8(client.read_chunk().unwrap()).unwrap();
@@ -56,7 +56,7 @@ pub(super) fn event(client: &mut Wire) -> String {
     data.trim_end().to_owned()
 }
 
-pub(super) fn json_of(client: &mut Wire) -> Value {
+pub(crate) fn json_of(client: &mut Wire) -> Value {
     serde_json::from_str(&event(client)).unwrap()
 }
 

@@ -31,6 +31,13 @@ fn say(text: &str) {
     out.flush().unwrap();
 }
 
+/// What each message of a subscription bears in `_meta`.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn notification(kind: &str, params: &Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/{kind}","params":{params}}}"#)
+}
+
 fn result(id: &Value, result: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
@@ -124,6 +131,8 @@ fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
 #[derive(Default)]
 struct Child {
     seen: Vec<String>,
+    /// The ids of subscriptions.
+    subscriptions: Vec<Value>,
     /// Answers that wait for the next message.
     held: Vec<String>,
 }
@@ -144,6 +153,22 @@ impl Child {
                 say(&result(id, &json!(names)));
             }
             "crash" => std::process::abort(),
+            "subscriptions/listen" => {
+                let told =
+                    json!({"_meta": {SUBSCRIPTION: id}, "notifications": params["notifications"]});
+                say(&notification("subscriptions/acknowledged", &told));
+                self.subscriptions.push(id.clone());
+            }
+            "notifications/cancelled" => {
+                self.subscriptions.retain(|own| *own != params["requestId"]);
+            }
+            "change" => {
+                for own in &self.subscriptions {
+                    let told = json!({"_meta": {SUBSCRIPTION: own}});
+                    say(&notification("tools/list_changed", &told));
+                }
+                say(&result(id, &json!(self.subscriptions.len())));
+            }
             "hold" => self.held.push(answer),
             "release" => {
                 let held = std::mem::take(&mut self.held);

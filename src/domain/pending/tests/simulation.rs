@@ -171,6 +171,7 @@ impl World {
                 self.settle(ticket);
             }
             Output::Told(ticket) => self.settle(ticket),
+            Output::Ended(_) => check!(self, false, "nobody has subscribed"),
             Output::Failed(ticket, why) => {
                 let writes = self.callers[&ticket.0].written.len();
                 let agrees = match why {
@@ -238,7 +239,7 @@ impl World {
         // A notice is never said twice.
         let repeat = match say {
             Say::Call(_) if self.dice.one_in(2) => Repeat::Once,
-            Say::Call(_) | Say::Notice(_) | Say::Greeting => Repeat::Never,
+            Say::Call(_) | Say::Subscription(..) | Say::Notice(_) | Say::Greeting => Repeat::Never,
         };
         let rank = if self.dice.one_in(4) {
             Rank::Candidate

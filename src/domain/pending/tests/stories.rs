@@ -4,6 +4,7 @@ use super::*;
 
 mod misread;
 mod said_at_once;
+mod subscriptions;
 
 /// A link that is driven by hand.
 struct Driven {

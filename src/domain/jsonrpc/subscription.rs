@@ -1,0 +1,89 @@
+//! The id of a subscription, which everything that its server tells of it bears (MCP 2026-07-28, "Subscriptions").
+//!
+//! It is the id of the request that opened it. On a link that is an id of the proxy's own, and the client gets its own
+//! back. Law: every other byte stays what it is.
+
+use bytes::Bytes;
+
+use super::RequestId;
+use super::progress::find;
+
+/// The request that opens a subscription. Its response ends it.
+pub const LISTEN: &str = "subscriptions/listen";
+
+const KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Returns the subscription that a notification is told of, if it names one.
+#[must_use]
+pub fn told_subscription(notification: &Bytes, depth: u16) -> Option<u64> {
+    // Most name none, and need no closer look.
+    memchr::memmem::find(notification, KEY.as_bytes())?;
+    let place = find(notification, &["params", "_meta", KEY], depth)?;
+    std::str::from_utf8(&notification[place]).ok()?.parse().ok()
+}
+
+/// Returns a message of a subscription, a notification or its result, with the id that the client gave it. A message that
+/// names no subscription stays what it is.
+#[must_use]
+pub fn of_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
+    let paths = [["params", "_meta", KEY], ["result", "_meta", KEY]];
+    let mut places = paths.iter().filter_map(|path| find(message, path, depth));
+    match places.next() {
+        Some(place) => {
+            let (before, after) = (&message[..place.start], &message[place.end..]);
+            [before, id.as_bytes(), after].concat().into()
+        }
+        None => message.clone(),
+    }
+}
+
+/// Returns the response that ends a subscription in good order.
+#[must_use]
+pub fn ended_subscription(id: u64, client: &RequestId) -> Bytes {
+    let client = String::from_utf8_lossy(client.as_bytes());
+    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{KEY}\":{client}}}}}");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::json::Json;
+
+    fn id(text: &'static str) -> RequestId {
+        RequestId::new(Json::literal(text)).unwrap()
+    }
+
+    #[test]
+    fn what_is_told_of_a_subscription_bears_the_id_of_the_client() {
+        let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7 ,"a":1.0}}}"#.into();
+        assert_eq!(told_subscription(&told, 8), Some(7));
+        let own = of_subscription(&told, &id("\"x\""), 8);
+        let wanted = String::from_utf8(told.to_vec()).unwrap();
+        assert_eq!(own, wanted.replace(":7 ,", ":\"x\" ,"));
+        assert_eq!(told_subscription(&own, 8), None);
+    }
+
+    #[test]
+    fn its_result_does_so_and_other_messages_stay_what_they_are() {
+        let ended = ended_subscription(3, &id("1.50"));
+        assert_eq!(
+            ended,
+            r#"{"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1.50}}}"#
+        );
+        assert_eq!(
+            of_subscription(&ended, &id("4"), 8),
+            ended_subscription(3, &id("4"))
+        );
+        for text in [
+            r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#,
+            r#"{"method":"notifications/message","params":{"data":"io.modelcontextprotocol/subscriptionId"}}"#,
+            r#"{"params":[]}"#,
+            "x",
+        ] {
+            let text = Bytes::from(text);
+            assert_eq!(of_subscription(&text, &id("4"), 8), text);
+            assert_eq!(told_subscription(&text, 8), None);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Subscriptions: requests whose server tells of changes until either end closes them (MCP 2026-07-28, "Subscriptions").
+//!
+//! They take no slot of the calls and have no deadline once the server has acknowledged them. Laws: what a server tells of
+//! a subscription reaches its client alone, with the id that the client gave; a subscription does not outlive its link;
+//! how many there are is bounded.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::link::{Farewell, Pending};
+use super::{Ask, Hearers, Origin, Output, Ticket, Unanswered};
+use crate::domain::jsonrpc::{RequestId, of_subscription, recalled, told_subscription};
+use crate::domain::plan::CANCELLED;
+
+/// How many subscriptions a link has at a time.
+pub const SUBSCRIPTIONS: usize = 1024;
+
+/// One that is written, and neither answered nor closed.
+#[derive(Debug)]
+struct Subscription {
+    ticket: Ticket,
+    /// The id that the client gave it.
+    client: RequestId,
+    /// Until when the server has to acknowledge it, unless it has.
+    until: Option<Duration>,
+}
+
+/// The subscriptions of a link, by their ids there.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions(BTreeMap<u64, Subscription>);
+
+impl Subscriptions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.0.len() < SUBSCRIPTIONS
+    }
+
+    /// Whether an error without an id may be the response to one of them.
+    pub(super) fn may_fail(&self) -> bool {
+        self.0.values().any(|one| one.until.is_some())
+    }
+
+    pub(super) fn begin(&mut self, id: u64, ask: &Ask, client: RequestId) {
+        let subscription = Subscription {
+            ticket: ask.ticket,
+            client,
+            until: Some(ask.deadline),
+        };
+        self.0.insert(id, subscription);
+    }
+
+    /// When the first of them has waited too long to be acknowledged.
+    pub(super) fn alarm(&self) -> Option<Duration> {
+        self.0.values().filter_map(|one| one.until).min()
+    }
+
+    /// Whose subscription an id is.
+    pub(super) fn of(&self, id: u64) -> Option<Ticket> {
+        self.0.get(&id).map(|one| one.ticket)
+    }
+}
+
+impl Pending {
+    /// A client has closed its subscription, if this is one. Its server hears of it, greeted or not.
+    pub(super) fn unsubscribe(&mut self, ticket: Ticket) -> bool {
+        let all = &self.subscriptions.0;
+        let found = all.iter().find(|(_, one)| one.ticket == ticket);
+        let Some(id) = found.map(|(id, _)| *id) else {
+            return false;
+        };
+        self.subscriptions.0.remove(&id);
+        self.abandon(id, Farewell::Told);
+        true
+    }
+
+    /// Ends all of them in good order: nothing more is asked over this link.
+    pub(super) fn end_subscriptions(&mut self) {
+        for (id, one) in std::mem::take(&mut self.subscriptions.0) {
+            self.out.push_back(Output::Ended(one.ticket));
+            self.abandon(id, Farewell::Told);
+        }
+    }
+
+    /// The link is gone, and its server keeps no subscription.
+    pub(super) fn cut_subscriptions(&mut self) {
+        for one in std::mem::take(&mut self.subscriptions.0).into_values() {
+            self.fail(one.ticket, Unanswered::Cut);
+        }
+    }
+
+    pub(super) fn expire_subscriptions(&mut self, now: Duration) {
+        if self.subscriptions.alarm().is_none_or(|until| until > now) {
+            return;
+        }
+        let all = self.subscriptions.0.iter();
+        let late = all.filter(|(_, one)| one.until.is_some_and(|until| until <= now));
+        let late: Vec<u64> = late.map(|(id, _)| *id).collect();
+        for id in late {
+            if let Some(one) = self.subscriptions.0.remove(&id) {
+                self.fail(one.ticket, Unanswered::Late);
+                self.abandon(id, Farewell::Told);
+            }
+        }
+    }
+
+    /// Takes the response to a subscription, which ends it; tells whether it is one.
+    pub(super) fn subscription_answered(&mut self, id: u64, message: &Bytes) -> bool {
+        let Some(one) = self.subscriptions.0.remove(&id) else {
+            return false;
+        };
+        self.out.push_back(Output::Answer {
+            ticket: one.ticket,
+            id,
+            message: of_subscription(message, &one.client, self.settings.depth),
+        });
+        true
+    }
+
+    /// A subscription gets no response. One that was acknowledged has ended where its stream has: a server ends it so.
+    pub(super) fn subscription_failed(&mut self, id: u64, why: Unanswered) {
+        let Some(one) = self.subscriptions.0.remove(&id) else {
+            return;
+        };
+        match (why, one.until) {
+            (Unanswered::Cut, None) => self.out.push_back(Output::Ended(one.ticket)),
+            (why, _) => self.fail(one.ticket, why),
+        }
+    }
+
+    /// Takes a notification that belongs to a subscription, or ends one; gives back any other.
+    pub(super) fn of_subscription(
+        &mut self,
+        method: &str,
+        message: Bytes,
+        origin: Origin,
+    ) -> Option<(Bytes, Option<Hearers>)> {
+        let depth = self.settings.depth;
+        if method == CANCELLED && !self.subscriptions.is_empty() {
+            let id = recalled(&message, depth)?;
+            let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
+            return match id.and_then(|id: u64| self.subscriptions.0.remove(&id)) {
+                Some(one) => {
+                    self.out.push_back(Output::Ended(one.ticket));
+                    None
+                }
+                None => Some((message, None)),
+            };
+        }
+        let named = told_subscription(&message, depth);
+        let beside = match origin {
+            Origin::Subscription(id) => Some(id),
+            Origin::Link | Origin::Call(_) | Origin::Abandoned => None,
+        };
+        let Some(id) = named.or(beside) else {
+            return Some((message, None));
+        };
+        let Some(one) = self.subscriptions.0.get_mut(&id) else {
+            return Some((message, Some(Hearers::Nobody)));
+        };
+        one.until = None;
+        let message = of_subscription(&message, &one.client, depth);
+        Some((message, Some(Hearers::Caller(one.ticket))))
+    }
+}
