@@ -180,7 +180,7 @@ impl Conversation {
         let mut leaving = self.worker.leaving();
         let mut door = Door::Open;
         let mut ears = Ears::of(&self.arrival);
-        self.listen();
+        self.listen(door);
         let mut silence = Silence::new(self.sockets.idle_timeout, Some(BEAT));
         let mut underway = Underway::new(self.bounds());
         loop {
@@ -204,7 +204,10 @@ impl Conversation {
                         silence.used();
                         underway.written();
                     }
-                    Event::Sign => silence.heard(),
+                    Event::Sign => {
+                        silence.heard();
+                        self.listen(door);
+                    }
                     // The end follows.
                     Event::Overlong => {}
                     // A socket of a client has only the first of these.
@@ -229,7 +232,10 @@ impl Conversation {
                 },
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed(OVER),
                 () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
-                    Ring::Ask => frames.beat(),
+                    Ring::Ask => {
+                        frames.beat();
+                        self.listen(door);
+                    }
                     Ring::Wait => {}
                     Ring::End => break,
                 },
@@ -284,9 +290,10 @@ impl Conversation {
         self.form.get().unwrap_or(first)
     }
 
-    /// Opens what a client hears that only listens, where there is one server that it could be.
-    fn listen(&self) {
-        if self.sockets.tongue == Tongue::Rpc {
+    /// Opens what a client hears that only listens, where there is one server that it could be and it is not open. A link
+    /// that has ended by its age or unused, or found no place, would wait for a call of the client.
+    fn listen(&self, door: Door) {
+        if door != Door::Open {
             return;
         }
         let installed = self.worker.installed();

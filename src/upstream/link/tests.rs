@@ -350,6 +350,38 @@ async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys(
     .await;
 }
 
+#[test]
+fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
+    let bounds = Bounds {
+        most: 1,
+        idle: SECOND,
+        queue: 4,
+    };
+    let (opener, mut launches) = opener(bounds, LinkPlaces::default());
+    let server = LinkUpstream::new(plan(), Reach::Apart(opener), Rank::Client);
+    let (ear, _heard) = hearing();
+    let own = OwnLinks::default();
+    own.tell(ear);
+    server.listen(&own);
+    let first = launches.try_recv().unwrap();
+    server.listen(&own);
+    assert!(launches.try_recv().is_err(), "it is there");
+    // Another client finds no place before that.
+    let (ear, _heard) = hearing();
+    let other = OwnLinks::default();
+    other.tell(ear);
+    server.listen(&other);
+    assert!(launches.try_recv().is_err(), "there is no place");
+    drop(first);
+    server.listen(&other);
+    let second = launches.try_recv().unwrap();
+    server.listen(&own);
+    assert!(launches.try_recv().is_err(), "there is no place");
+    drop(second);
+    server.listen(&own);
+    assert!(launches.try_recv().is_ok());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_asked_while_an_unused_link_ends_is_served() {
     for _ in 0..32 {

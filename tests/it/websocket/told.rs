@@ -123,6 +123,30 @@ fn a_log_message_of_no_call_reaches_nobody_unless_it_is_configured() {
 }
 
 #[test]
+fn a_client_that_only_listens_hears_what_its_own_socket_tells() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "sharing = \"client\"\n");
+    let mut ends = [(); 2].map(|()| {
+        let client = connect(&proxy);
+        (client, accept(&upstream))
+    });
+    for (place, (client, server)) in ends.iter_mut().enumerate() {
+        for method in ["event/x", "notifications/message"] {
+            let told = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":[{place}]}}"#);
+            server.say(told.clone());
+            assert_eq!(client.hear_text(), told);
+        }
+        // A call goes over the socket that is there.
+        asked(client, server);
+    }
+    let starts = r#"dualgauge_link_starts_total{upstream="socket"}"#;
+    assert_eq!(proxy.metrics().value(starts), 2.0);
+    let [(client, server), _] = ends;
+    drop(client);
+    assert_eq!(server.end(), Some(1001));
+}
+
+#[test]
 fn who_posts_is_told_nothing_and_it_is_counted() {
     let upstream = Upstream::start();
     let proxy = before(&upstream, "");
