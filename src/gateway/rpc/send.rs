@@ -166,7 +166,9 @@ impl Letter {
             return Ok(Spoken::Nothing);
         };
         let subscription = (*call.method == *LISTEN).then(|| id.clone());
-        if subscription.is_some() && record.ear().is_none() {
+        // On a socket, only the messages of a batch are kept together.
+        let is_batched = self.socket.is_some() && self.kept.is_some();
+        if subscription.is_some() && (is_batched || record.ear().is_none()) {
             let message = "the notifications of a subscription are a stream: post it alone, with an `Accept` that names `text/event-stream`";
             return Err(Failure::new(Reason::InvalidRequest, message));
         }

@@ -118,5 +118,8 @@ fn a_subscription_without_a_stream_is_refused() {
     let mut batch = post(&proxy, BOTH, &format!("[{}]", listen("1")));
     let refused = batch.read_answer().json();
     assert_eq!(refused[0]["error"]["code"], -32600, "{refused}");
+    let mut socket = connect(&proxy);
+    socket.say(format!("[{}]", listen("1")));
+    assert_eq!(socket.hear()[0]["error"]["code"], -32600);
     assert!(!seen(&proxy).contains(&"subscriptions/listen".to_owned()));
 }
