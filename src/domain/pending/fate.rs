@@ -42,7 +42,7 @@ impl Pending {
             State::Down(_) | State::Opening(_) | State::Leaving(_) | State::Closing => {}
         }
         if let Some(id) = id {
-            self.subscription_failed(id, Unanswered::Unreachable);
+            self.subscription_failed(id, Unanswered::Cut);
         }
         let Some(flight) = id.and_then(|id| self.flights.remove(&id)) else {
             return;

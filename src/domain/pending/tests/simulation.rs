@@ -18,6 +18,14 @@ struct Caller {
     /// The links that its question was written to.
     written: Vec<u64>,
     ending: Ending,
+    /// Whether the server has acknowledged its subscription, if it is one.
+    subscribes: Option<Acknowledged>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Acknowledged {
+    No,
+    Yes,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +63,10 @@ macro_rules! check {
         )
     };
 }
+
+mod told;
+
+use told::subscription;
 
 struct World {
     seed: u64,
@@ -151,8 +163,14 @@ impl World {
                 self.link = Link::Closing;
             }
             Output::Write(message) => self.written(message),
-            Output::Ping | Output::Ready | Output::Notified { .. } => {
+            Output::Ping | Output::Ready => {
                 check!(self, self.link == Link::Open, "nothing is open");
+            }
+            Output::Notified {
+                message, hearers, ..
+            } => {
+                check!(self, self.link == Link::Open, "nothing is open");
+                self.hears(hearers, &message);
             }
             Output::Answer {
                 ticket,
@@ -171,7 +189,7 @@ impl World {
                 self.settle(ticket);
             }
             Output::Told(ticket) => self.settle(ticket),
-            Output::Ended(_) => check!(self, false, "nobody has subscribed"),
+            Output::Ended(ticket) => self.ends(ticket),
             Output::Failed(ticket, why) => {
                 let writes = self.callers[&ticket.0].written.len();
                 let agrees = match why {
@@ -234,8 +252,10 @@ impl World {
                 "{{\"method\":\"n\",\"params\":[{ticket}]}}"
             ))),
             1 if self.pending.settings.greeting.is_some() => Say::Greeting,
+            2 => subscription(ticket),
             _ => call(ticket),
         };
+        let subscribes = matches!(say, Say::Subscription(..)).then_some(Acknowledged::No);
         // A notice is never said twice.
         let repeat = match say {
             Say::Call(_) if self.dice.one_in(2) => Repeat::Once,
@@ -253,6 +273,7 @@ impl World {
                 repeat,
                 written: Vec::new(),
                 ending: Ending::Waits,
+                subscribes,
             },
         );
         self.take(Input::Ask(Ask {
@@ -304,6 +325,9 @@ impl World {
             Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"for":{whose}}}}}"#),
             None => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"greeted"}}"#),
         };
+        if self.tells(id, ticket) {
+            return;
+        }
         match self.dice.below(16) {
             12 => self.fails(id, ticket),
             13 => self.forgets(id, ticket),
@@ -351,18 +375,6 @@ impl World {
         self.take(Input::Unwritten(why));
     }
 
-    fn why(&mut self) -> Unanswered {
-        match self.dice.below(7) {
-            0 => Unanswered::Cut,
-            1 => Unanswered::TooLarge,
-            2 => Unanswered::Unusable(500),
-            3 => Unanswered::Unreachable,
-            4 => Unanswered::Busy,
-            5 => Unanswered::Late,
-            _ => Unanswered::Unusable(0),
-        }
-    }
-
     fn says(&mut self, text: String) {
         self.link_takes(Input::Message(text.into()));
     }
@@ -372,21 +384,6 @@ impl World {
         if self.link == Link::Open {
             self.take(input);
         }
-    }
-
-    fn chatters(&mut self) {
-        let id = self.dice.below(1 << 60) + (1 << 50);
-        let old = self.answered.last().copied().unwrap_or(id);
-        let text = match self.dice.below(7) {
-            0 => format!(r#"{{"id":{id},"result":{{"for":-1}}}}"#),
-            1 => format!(r#"{{"id":{old},"result":{{"for":-1}}}}"#),
-            2 => format!(r#"{{"id":"{}","result":{{"for":-1}}}}"#, id % 60),
-            3 => r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#.to_owned(),
-            4 => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
-            5 => r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#.to_owned(),
-            _ => "Starting up...".to_owned(),
-        };
-        self.says(text);
     }
 
     fn loses(&mut self) {
@@ -454,6 +451,7 @@ impl World {
         }
         self.now += seconds(10);
         self.take(Input::Tick);
+        self.take(Input::Unsubscribe);
         let waits = self.callers.values();
         let waits = waits
             .filter(|caller| caller.ending == Ending::Waits)
