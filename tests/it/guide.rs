@@ -5,6 +5,7 @@
 mod api;
 mod commands;
 mod migrate;
+mod readme;
 
 use std::fs;
 use std::path::Path;

@@ -8,7 +8,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -110,7 +110,11 @@ impl Existing {
     }
 }
 
+/// Writes the draft. The folder of the file is made where it is missing.
 fn write(path: &Path, draft: &Draft, existing: Existing) -> Result<(), ImportFault> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
+    }
     let mut options = OpenOptions::new();
     options.write(true);
     match existing {
