@@ -6,6 +6,7 @@
 //! changes   a change of the standing: compiled, stored, and only then in force
 //! dropped   what was changed for flags that were edited since
 //! explained what becomes of a call, with the plan in force
+//! files     the files of a start or a reload, as they were read
 //! over      the flags with the standing over them (pure)
 //! guards    what the guards of flags say, and their ramps
 //! reports   what this process has counted, and what all have
@@ -24,6 +25,7 @@
 mod changes;
 mod dropped;
 mod explained;
+mod files;
 mod fixed;
 mod guards;
 mod over;
@@ -42,9 +44,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::config::Digests;
-use crate::config::compile::compile;
-use crate::config::flags::load_flags_noting;
-use crate::config::load::{Sources, load_noting};
+use crate::config::load::Sources;
 use crate::config::problem::{Place, Problems, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
@@ -54,11 +54,13 @@ use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Copies, Health, Settings, Store, StoreError, Versioned};
 use crate::telemetry::metrics::GuardTrips;
 use dropped::Void;
+use files::read;
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
 use reports::Reporting;
 use watch::{Look, Watch};
 
+pub use files::Files;
 pub use owner::{Hooks, own};
 pub use reports::Counts;
 
@@ -193,28 +195,34 @@ struct Compiled {
 }
 
 impl Control {
-    /// Reads the files, opens the store and compiles the first plan. Nothing is watched or served yet.
+    /// Opens the store and compiles the first plan. Nothing is watched or served yet.
+    ///
+    /// What is wrong with the store is logged here, so the log runs before.
     ///
     /// # Errors
     /// [`StartError`], with every problem of the files.
-    pub async fn open(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
-        Control::begin((sources, Tenure::Own), at).await
+    pub async fn open(files: Files, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((files, Tenure::Own), at).await
     }
 
     /// The same beside the process that this one is to replace: what it owns is read, and taken once it lets go of it.
     ///
     /// # Errors
     /// [`StartError`], with every problem of the files.
-    pub async fn succeed(sources: Sources, at: SystemTime) -> Result<Control, StartError> {
-        Control::begin((sources, Tenure::Awaited), at).await
+    pub async fn succeed(files: Files, at: SystemTime) -> Result<Control, StartError> {
+        Control::begin((files, Tenure::Awaited), at).await
     }
 
     async fn begin(
-        (sources, tenure): (Sources, Tenure),
+        (files, tenure): (Files, Tenure),
         at: SystemTime,
     ) -> Result<Control, StartError> {
-        let mut digests = Digests::new();
-        let (config, file_flags) = read(&sources, &mut digests)?;
+        let Files {
+            sources,
+            config,
+            flags: file_flags,
+            digests,
+        } = files;
         let watch = Watch::begun(&config, digests);
         let settings = Settings::of(&config.rollout);
         let mut store = match tenure {
@@ -386,26 +394,6 @@ impl Control {
         let names = self.flags.iter().map(|flag| flag.name.value.as_str());
         Refusal::Unknown {
             nearest: nearest(name, names).map(str::to_owned),
-        }
-    }
-}
-
-/// What the files say: the configuration, and the flags of the file that it names; or every problem of both.
-fn read(
-    sources: &Sources,
-    digests: &mut Digests,
-) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
-    let config = Box::new(load_noting(sources, digests)?);
-    let Some(file) = &config.rollout.flags else {
-        return Ok((config, Vec::new()));
-    };
-    match load_flags_noting(&file.value, digests) {
-        Ok(flags) => Ok((config, flags)),
-        Err(problems) => {
-            let mut problems = problems.into_vec();
-            let others = compile(&config, &[]).err().map(Problems::into_vec);
-            problems.extend(others.into_iter().flatten());
-            Err(Problems::new(problems))
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::certificates::Certificates;
-use super::control::{Control, Facts, Hooks, StartError, own};
+use super::control::{Control, Facts, Files, Hooks, StartError, own};
 use super::counting::Counting;
 use super::heir::{self, Sockets};
 use super::inherited::Inherited;
@@ -26,7 +26,7 @@ use super::supervisor::Supervisor;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
-use crate::config::raw::{LogFormatWord, RawConfig};
+use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::server::admin::{self, Readiness, Tokens};
@@ -105,19 +105,21 @@ impl Addresses {
     }
 }
 
-impl fmt::Display for Addresses {
-    /// One line for people and scripts.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Addresses {
-            listen,
-            scheme,
-            admin,
-        } = self;
-        let scheme = match scheme {
+impl Addresses {
+    /// Returns the URL of the listener for calls, without a path.
+    pub(super) fn base(&self) -> String {
+        let scheme = match self.scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
         };
-        write!(f, "serving {scheme}://{listen}, admin http://{admin}")
+        format!("{scheme}://{}", self.listen)
+    }
+}
+
+impl fmt::Display for Addresses {
+    /// One line for people and scripts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "serving {}, admin http://{}", self.base(), self.admin)
     }
 }
 
@@ -143,9 +145,12 @@ pub fn run(
         .build_local(LocalOptions::default())?;
     let started = clock::wall();
     let mut inherited = surroundings.inherited;
-    let control = runtime.block_on(opened(sources, &inherited))?;
+    let files = Files::read(sources).map_err(StartError::Config)?;
+    // Opening the store and compiling may have something to log.
+    let settings = &files.config().log;
+    let log = log::init(format(settings), settings.level.value.as_str())?;
+    let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();
-    let log = log::init(format(config), config.log.level.value.as_str())?;
     let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
     let (listeners, sockets) = sockets(config, &mut inherited)?;
@@ -200,15 +205,15 @@ pub fn run(
 }
 
 /// The state, beside the process that this one is to replace where there is one.
-async fn opened(sources: Sources, inherited: &Inherited) -> Result<Control, StartError> {
+async fn opened(files: Files, inherited: &Inherited) -> Result<Control, StartError> {
     match &inherited.predecessor {
-        None => Control::open(sources, clock::wall()).await,
-        Some(_) => Control::succeed(sources, clock::wall()).await,
+        None => Control::open(files, clock::wall()).await,
+        Some(_) => Control::succeed(files, clock::wall()).await,
     }
 }
 
-fn format(config: &RawConfig) -> LogFormat {
-    match config.log.format.value {
+fn format(log: &RawLog) -> LogFormat {
+    match log.format.value {
         LogFormatWord::Text => LogFormat::Text,
         LogFormatWord::Json => LogFormat::Json,
     }

@@ -60,6 +60,7 @@ mod jsonrpc_spec;
 mod lifecycle;
 mod links;
 mod local;
+mod log_at_start;
 mod max_age;
 mod mcp;
 mod metrics_and_log;

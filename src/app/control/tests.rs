@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
-use super::{Control, Polled, StartError};
+use super::{Control, Files, Polled, StartError};
 use crate::config::load::Sources;
 use crate::domain::rollout::standing::Change;
 use crate::domain::rollout::{Percent, Stage};
@@ -92,8 +92,12 @@ impl Folder {
         }
     }
 
+    async fn begin(&self, at: SystemTime) -> Result<Control, StartError> {
+        Control::open(Files::read(self.sources())?, at).await
+    }
+
     async fn open(&self) -> Control {
-        let control = Control::open(self.sources(), at(0)).await;
+        let control = self.begin(at(0)).await;
         control.unwrap_or_else(|error| panic!("{}", chain(&error)))
     }
 }
@@ -360,14 +364,14 @@ async fn a_flip_outlives_an_edit_that_does_not_change_its_flag() {
 async fn a_start_says_what_keeps_it() {
     let folder = Folder::new();
     let first = folder.open().await;
-    let second = Control::open(folder.sources(), at(0)).await.unwrap_err();
+    let second = folder.begin(at(0)).await.unwrap_err();
     assert!(matches!(second, StartError::Store(StoreError::InUse(_))));
     drop(first);
     folder.write("state/rollout.json", "{");
-    let damaged = Control::open(folder.sources(), at(0)).await.unwrap_err();
+    let damaged = folder.begin(at(0)).await.unwrap_err();
     assert!(chain(&damaged).contains("is damaged; mend it, or move it away"));
     folder.write("main.toml", "unknown = 1\n");
-    let wrong = Control::open(folder.sources(), at(0)).await.unwrap_err();
+    let wrong = folder.begin(at(0)).await.unwrap_err();
     assert!(matches!(wrong, StartError::Config(_)));
 }
 

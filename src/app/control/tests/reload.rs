@@ -261,7 +261,7 @@ async fn an_edit_that_a_flip_cannot_live_with_is_refused_and_names_the_flip() {
 
     // A start says how to go on without the flip.
     drop(control);
-    let error = Control::open(folder.sources(), at(2)).await.unwrap_err();
+    let error = folder.begin(at(2)).await.unwrap_err();
     let said = chain(&error);
     assert!(
         said.contains("move `rollout.json` out of the state folder"),
@@ -279,7 +279,7 @@ async fn the_problems_of_both_files_are_said_at_once() {
     let folder = Folder::new();
     folder.write("flags.toml", "[[flag]]\nname = 'f'\n");
     folder.write("routes/tools.toml", &ROUTES.replace("POST ", ""));
-    let said = chain(&Control::open(folder.sources(), at(0)).await.unwrap_err());
+    let said = chain(&folder.begin(at(0)).await.unwrap_err());
     assert!(
         said.contains("flags.toml:1: flag[0]: `stage` is missing"),
         "{said}"

@@ -1,0 +1,62 @@
+//! The configuration and the flags file, as they were read for a start or a reload.
+//!
+//! Nothing is compiled here and no store is opened: a start takes the settings of the log from here first.
+
+use crate::config::Digests;
+use crate::config::compile::compile;
+use crate::config::flags::load_flags_noting;
+use crate::config::load::{Sources, load_noting};
+use crate::config::problem::Problems;
+use crate::config::raw::{RawConfig, RawFlag};
+
+/// The files that a process starts with.
+#[derive(Debug)]
+pub struct Files {
+    pub(super) sources: Sources,
+    pub(super) config: Box<RawConfig>,
+    pub(super) flags: Vec<RawFlag>,
+    pub(super) digests: Digests,
+}
+
+impl Files {
+    /// Reads the configuration and the flags file that it names.
+    ///
+    /// # Errors
+    /// Every problem of both.
+    pub fn read(sources: Sources) -> Result<Files, Problems> {
+        let mut digests = Digests::new();
+        let (config, flags) = read(&sources, &mut digests)?;
+        Ok(Files {
+            sources,
+            config,
+            flags,
+            digests,
+        })
+    }
+
+    /// Returns the configuration, not compiled yet.
+    #[must_use]
+    pub fn config(&self) -> &RawConfig {
+        &self.config
+    }
+}
+
+/// What the files say: the configuration, and the flags of the file that it names; or every problem of both.
+pub(super) fn read(
+    sources: &Sources,
+    digests: &mut Digests,
+) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
+    let config = Box::new(load_noting(sources, digests)?);
+    let Some(file) = &config.rollout.flags else {
+        return Ok((config, Vec::new()));
+    };
+    match load_flags_noting(&file.value, digests) {
+        Ok(flags) => Ok((config, flags)),
+        Err(problems) => {
+            let mut problems = problems.into_vec();
+            let others = compile(&config, &[]).err().map(Problems::into_vec);
+            problems.extend(others.into_iter().flatten());
+            Err(Problems::new(problems))
+        }
+    }
+}
