@@ -11,5 +11,6 @@ mod links;
 pub mod run;
 mod sockets;
 mod spans;
+pub mod started;
 pub mod supervisor;
 pub mod workers;

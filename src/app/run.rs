@@ -22,6 +22,7 @@ use super::inherited::Inherited;
 use super::life::{Life, Signals, live, lively};
 use super::links::LinkThread;
 use super::spans::SpanThread;
+use super::started::{Started, Summary};
 use super::supervisor::Supervisor;
 use super::workers::{Remote, Workers};
 use crate::config::compile::tls::TlsFault;
@@ -132,13 +133,13 @@ pub struct Surroundings {
     pub supervisor: Supervisor,
 }
 
-/// Serves until a signal ends it, and drains. `ready` is told the addresses once calls are taken.
+/// Serves until a signal ends it, and drains. `ready` gets the addresses and the summary once calls are taken.
 ///
 /// # Errors
 /// [`RunError`] before the first call is taken, or when a worker fails.
 pub fn run(
     (sources, surroundings): (Sources, Surroundings),
-    ready: impl FnOnce(Addresses) -> io::Result<()>,
+    ready: impl FnOnce(Started) -> io::Result<()>,
 ) -> Result<(), RunError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -173,7 +174,10 @@ pub fn run(
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = Addresses::of(&workers, &sockets, &plan)?;
-    ready(addresses)?;
+    ready(Started {
+        addresses,
+        summary: Summary::of(config, &plan, addresses),
+    })?;
     let began = clock::moment(clock::wall());
     let counting = Counting::begin(
         (workers.remote(), names.clone()),

@@ -44,8 +44,8 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    let result = run::run((sources, Surroundings::default()), |addresses| {
-        introduce(addresses, sample.address, &folder.0)
+    let result = run::run((sources, Surroundings::default()), |started| {
+        introduce(started.addresses, sample.address, &folder.0)
     });
     sample.stop();
     result?;

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::app::inherited::Inherited;
-use crate::app::run::{self, Addresses, Surroundings};
+use crate::app::run::{self, Surroundings};
+use crate::app::started::Started;
 use crate::app::supervisor::Supervisor;
 use crate::cli::{CommandError, RunArguments};
 use crate::config::load::{Sources, environment, supervision};
@@ -25,9 +26,11 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for people and scripts, once calls are taken.
-fn announce(addresses: Addresses) -> std::io::Result<()> {
+/// Prints one line for people and scripts, and the summary below it, once calls are taken.
+fn announce(started: Started) -> std::io::Result<()> {
+    let Started { addresses, summary } = started;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{addresses}")?;
+    // In one piece: a script may read the first line and close its end.
+    out.write_all(format!("{addresses}\n{summary}").as_bytes())?;
     out.flush()
 }

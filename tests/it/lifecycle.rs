@@ -7,7 +7,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::http2::begin;
-use crate::support::{Proxy, Upstream, Wire, becomes, eventually, program, rest_only, run_to_end};
+use crate::support::{
+    Proxy, Upstream, Wire, becomes, both, eventually, program, rest_only, run_to_end,
+};
 use crate::two_servers::{MOVER, Servers};
 
 const CALL: &str = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -51,12 +53,40 @@ fn run_in(folder: &TempDir, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn a_run_prints_where_it_can_be_reached_and_nothing_else() {
+fn a_run_prints_first_where_it_can_be_reached() {
     let upstream = Upstream::nowhere();
     let proxy = Proxy::start(&rest_only(&upstream));
     let (address, admin) = (proxy.address(), proxy.admin());
     let line = format!("serving http://{address}, admin http://{admin}");
-    assert_eq!(proxy.printed("serving"), line);
+    assert_eq!(proxy.printed("serving").lines().next(), Some(&*line));
+}
+
+#[test]
+fn a_run_prints_what_it_serves() {
+    let (rest, rpc) = (Upstream::nowhere(), Upstream::nowhere());
+    let config = format!(
+        "{}[rollout]\nflags = \"flags.toml\"\n[[client]]\nname = \"app\"\n\
+         match = {{ header = {{ x-client-id = \"app\" }} }}\n\
+         [[route]]\nname = \"things.read\"\nrest = \"GET /things/{{id}}\"\nrpc = \"things/read\"\n",
+        both(&rest, &rpc)
+    );
+    let flag = "[[flag]]\nname = \"app\"\nclient = \"app\"\nstage = \"translate\"\n";
+    let proxy = Proxy::start_with(&config, &[("flags.toml", flag)]);
+    let (address, folder) = (proxy.address(), proxy.folder().display());
+    let printed = proxy.printed("  state ");
+    let (old, new) = (rest.address(), rpc.address());
+    let version = env!("CARGO_PKG_VERSION");
+    let summary = format!(
+        "  version        {version}
+  configuration  {folder}/dualgauge.toml, {folder}/flags.toml
+  REST           http://{address}/ (every path; calls of no route pass through)
+  RPC            http://{address}/, http://{address}/rpc, http://{address}/jsonrpc, http://{address}/mcp
+  upstreams      new (rpc) http://{new}, old (rest) http://{old}
+  loaded         1 route, 1 flag, 1 client
+  state          {folder}/"
+    );
+    let (_, below) = printed.split_once('\n').unwrap();
+    assert!(below.starts_with(&summary), "{below}\n{summary}");
 }
 
 #[test]
@@ -65,7 +95,7 @@ fn a_run_behind_tls_says_so() {
     let (_, proxy) = begin(&format!("{}[limits]\n", rest_only(&upstream)));
     let (address, admin) = (proxy.address(), proxy.admin());
     let line = format!("serving https://{address}, admin http://{admin}");
-    assert_eq!(proxy.printed("serving"), line);
+    assert_eq!(proxy.printed("serving").lines().next(), Some(&*line));
 }
 
 #[test]

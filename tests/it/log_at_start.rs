@@ -60,4 +60,6 @@ fn a_shared_store_that_is_away_is_logged_at_once() {
         "ERROR",
         "the store is away; calls are served as the flags file says",
     ]);
+    let printed = proxy.printed("  store ");
+    assert!(printed.contains(&store.address().to_string()), "{printed}");
 }
