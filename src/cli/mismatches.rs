@@ -1,4 +1,4 @@
-//! `dualgauge mismatches`: where the answers of controls and candidates differ, as a running process knows it.
+//! `dualgauge mismatches`: failed candidates, and fields that differ, as a running process knows them.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -48,8 +48,17 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
 fn human(told: &Value) -> String {
     let routes = list(told, "routes");
     let mut text = String::new();
-    for route in routes {
+    // A failed candidate weighs more than a field that differs.
+    let (with, without): (Vec<_>, Vec<_>) = routes.iter().partition(|route| failures(route) > 0);
+    for route in with.into_iter().chain(without) {
         text.push_str(&format!("{}\n", word(route, "route")));
+        if failures(route) > 0 {
+            let count = failures(route);
+            text.push_str(&format!("  candidate failed  {count} {}\n", calls(count)));
+            for sample in list(&route["failed"], "samples") {
+                text.push_str(&failed_line(sample));
+            }
+        }
         for field in list(route, "fields") {
             let (name, count) = (word(field, "field"), number(field, "count"));
             text.push_str(&format!("  {name}  {count} {}\n", calls(count)));
@@ -78,6 +87,29 @@ fn line(sample: &Value) -> String {
         word("call"),
         word("candidate"),
         word("control"),
+    )
+}
+
+fn failures(route: &Value) -> u64 {
+    number(&route["failed"], "count")
+}
+
+fn failed_line(sample: &Value) -> String {
+    let told = |name| word(sample, name);
+    let known = |name: &str| sample[name].as_str().map(|_| word(sample, name));
+    let why: Vec<_> = ["reason", "cause"].into_iter().filter_map(known).collect();
+    let why = match why[..] {
+        [] => String::new(),
+        _ => format!(" ({})", why.join(": ")),
+    };
+    format!(
+        "    {} {} {}: {}: candidate {}, control {}{why}\n",
+        told("at"),
+        told("client"),
+        told("stage"),
+        told("call"),
+        told("candidate"),
+        told("control"),
     )
 }
 

@@ -16,8 +16,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
-pub(super) use beginning::Beginning;
-pub(super) use request_line::RequestLine;
+pub(super) use {beginning::Beginning, request_line::RequestLine, settled::FailureCause};
 
 use super::Arrival;
 use super::candidate::Candidate;

@@ -1,4 +1,4 @@
-//! The last few mismatches of each field of each route, for people who look for the cause.
+//! The last mismatches of each field and the last failed candidates of each route, for people who look for the cause.
 //!
 //! Bounded in every direction: samples of a field, fields of a route, routes, and samples together; what has no room is
 //! counted. A sample holds no value but what [`Shown`] allows, and names its call by route and method.
@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Difference, Kind, Shown};
+use super::{Difference, FailedCandidate, Kind, Shown};
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
@@ -50,18 +50,24 @@ pub struct Sample {
     pub candidate: Shown,
 }
 
-/// What is known of a field.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Field {
-    /// In how many calls it differed.
+/// A count of calls with the last few of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent<S> {
     count: u64,
-    /// The last of them, the latest last.
-    samples: Vec<Sample>,
+    /// The latest last.
+    samples: Vec<S>,
 }
 
-/// A route's fields.
+/// The calls in which a field differed.
+pub type Field = Recent<Sample>;
+
+/// The calls of a route whose candidates failed.
+pub type Failed = Recent<FailedCandidate>;
+
+/// A route's fields and failed candidates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfRoute {
+    failed: Failed,
     fields: BTreeMap<String, Field>,
     more: u64,
 }
@@ -74,20 +80,29 @@ pub struct Mismatches {
     more: u64,
 }
 
-impl Field {
-    /// In how many calls it differed.
+impl<S> Default for Recent<S> {
+    fn default() -> Self {
+        Recent {
+            count: 0,
+            samples: Vec::new(),
+        }
+    }
+}
+
+impl<S: Ord> Recent<S> {
+    /// Returns the number of calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The last of them, the latest first.
-    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+    /// Returns the last of them, the latest first.
+    pub fn samples(&self) -> impl Iterator<Item = &S> {
         self.samples.iter().rev()
     }
 
     /// Takes a sample in; gives how many more there are now.
-    fn keep(&mut self, sample: Sample, room: usize) -> usize {
+    fn keep(&mut self, sample: S, room: usize) -> usize {
         let at = self.samples.partition_point(|known| *known <= sample);
         self.samples.insert(at, sample);
         if self.samples.len() > SAMPLES || room == 0 {
@@ -121,16 +136,51 @@ impl Mismatches {
         }
     }
 
+    /// Keeps one failed candidate of a route.
+    pub fn keep_failed(&mut self, route: &Arc<str>, failed: FailedCandidate) {
+        self.add_failed(route, 1, [failed]);
+    }
+
     /// Adds what another worker has kept.
     pub fn merge(&mut self, other: &Mismatches) {
         self.more = self.more.saturating_add(other.more);
         for (route, of_route) in &other.routes {
+            if of_route.failed.count > 0 {
+                let samples = of_route.failed.samples.iter().cloned();
+                self.add_failed(route, of_route.failed.count, samples);
+            }
             for (name, field) in &of_route.fields {
                 self.add(route, name, field.count, field.samples.iter().cloned());
             }
             if let Some(known) = self.routes.get_mut(route) {
                 known.more = known.more.saturating_add(of_route.more);
             }
+        }
+    }
+
+    /// Returns the entry of a route; `None` if there are too many routes, and counts the calls then.
+    fn entry(&mut self, route: &Arc<str>, count: u64) -> Option<&mut OfRoute> {
+        if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
+            self.more = self.more.saturating_add(count);
+            return None;
+        }
+        Some(self.routes.entry(route.clone()).or_default())
+    }
+
+    fn add_failed(
+        &mut self,
+        route: &Arc<str>,
+        count: u64,
+        samples: impl IntoIterator<Item = FailedCandidate>,
+    ) {
+        let Some(of_route) = self.entry(route, count) else {
+            return;
+        };
+        let known = &mut of_route.failed;
+        known.count = known.count.saturating_add(count);
+        for sample in samples {
+            // Differences share their room; failed candidates have the number of routes as their bound.
+            known.keep(sample, SAMPLES);
         }
     }
 
@@ -141,21 +191,29 @@ impl Mismatches {
         count: u64,
         samples: impl IntoIterator<Item = Sample>,
     ) {
-        if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
-            self.more = self.more.saturating_add(count);
+        let all = self.samples;
+        let Some(of_route) = self.entry(route, count) else {
             return;
-        }
-        let of_route = self.routes.entry(route.clone()).or_default();
+        };
         if !of_route.fields.contains_key(field) && of_route.fields.len() >= FIELDS {
             of_route.more = of_route.more.saturating_add(count);
             return;
         }
         let known = of_route.fields.entry(field.to_owned()).or_default();
         known.count = known.count.saturating_add(count);
+        let mut more = 0;
         for sample in samples {
-            let room = ALL_SAMPLES.saturating_sub(self.samples);
-            self.samples += known.keep(sample, room);
+            let room = ALL_SAMPLES.saturating_sub(all + more);
+            more += known.keep(sample, room);
         }
+        self.samples = all + more;
+    }
+
+    /// Returns the failed candidates of a route.
+    #[must_use]
+    pub fn failed(&self, route: &str) -> Option<&Failed> {
+        let failed = self.routes.get(route).map(|of_route| &of_route.failed);
+        failed.filter(|failed| failed.count > 0)
     }
 
     /// The routes that have any, by name.

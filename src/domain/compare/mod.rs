@@ -8,6 +8,7 @@
 mod answer;
 mod decimal;
 mod differ;
+mod failed;
 mod key;
 mod looked;
 mod mismatches;
@@ -24,8 +25,9 @@ mod verdict;
 mod tests;
 
 pub use answer::Answer;
+pub use failed::{Ending, FailedCandidate};
 pub use looked::{Footing, Look, Looked};
-pub use mismatches::{Called, Field, Mismatches, Sample};
+pub use mismatches::{Called, Failed, Field, Mismatches, Sample};
 pub use noise::{Counts, Judgement, Noise};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};

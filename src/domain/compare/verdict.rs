@@ -167,10 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn the_page_on_comparing_lists_no_reasons_of_its_own() {
+    fn the_page_on_comparing_defines_no_verdict_and_no_reason_of_its_own() {
         let docs = include_str!("../../../docs/compare.md");
         assert!(docs.contains("shadow.md#what-is-made-twice"));
+        assert!(docs.contains("shadow.md#what-it-comes-to"));
         assert!(!docs.contains("| skipped | because |"));
+        assert!(!docs.contains("| verdict | meaning |"));
     }
 
     #[test]

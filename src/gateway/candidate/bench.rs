@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::domain::candidates::Candidates;
 use crate::domain::compare::{
-    Called, Comparison, Footing, Look, Looked, Mismatches, Noise, Verdict,
+    Called, Comparison, FailedCandidate, Footing, Look, Looked, Mismatches, Noise, Verdict,
 };
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{Fields, Names};
@@ -30,7 +30,8 @@ pub(in crate::gateway) struct Bench {
     calls: Cell<u64>,
     state: Cell<State>,
     closing: Notify,
-    said: Cell<Said>,
+    said_of_mismatches: Cell<Said>,
+    said_of_failures: Cell<Said>,
     known: RefCell<BTreeMap<Arc<str>, Known>>,
     mismatches: RefCell<Mismatches>,
     /// Their fields, until there are others.
@@ -44,14 +45,21 @@ struct Known {
     looked: Looked,
 }
 
-/// Lines about mismatches in one second.
+/// Lines about mismatches in one second, and as many about failed candidates.
 const LINES: u32 = 10;
 
-/// What the log has said of mismatches.
+/// The lines of the log about one matter in the current second.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     since: Instant,
     lines: u32,
+}
+
+/// The matter of a line of the log. Each has its own limit, so that neither keeps the other out of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Matter {
+    Mismatch,
+    Failure,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +94,10 @@ pub(super) enum Ended<T> {
 
 impl Bench {
     pub(in crate::gateway) fn new(limits: Candidates) -> Bench {
+        let said = Said {
+            since: clock::now(),
+            lines: 0,
+        };
         let bench = Bench {
             limits: Cell::new(limits),
             budget: Rc::default(),
@@ -93,10 +105,8 @@ impl Bench {
             calls: Cell::new(0),
             state: Cell::new(State::Open),
             closing: Notify::new(),
-            said: Cell::new(Said {
-                since: clock::now(),
-                lines: 0,
-            }),
+            said_of_mismatches: Cell::new(said),
+            said_of_failures: Cell::new(said),
             known: RefCell::default(),
             mismatches: RefCell::default(),
             fields: RefCell::default(),
@@ -236,9 +246,18 @@ impl Bench {
         }
     }
 
-    /// Whether the log takes one more line about a mismatch now.
-    pub(super) fn may_say(&self) -> bool {
-        let (now, said) = (clock::now(), self.said.get());
+    /// Keeps a failed candidate of a route.
+    pub(super) fn keep_failed(&self, route: &Arc<str>, failed: FailedCandidate) {
+        self.mismatches.borrow_mut().keep_failed(route, failed);
+    }
+
+    /// Whether the log takes one more line about a matter now.
+    pub(super) fn may_say(&self, matter: Matter) -> bool {
+        let lines_of = match matter {
+            Matter::Mismatch => &self.said_of_mismatches,
+            Matter::Failure => &self.said_of_failures,
+        };
+        let (now, said) = (clock::now(), lines_of.get());
         let fresh = now - said.since >= Duration::from_secs(1);
         let said = if fresh {
             Said {
@@ -250,7 +269,7 @@ impl Bench {
         };
         let room = said.lines < LINES;
         let lines = said.lines + u32::from(room);
-        self.said.set(Said { lines, ..said });
+        lines_of.set(Said { lines, ..said });
         room
     }
 
@@ -333,8 +352,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_log_takes_so_many_lines_a_second() {
         let bench = bench(1);
-        let said = |of: usize| (0..of).filter(|_| bench.may_say()).count();
+        let said = |of: usize| {
+            let one = |_: &usize| bench.may_say(Matter::Mismatch);
+            (0..of).filter(one).count()
+        };
         assert_eq!(said(50), 10);
+        assert!(bench.may_say(Matter::Failure));
         tokio::time::advance(Duration::from_millis(999)).await;
         assert_eq!(said(50), 0);
         tokio::time::advance(Duration::from_millis(1)).await;

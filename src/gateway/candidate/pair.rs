@@ -7,7 +7,7 @@ use http::Method;
 
 use super::desk::{Desk, NotDone};
 use super::told::{Heard, Told};
-use crate::domain::compare::{Comparison, Rules, Skip, Terms, Verdict, compare};
+use crate::domain::compare::{Comparison, Ending, Rules, Skip, Terms, Verdict, compare};
 use crate::domain::side::Side;
 
 /// Two answers.
@@ -37,23 +37,40 @@ pub(super) struct Compared {
     pub(super) found: Comparison,
 }
 
+/// Why two answers were not compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotCompared {
+    pub(super) verdict: Verdict,
+    /// The control's response and the candidate's, where both were read.
+    pub(super) endings: Option<(Ending, Ending)>,
+}
+
+impl From<Verdict> for NotCompared {
+    fn from(verdict: Verdict) -> NotCompared {
+        NotCompared {
+            verdict,
+            endings: None,
+        }
+    }
+}
+
 impl Pair {
     /// Compares at once what is short, and else at the desk, where it may wait its turn.
     ///
     /// # Errors
-    /// The verdict, where there is one without a comparison.
-    pub(super) async fn compare(self, by: By, desk: &Desk) -> Result<Compared, Verdict> {
+    /// Fails with the verdict, where there is one without a comparison.
+    pub(super) async fn compare(self, by: By, desk: &Desk) -> Result<Compared, NotCompared> {
         if self.control.is_short() && self.candidate.is_short() {
             return self.compare_now(&by);
         }
         match desk.has_done(move || self.compare_now(&by)).await {
             Ok(compared) => compared,
-            Err(NotDone::Full) => Err(Verdict::Skipped(Skip::Busy)),
-            Err(NotDone::Panicked) => Err(Verdict::CandidateFailed),
+            Err(NotDone::Full) => Err(Verdict::Skipped(Skip::Busy).into()),
+            Err(NotDone::Panicked) => Err(Verdict::CandidateFailed.into()),
         }
     }
 
-    fn compare_now(self, by: &By) -> Result<Compared, Verdict> {
+    fn compare_now(self, by: &By) -> Result<Compared, NotCompared> {
         let mut room = by.room;
         let mut plain = |told: Told| told.plain(&by.method, &mut room).map_err(Verdict::Skipped);
         let (control, candidate) = (plain(self.control)?, plain(self.candidate)?);
@@ -61,7 +78,12 @@ impl Pair {
         let one = control.clone().read(by.side, depth);
         let other = candidate.read(by.side, depth);
         let found = match Verdict::of_failures(one.run(), other.run()) {
-            Some(verdict) => return Err(verdict),
+            Some(verdict) => {
+                return Err(NotCompared {
+                    verdict,
+                    endings: Some((one.ending(), other.ending())),
+                });
+            }
             None => both(&one, &other, by).ok_or(Verdict::CandidateFailed)?,
         };
         Ok(Compared {
@@ -144,7 +166,7 @@ mod tests {
         assert_eq!(places(&long.await.unwrap()), ["/body/b"]);
         assert_eq!(
             coded.await.unwrap_err(),
-            Verdict::Skipped(Skip::Coded),
+            NotCompared::from(Verdict::Skipped(Skip::Coded)),
             "it is no gzip"
         );
         desk.close().await;

@@ -10,16 +10,18 @@ use futures_util::FutureExt;
 use http::Method;
 
 use super::again::Again;
-use super::bench::{Bench, Ended, Judged, Seat};
-use super::pair::{By, Compared, Pair};
+use super::bench::{Bench, Ended, Judged, Matter, Seat};
+use super::pair::{By, Compared, NotCompared, Pair};
 use super::told::Told;
-use crate::domain::compare::{Called, Comparison, Footing, Look, Skip, Terms, Verdict};
+use crate::domain::compare::{
+    Called, Comparison, Ending, FailedCandidate, Footing, Look, Skip, Terms, Verdict,
+};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{Stage, Way, Why};
 use crate::domain::side::Side;
 use crate::gateway::guarded::Guarded;
-use crate::gateway::record::Record;
+use crate::gateway::record::{FailureCause, Record};
 use crate::gateway::{Installed, Worker};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
@@ -64,11 +66,11 @@ impl Ready {
         };
         match caught(self.story(&subject, (old, new))).await {
             Ok(judged) => subject.judged(&judged),
-            Err(verdict) => subject.verdict(verdict),
+            Err(Uncompared { not, why }) => subject.uncompared(not, &why),
         }
     }
 
-    async fn story(self, subject: &Subject, (old, new): (Way, Way)) -> Result<Judged, Verdict> {
+    async fn story(self, subject: &Subject, (old, new): (Way, Way)) -> Result<Judged, Uncompared> {
         let Ready {
             mut record,
             call,
@@ -82,19 +84,26 @@ impl Ready {
         let candidate = subject.candidate(&mut record, &call, new).await;
         let Some(candidate) = candidate else {
             record.gives_up();
-            return Err(Verdict::Skipped(Skip::Drain));
+            return Err(Verdict::Skipped(Skip::Drain).into());
         };
         subject.took(&record);
+        let why = record.failure_cause();
         drop(record);
         let candidate = candidate.map_err(Verdict::Skipped)?;
         if call.is_invalid() {
             // It has failed whatever the control was answered: another dialect is no answer to compare with.
-            return Err(Verdict::CandidateFailed);
+            let endings = (subject.ending(&control), subject.ending(&candidate));
+            let not = NotCompared {
+                verdict: Verdict::CandidateFailed,
+                endings: Some(endings),
+            };
+            return Err(Uncompared { not, why });
         }
         // Those who wait for an answer come first.
         tokio::task::yield_now().await;
         let pair = Pair { control, candidate };
-        let Compared { control, found, .. } = subject.compare(pair, &purse).await?;
+        let compared = subject.compare(pair, &purse).await;
+        let Compared { control, found, .. } = compared.map_err(|not| Uncompared { not, why })?;
         let look = if subject.bench().asks_for_look(&subject.route_name(), &found) {
             let again = (noise, &call, old);
             subject.look(again, control, &found).await
@@ -106,9 +115,38 @@ impl Ready {
 }
 
 /// How a story ends, though it panics: what it leaves behind is dropped with it, and nobody else sees it half done.
-async fn caught(story: impl Future<Output = Result<Judged, Verdict>>) -> Result<Judged, Verdict> {
+async fn caught(
+    story: impl Future<Output = Result<Judged, Uncompared>>,
+) -> Result<Judged, Uncompared> {
     let told = AssertUnwindSafe(story).catch_unwind().await;
-    told.unwrap_or(Err(Verdict::CandidateFailed))
+    told.unwrap_or_else(|_| Err(panicked()))
+}
+
+/// Returns the end of a candidate whose code panicked.
+fn panicked() -> Uncompared {
+    Uncompared {
+        not: Verdict::CandidateFailed.into(),
+        why: FailureCause {
+            reason: Some(Reason::Internal),
+            cause: Some("the candidate panicked".to_owned()),
+        },
+    }
+}
+
+/// Why a candidate was not compared, and why it failed, if it did.
+#[derive(Debug)]
+struct Uncompared {
+    not: NotCompared,
+    why: FailureCause,
+}
+
+impl From<Verdict> for Uncompared {
+    fn from(verdict: Verdict) -> Uncompared {
+        Uncompared {
+            not: verdict.into(),
+            why: FailureCause::default(),
+        }
+    }
 }
 
 impl Subject {
@@ -166,7 +204,7 @@ impl Subject {
     }
 
     /// Compares two answers, or says what came of them without that. What is decoded is charged to `purse`.
-    async fn compare(&self, pair: Pair, purse: &Tap) -> Result<Compared, Verdict> {
+    async fn compare(&self, pair: Pair, purse: &Tap) -> Result<Compared, NotCompared> {
         let rules = self.plan().comparing.get(self.route).cloned();
         let by = By {
             rules: rules.ok_or(Verdict::CandidateFailed)?,
@@ -182,14 +220,14 @@ impl Subject {
         let comparing = pair.compare(by, self.worker.desk());
         let compared = match self.bench().run(limit, comparing).await {
             Ended::Done(compared) => compared?,
-            Ended::Closed => return Err(Verdict::Skipped(Skip::Drain)),
-            Ended::Late => return Err(Verdict::Skipped(Skip::Busy)),
-            Ended::Panicked => return Err(Verdict::CandidateFailed),
+            Ended::Closed => return Err(Verdict::Skipped(Skip::Drain).into()),
+            Ended::Late => return Err(Verdict::Skipped(Skip::Busy).into()),
+            Ended::Panicked => return Err(Verdict::CandidateFailed.into()),
         };
         if purse.charge(compared.decoded) {
             Ok(compared)
         } else {
-            Err(Verdict::Skipped(Skip::Large))
+            Err(Verdict::Skipped(Skip::Large).into())
         }
     }
 
@@ -218,21 +256,33 @@ impl Subject {
         }
     }
 
-    fn judge(&self, found: &Comparison, look: Look) -> Judged {
+    /// Returns a response in a few words. A long or coded one is known by its status only.
+    fn ending(&self, told: &Told) -> Ending {
+        if !told.is_short() {
+            return Ending::Status(told.status.as_u16());
+        }
+        let depth = self.plan().limits.depth;
+        told.clone().read(self.side, depth).ending()
+    }
+
+    fn called(&self) -> Called {
         let route = self.plan().routes.route(self.route);
         let call = match self.side {
             Side::Rest => &route.rest,
             Side::Rpc => &route.rpc,
         };
-        let called = Called {
+        Called {
             at_ms: clock::unix_ms(),
             client: Arc::from(self.client_name()),
             side: self.side,
             stage: self.stage,
             call: Arc::from(call.as_str()),
-        };
+        }
+    }
+
+    fn judge(&self, found: &Comparison, look: Look) -> Judged {
         self.bench()
-            .judge((&self.route_name(), look), &called, found)
+            .judge((&self.route_name(), look), &self.called(), found)
     }
 
     fn client_name(&self) -> &str {
@@ -254,7 +304,7 @@ impl Subject {
             // A guard takes nothing back for what may be noise.
             Footing::Unsure => {}
         }
-        if judged.verdict == Verdict::Mismatch && self.bench().may_say() {
+        if judged.verdict == Verdict::Mismatch && self.bench().may_say(Matter::Mismatch) {
             let pointers = &judged.pointers;
             let places = pointers.get(..NAMED).unwrap_or(pointers).join(" ");
             tracing::info!(
@@ -268,6 +318,37 @@ impl Subject {
                 "the answers differ"
             );
         }
+    }
+
+    /// Reports a candidate that was not compared; one that failed is kept and logged.
+    fn uncompared(&self, not: NotCompared, why: &FailureCause) {
+        if not.verdict == Verdict::CandidateFailed {
+            let endings = not.endings.unwrap_or((Ending::NotRead, Ending::NotRead));
+            let cause = why.cause.as_deref();
+            let cause = cause.map(|cause| self.plan().redaction.text(cause));
+            let reason = why.reason.map(|reason| reason.row().label);
+            let failed = FailedCandidate::new(self.called(), endings, reason, cause.as_deref());
+            if self.bench().may_say(Matter::Failure) {
+                self.log_failed(&failed);
+            }
+            self.bench().keep_failed(&self.route_name(), failed);
+        }
+        self.verdict(not.verdict);
+    }
+
+    fn log_failed(&self, failed: &FailedCandidate) {
+        tracing::info!(
+            target: "dualgauge::mismatch",
+            route = %self.plan().routes.route(self.route).name,
+            client = self.client_name(),
+            side = self.side.as_str(),
+            stage = self.stage.as_str(),
+            control = %failed.control,
+            candidate = %failed.candidate,
+            reason = failed.reason,
+            cause = failed.cause(),
+            "the candidate failed"
+        );
     }
 
     /// Tells a verdict without a comparison.
@@ -312,9 +393,11 @@ mod tests {
     async fn a_story_that_panics_anywhere_has_an_end_to_tell() {
         let panicking = async { panic!("on purpose") };
         let told = caught(panicking).await;
-        assert_eq!(told.unwrap_err(), Verdict::CandidateFailed);
+        let Uncompared { not, why } = told.unwrap_err();
+        assert_eq!(not.verdict, Verdict::CandidateFailed);
+        assert_eq!(why.reason, Some(Reason::Internal));
         let skipped = Verdict::Skipped(Skip::Large);
-        let told = caught(async { Err(skipped) }).await;
-        assert_eq!(told.unwrap_err(), skipped);
+        let told = caught(async { Err(skipped.into()) }).await;
+        assert_eq!(told.unwrap_err().not.verdict, skipped);
     }
 }

@@ -5,7 +5,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::domain::candidates;
-use crate::domain::compare::{Answer, Run, Skip};
+use crate::domain::compare::{Answer, Ending, Run, Skip};
 use crate::domain::failure::{Blame, Failure};
 use crate::domain::jsonrpc::{Reply, parse_response};
 use crate::domain::side::Side;
@@ -105,22 +105,25 @@ impl Told {
 
     /// Reads the answer as one to a call of a side.
     pub(super) fn read(self, side: Side, depth: u16) -> Heard {
-        if self.source == Source::Failure {
-            return Heard::Failure;
-        }
+        let status = self.status.as_u16();
+        let is_failure = self.source == Source::Failure;
         match side {
-            Side::Rest if self.status.is_server_error() => Heard::Failure,
+            Side::Rest if is_failure || self.status.is_server_error() => {
+                Heard::Failure(Ending::Status(status))
+            }
             Side::Rest => Heard::Rest(self),
             Side::Rpc => match parse_response(&self.body, depth) {
                 Ok(response) => match response.reply {
                     Reply::Error(error)
-                        if error.code == INTERNAL_ERROR && self.source == Source::Server =>
+                        if is_failure
+                            || error.code == INTERNAL_ERROR && self.source == Source::Server =>
                     {
-                        Heard::Failure
+                        Heard::Failure(Ending::Error(error.code))
                     }
+                    Reply::Result(_) if is_failure => Heard::Failure(Ending::Result),
                     reply @ (Reply::Result(_) | Reply::Error(_)) => Heard::Rpc(reply),
                 },
-                Err(_) => Heard::Failure,
+                Err(_) => Heard::Failure(Ending::NoResponse(status)),
             },
         }
     }
@@ -134,7 +137,7 @@ pub(super) enum Heard {
     /// To an RPC call.
     Rpc(Reply),
     /// None: the server or the proxy has failed.
-    Failure,
+    Failure(Ending),
 }
 
 impl Heard {
@@ -142,7 +145,7 @@ impl Heard {
     pub(super) fn run(&self) -> Run {
         match self {
             Heard::Rest(_) | Heard::Rpc(_) => Run::Answered,
-            Heard::Failure => Run::Failed,
+            Heard::Failure(_) => Run::Failed,
         }
     }
 
@@ -160,7 +163,17 @@ impl Heard {
                 message: &error.message,
                 data: error.data.as_ref(),
             }),
-            Heard::Failure => None,
+            Heard::Failure(_) => None,
+        }
+    }
+
+    /// Returns the response in a few words.
+    pub(super) fn ending(&self) -> Ending {
+        match self {
+            Heard::Rest(told) => Ending::Status(told.status.as_u16()),
+            Heard::Rpc(Reply::Result(_)) => Ending::Result,
+            Heard::Rpc(Reply::Error(error)) => Ending::Error(error.code),
+            Heard::Failure(ending) => *ending,
         }
     }
 }

@@ -23,7 +23,38 @@ pub(super) enum ResultRead {
     Yes,
 }
 
+/// Why a call failed, for the report of a candidate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::gateway) struct FailureCause {
+    /// The proxy's own failure.
+    pub(in crate::gateway) reason: Option<Reason>,
+    /// The cause in words; secrets in it are not hidden yet.
+    pub(in crate::gateway) cause: Option<String>,
+}
+
 impl Record {
+    /// Returns why the call failed. Where the proxy knows no cause, that is what the upstream answered.
+    pub(in crate::gateway) fn failure_cause(&self) -> FailureCause {
+        let Ending {
+            code,
+            reason,
+            upstream_status,
+            ref cause,
+            ..
+        } = self.ending;
+        let upstream = || match (upstream_status, code) {
+            (Some(status), _) => Some(format!("the upstream answered with status {status}")),
+            (None, Some(code)) if reason.is_none() => {
+                Some(format!("the upstream answered with error {code}"))
+            }
+            (None, _) => None,
+        };
+        FailureCause {
+            reason,
+            cause: cause.clone().or_else(upstream),
+        }
+    }
+
     /// The call has this HTTP answer: an upstream's own, or one translated from it.
     pub(in crate::gateway) fn answered(&mut self, status: u16) {
         let blame = Blame::of_status(status);

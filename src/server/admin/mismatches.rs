@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::domain::compare::{Field, Mismatches, Sample};
+use crate::domain::compare::{Called, Failed, FailedCandidate, Field, Mismatches, Sample};
 use crate::domain::percent::{Plus, decode};
 use crate::domain::rollout::Glob;
 use crate::server::admin::problem::Problem;
@@ -21,10 +21,40 @@ pub(super) struct MismatchesView<'m> {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct RouteView<'m> {
     route: &'m str,
+    /// The calls whose candidates failed although the control did not.
+    failed: FailedView<'m>,
     /// The fields that differed.
     fields: Vec<FieldView<'m>>,
     /// How often a field differed that had no room.
     more: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct FailedView<'m> {
+    count: u64,
+    /// The last of them, the latest first.
+    samples: Vec<FailedSampleView<'m>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct FailedSampleView<'m> {
+    #[serde(flatten)]
+    called: CalledView<'m>,
+    /// The response that the client got.
+    control: String,
+    /// The response that it would have got.
+    candidate: String,
+    reason: Option<&'static str>,
+    cause: Option<&'m str>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct CalledView<'m> {
+    at: String,
+    client: &'m str,
+    side: &'static str,
+    stage: &'static str,
+    call: &'m str,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -39,11 +69,8 @@ struct FieldView<'m> {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct SampleView<'m> {
-    at: String,
-    client: &'m str,
-    side: &'static str,
-    stage: &'static str,
-    call: &'m str,
+    #[serde(flatten)]
+    called: CalledView<'m>,
     pointer: &'m str,
     kind: &'static str,
     control: &'m str,
@@ -57,6 +84,7 @@ impl<'m> MismatchesView<'m> {
             routes: routes
                 .map(|route| RouteView {
                     route,
+                    failed: mismatches.failed(route).map(failed).unwrap_or_default(),
                     fields: mismatches.fields(route).map(field).collect(),
                     more: mismatches.more_of(route),
                 })
@@ -74,15 +102,37 @@ fn field<'m>((name, field): (&'m str, &'m Field)) -> FieldView<'m> {
     }
 }
 
-fn sample(sample: &Sample) -> SampleView<'_> {
-    let called = &sample.called;
+fn failed(failed: &Failed) -> FailedView<'_> {
+    FailedView {
+        count: failed.count(),
+        samples: failed.samples().map(failed_sample).collect(),
+    }
+}
+
+fn failed_sample(sample: &FailedCandidate) -> FailedSampleView<'_> {
+    FailedSampleView {
+        called: called(&sample.called),
+        control: sample.control.to_string(),
+        candidate: sample.candidate.to_string(),
+        reason: sample.reason,
+        cause: sample.cause(),
+    }
+}
+
+fn called(called: &Called) -> CalledView<'_> {
     let at: SystemTime = UNIX_EPOCH + Duration::from_millis(called.at_ms);
-    SampleView {
+    CalledView {
         at: Rfc3339(at).to_string(),
         client: &called.client,
         side: called.side.as_str(),
         stage: called.stage.as_str(),
         call: &called.call,
+    }
+}
+
+fn sample(sample: &Sample) -> SampleView<'_> {
+    SampleView {
+        called: called(&sample.called),
         pointer: &sample.pointer,
         kind: sample.kind.as_str(),
         control: sample.control.as_str(),

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Curl, blocks, page, shown, words};
-use crate::support::{Message, Proxy, Upstream, rest_only};
+use crate::scene::saying;
+use crate::support::{Message, Proxy, Upstream, becomes, rest_only};
 
 /// The proxy of the guide to migrate, with another stage.
 fn proxy(servers: &[Upstream; 2]) -> Proxy {
@@ -58,6 +59,16 @@ fn expect(target: &str, answer: &Message, wanted: &Value) {
     }
 }
 
+/// How many candidates have failed.
+fn failed(proxy: &Proxy) -> f64 {
+    let labels = ["route", "client", "side", "stage", "verdict"];
+    let verdicts = proxy.metrics().table("dualgauge_verdicts_total", &labels);
+    let failed = verdicts
+        .iter()
+        .filter(|(row, _)| row.ends_with("candidate-failed"));
+    failed.map(|(_, count)| count).sum()
+}
+
 /// The paths that the program knows, as far as they are texts of its own.
 fn routed() -> BTreeSet<&'static str> {
     let source = include_str!("../../../src/server/admin/target.rs");
@@ -99,12 +110,14 @@ fn what_is_answered_is_what_the_document_says() {
 #[test]
 fn each_example_of_the_api_is_what_a_live_proxy_answers() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
-    let servers = [Upstream::answering(answer), Upstream::answering("")];
+    let failing = saying(r#""error":{"code":-32603,"message":"no"}"#);
+    let servers = [Upstream::answering(answer), failing];
     let proxy = proxy(&servers);
     for device in ["d1", "d2"] {
         let headers = [("x-client-id", "ios-1"), ("x-device-id", device)];
         proxy.rest("GET", "/items/7", &headers, "");
     }
+    becomes(|| failed(&proxy), &2.0);
     let text = page("admin-api.md");
     let api = proxy.ask("GET", "/api/v1/admin.json", "").json();
     let mut asked = BTreeSet::new();

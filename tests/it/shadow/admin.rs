@@ -1,7 +1,7 @@
 //! The last mismatches, as operators read them.
 
 use super::Scene;
-use crate::scene::{json, saying};
+use crate::scene::{json, json_with, saying};
 use crate::support::{Upstream, program, run_to_end};
 
 fn scene() -> Scene {
@@ -82,4 +82,66 @@ fn the_command_line_asks_the_api() {
     let admin = format!("http://{}", nobody.address());
     let ended = run_to_end(program(&["mismatches", "--admin", &admin]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
+}
+
+/// A call that the old server answers with 404 and the new one with a failure of its own.
+fn failing(candidate: Upstream) -> Scene {
+    let control = Upstream::answering(json_with("404 Not Found", r#"{"code":"x"}"#));
+    let scene = Scene::of("shadow", "", (control, candidate));
+    let headers = [("authorization", "Bearer secret-1")];
+    scene.proxy.rest("GET", "/items/7", &headers, "");
+    scene.expect(&[("candidate-failed", 1.0)]);
+    scene
+}
+
+#[test]
+fn a_failed_candidate_is_reported_with_both_responses_and_its_cause() {
+    let scene = failing(saying(r#""error":{"code":-32603,"message":"secret-2"}"#));
+    let answer = scene.proxy.ask("GET", "/api/v1/mismatches", "");
+    let told = answer.json();
+    let route = &told["routes"][0];
+    assert_eq!(route["route"], "items.get");
+    assert_eq!(route["fields"].as_array().unwrap().len(), 0);
+    assert_eq!(route["failed"]["count"], 1);
+    let sample = &route["failed"]["samples"][0];
+    let expected = [
+        ("call", "GET /items/{id}"),
+        ("client", "other"),
+        ("side", "rest"),
+        ("stage", "shadow"),
+        ("control", "status 404"),
+        ("candidate", "status 500"),
+        ("cause", "the upstream answered with error -32603"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(sample[name], value, "{name}");
+    }
+    let admin = format!("http://{}", scene.proxy.admin());
+    let ended = run_to_end(program(&["mismatches", "--admin", &admin]));
+    let lines: Vec<_> = ended.output.lines().collect();
+    assert_eq!(lines[..2], ["items.get", "  candidate failed  1 call"]);
+    let what = "GET /items/{id}: candidate status 500, control status 404 (the upstream answered with error -32603)";
+    assert!(lines[2].ends_with(what), "{ended:?}");
+    let line = scene
+        .proxy
+        .log_line(&["dualgauge::mismatch", "the candidate failed", "items.get"]);
+    for part in ["status 404", "status 500", "-32603"] {
+        assert!(line.contains(part), "{line}");
+    }
+    let seen = format!("{}{}{line}", answer.text(), ended.output);
+    assert!(!seen.contains("secret-"), "{seen}");
+}
+
+#[test]
+fn a_failed_candidate_has_the_reason_of_the_proxy() {
+    for (candidate, reason) in [
+        (Upstream::nowhere(), "upstream_unreachable"),
+        (Upstream::answering(json("nonsense")), "upstream_not_json"),
+    ] {
+        let scene = failing(candidate);
+        let told = scene.proxy.ask("GET", "/api/v1/mismatches", "").json();
+        let sample = &told["routes"][0]["failed"]["samples"][0];
+        assert_eq!(sample["candidate"], "status 502", "{reason}: {told}");
+        assert_eq!(sample["reason"], reason, "{told}");
+    }
 }

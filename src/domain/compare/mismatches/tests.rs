@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::compare::Ending;
 
 fn called(at_ms: u64) -> Called {
     Called {
@@ -21,6 +22,17 @@ fn difference(field: &str) -> Difference {
         candidate: Shown::kept("2"),
         times: 1,
     }
+}
+
+fn failed(at_ms: u64) -> FailedCandidate {
+    let endings = (Ending::Status(404), Ending::Status(500));
+    let cause = "x".repeat(1000);
+    FailedCandidate::new(
+        called(at_ms),
+        endings,
+        Some("upstream_timeout"),
+        Some(&cause),
+    )
 }
 
 fn kept(calls: &[(&str, &str, u64)]) -> Mismatches {
@@ -98,6 +110,30 @@ fn a_forgotten_route_makes_room() {
     let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
     mismatches.forget("a");
     assert_eq!(mismatches, kept(&[("b", "/body", 2)]));
+}
+
+#[test]
+fn the_last_failed_candidates_of_a_route_are_kept_without_long_causes() {
+    let (mut one, mut other) = (Mismatches::default(), Mismatches::default());
+    let (a, b): (Arc<str>, Arc<str>) = (Arc::from("a"), Arc::from("b"));
+    for at in 1..=9 {
+        let worker = if at % 2 == 0 { &mut one } else { &mut other };
+        worker.keep_failed(&a, failed(at));
+    }
+    other.keep(&b, &called(1), [&difference("/body")]);
+    one.merge(&other);
+    let of_a = one.failed("a").unwrap();
+    let times: Vec<_> = of_a.samples().map(|one| one.called.at_ms).collect();
+    assert_eq!((of_a.count(), times), (9, vec![9, 8, 7, 6, 5]));
+    assert_eq!(of_a.samples().next().unwrap().cause().unwrap().len(), 300);
+    assert!(one.failed("b").is_none());
+    assert_eq!(one.fields("a").count(), 0);
+    for route in 0..ROUTES {
+        one.keep_failed(&Arc::from(format!("r{route}")), failed(1));
+    }
+    assert_eq!((one.routes().count(), one.more()), (ROUTES, 2));
+    one.forget("a");
+    assert!(one.failed("a").is_none());
 }
 
 proptest! {
