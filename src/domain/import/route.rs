@@ -10,7 +10,6 @@ use super::refs::shown;
 use super::schema::Others;
 use super::table::Taken;
 use super::values::{AtRest, AtRpc, Bindings, Bound};
-use super::words;
 use crate::domain::percent::{self, Keep};
 
 /// A pattern of JSON.
@@ -141,16 +140,10 @@ pub(super) fn rpc_key(rpc: &RpcOperation) -> String {
     }
 }
 
-pub(super) fn rest_alone(rest: &RestOperation, taken: &Taken) -> (Drafted, Keys) {
+pub(super) fn rest_alone(rest: &RestOperation, taken: &mut Taken) -> (Drafted, Keys) {
     let bindings = bind::rest_alone(rest);
-    let invented = words::invented(rest);
-    let names = rest.id.iter().chain([&invented]);
-    let name = names
-        .clone()
-        .find(|name| taken.is_free_rpc(name))
-        .or(rest.id.as_ref());
     let rpc = RpcOperation {
-        name: name.unwrap_or(&invented).clone(),
+        name: taken.name_for(rest),
         call: Call::ByName,
         params: Vec::new(),
         others: Others::None,
@@ -168,15 +161,15 @@ pub(super) fn rest_alone(rest: &RestOperation, taken: &Taken) -> (Drafted, Keys)
     (drafted, keys)
 }
 
-pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
+pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut Taken) -> (Drafted, Keys) {
     let bindings = bind::rpc_alone(rpc);
     let segments = path_of_name(&rpc.name);
     let prefix = match rpc.call {
-        Call::Tool => Some("tools"),
+        Call::Tool => Some("tools".to_owned()),
         Call::ByName | Call::ByPosition => None,
     };
-    let with = |prefix: Option<&str>| {
-        let first = prefix.map(|prefix| Segment::Literal(prefix.to_owned()));
+    let with = |prefix: Option<String>| {
+        let first = prefix.map(Segment::Literal);
         let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
         let literals = segments.iter().filter_map(|segment| match segment {
             Segment::Literal(text) => Some(text.as_str()),
@@ -199,8 +192,12 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &Taken) -> (Drafted, Keys) {
     };
     let mut rest = with(prefix);
     let key = rest_key(&rest);
-    if !taken.is_free_rest(&key) {
-        rest = with(Some("calls"));
+    while !taken.is_free_rest(&rest_key(&rest)) {
+        let prefix = match taken.number(&key) {
+            1 => "calls".to_owned(),
+            number => format!("calls-{number}"),
+        };
+        rest = with(Some(prefix));
     }
     let mut drafted = assemble(&rest, rpc, &bindings);
     drafted.effect = rpc.effect;

@@ -3,13 +3,14 @@
 //! Law: of two drafts that one call could mean, the first stands and the second is a comment, so that the table
 //! can be loaded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind;
-use super::model::{Operations, RpcOperation};
+use super::model::{Operations, RestOperation};
 use super::pair::{self, Pairs};
 use super::refs::shown;
 use super::route::{self, Drafted, Keys, Origin};
+use super::words;
 use super::{LeftOut, Report};
 use crate::domain::plan::without_slash;
 
@@ -52,7 +53,7 @@ pub(super) fn table(found: Operations) -> Table {
         }
     }
     // A name that an RPC operation has is not free for one that only REST has.
-    taken.reserve(&found.rpc);
+    taken.reserve(&found);
     let doubts = Doubts {
         found: &found,
         pairs: &pairs,
@@ -103,9 +104,9 @@ fn finish(
         },
         ..Table::default()
     };
-    let mut names = BTreeSet::new();
+    let mut names = Names::default();
     for (_, mut drafted, keys) in drafts {
-        drafted.name = unique_name(&drafted.name, &mut names);
+        drafted.name = names.unique(&drafted.name);
         if let Some(why) = &drafted.refused {
             table.report.left_out.push(LeftOut {
                 what: keys.title,
@@ -129,6 +130,10 @@ pub(super) struct Taken {
     rest: BTreeSet<String>,
     rpc: BTreeSet<String>,
     reserved: BTreeSet<String>,
+    /// The operationIds, which no invented name takes.
+    ids: BTreeSet<String>,
+    /// How often each key was asked for a number.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl Taken {
@@ -137,7 +142,7 @@ impl Taken {
         if is_rpc_path(&keys.rest) {
             drafted.refused = Some(format!(
                 "`{}` is an RPC path of the default configuration; change `rpc.paths` or the route",
-                drafted.rest
+                shown(&drafted.rest)
             ));
         } else if self.rest.contains(&keys.rest) {
             drafted.refused = Some(format!(
@@ -155,8 +160,35 @@ impl Taken {
         }
     }
 
-    /// Whether an invented method may have this name.
-    pub(super) fn is_free_rpc(&self, key: &str) -> bool {
+    /// Returns the name of the method for an operation that only REST has: its operationId, the words of its path, or
+    /// those with a number.
+    pub(super) fn name_for(&mut self, rest: &RestOperation) -> String {
+        if let Some(id) = rest.id.as_ref().filter(|id| self.is_free_rpc(id)) {
+            return id.clone();
+        }
+        let invented = words::invented(rest);
+        let is_free = |name: &String| self.is_free_rpc(name) && !self.ids.contains(name);
+        let invented = [invented, words::invented_with_holes(rest)];
+        if let Some(name) = invented.iter().find(|name| is_free(name)) {
+            return name.clone();
+        }
+        let [_, wanted] = invented;
+        let mut name = wanted.clone();
+        while !self.is_free_rpc(&name) || self.ids.contains(&name) {
+            name = format!("{wanted}.{}", self.number(&wanted) + 1);
+        }
+        name
+    }
+
+    /// Returns how often a key was asked for its number, from 1 on.
+    pub(super) fn number(&mut self, key: &str) -> usize {
+        let number = self.numbers.entry(key.to_owned()).or_insert(0);
+        *number += 1;
+        *number
+    }
+
+    /// Whether a method may have this name.
+    fn is_free_rpc(&self, key: &str) -> bool {
         !self.rpc.contains(key) && !self.reserved.contains(key)
     }
 
@@ -165,8 +197,13 @@ impl Taken {
         !self.rest.contains(key) && !is_rpc_path(key)
     }
 
-    fn reserve(&mut self, rpc: &[RpcOperation]) {
-        self.reserved = rpc.iter().map(route::rpc_key).collect();
+    fn reserve(&mut self, found: &Operations) {
+        self.reserved = found.rpc.iter().map(route::rpc_key).collect();
+        self.ids = found
+            .rest
+            .iter()
+            .filter_map(|rest| rest.id.clone())
+            .collect();
     }
 }
 
@@ -214,12 +251,21 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
     })
 }
 
-fn unique_name(wanted: &str, names: &mut BTreeSet<String>) -> String {
-    let mut found = wanted.to_owned();
-    let mut number = 2;
-    while !names.insert(found.clone()) {
-        found = format!("{wanted}-{number}");
-        number += 1;
+/// Names that are taken, and the number that the next one of the same name gets.
+#[derive(Debug, Default)]
+struct Names {
+    taken: BTreeSet<String>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Names {
+    fn unique(&mut self, wanted: &str) -> String {
+        let mut found = wanted.to_owned();
+        while !self.taken.insert(found.clone()) {
+            let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
+            *number += 1;
+            found = format!("{wanted}-{number}");
+        }
+        found
     }
-    found
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Draft, Fault, Given, ImportError, Kind, draft};
 
 pub(crate) mod any;
+mod names;
 
 fn given(kind: Kind, document: Value) -> Given {
     Given {

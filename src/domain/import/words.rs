@@ -213,7 +213,20 @@ pub(super) fn spelled_by_name(name: &str) -> Vec<String> {
 
 /// A name for an operation that has none: `users.pets.list`.
 pub(super) fn invented(operation: &RestOperation) -> String {
-    let mut words = of_path(operation);
+    with_verb(operation, of_path(operation))
+}
+
+/// The same with the names of the parameters of the path: `users.id.section.get`.
+pub(super) fn invented_with_holes(operation: &RestOperation) -> String {
+    let segments = operation.segments.iter().flat_map(|segment| match segment {
+        Segment::Literal(text) => [Some(text.as_str()), None],
+        Segment::Hole { name, verb } => [Some(name.as_str()), verb.as_deref()],
+    });
+    let known = segments.flatten().filter(|text| !says_nothing(text));
+    with_verb(operation, known.flat_map(words).collect())
+}
+
+fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
     let verb = match operation.method.as_str() {
         "PATCH" => "patch".to_owned(),
         _ => match verb_of(operation) {
