@@ -1,9 +1,9 @@
 //! Import: documents that describe a server → a draft of its route table.
 //!
 //! ```text
-//! refs      local references of a document, followed within bounds; any other one is refused
+//! refs      local references of a document, followed within bounds; no other one is followed
 //! schema    what a JSON Schema says of a value: its type, its members, whether it may be absent
-//! openapi, parameter, reply    an OpenAPI 3.0 or 3.1 document → REST operations
+//! openapi, parameter, reply    an OpenAPI 3.0 to 3.2 document → REST operations
 //! openrpc   an OpenRPC document, or the answer to `tools/list` → RPC operations
 //! words     names cut into words, and what they have in common
 //! pair      which REST operation is which RPC operation, and why
@@ -58,7 +58,7 @@ pub struct Given {
 /// What a document describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// REST operations: OpenAPI 3.0 or 3.1.
+    /// REST operations: OpenAPI 3.0 to 3.2.
     OpenApi,
     /// RPC methods: OpenRPC, also as the result of `rpc.discover`.
     OpenRpc,
@@ -114,7 +114,7 @@ pub struct LeftOut {
 /// Drafts a route table from all the documents together.
 ///
 /// # Errors
-/// [`ImportError`] for the first document that is not of its kind, or whose references cannot be followed.
+/// [`ImportError`] for the first document that is not of its kind, or is beyond the limits.
 pub fn draft(given: &[Given]) -> Result<Draft, ImportError> {
     let mut found = Operations::default();
     for given in given {
@@ -129,7 +129,7 @@ pub fn draft(given: &[Given]) -> Result<Draft, ImportError> {
         })?;
         found.join(read);
     }
-    let counted = (found.rest_count(), found.rpc.len());
+    let counted = (found.rest_count(), found.rpc_count());
     let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
     let mut table = table::table(found);
     table.report.rest = counted.0;

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::LeftOut;
+use super::openapi::Stop;
+use super::refs::Fault;
 use super::schema::{Named, Need, Others, Type};
 
 /// What all documents describe.
@@ -12,6 +14,8 @@ pub(super) struct Operations {
     pub(super) rpc: Vec<RpcOperation>,
     /// REST operations that no route can express.
     pub(super) left_out: Vec<LeftOut>,
+    /// RPC operations that no route can express.
+    pub(super) rpc_left_out: Vec<LeftOut>,
     /// What a reader of the whole table should know.
     pub(super) notes: Vec<String>,
 }
@@ -22,12 +26,36 @@ impl Operations {
         self.rest.extend(other.rest);
         self.rpc.extend(other.rpc);
         self.left_out.extend(other.left_out);
+        self.rpc_left_out.extend(other.rpc_left_out);
         self.notes.extend(other.notes);
     }
 
     /// How many REST operations were read, with those that are left out.
     pub(super) fn rest_count(&self) -> usize {
         self.rest.len() + self.left_out.len()
+    }
+
+    /// How many RPC operations were read, with those that are left out.
+    pub(super) fn rpc_count(&self) -> usize {
+        self.rpc.len() + self.rpc_left_out.len()
+    }
+
+    /// Leaves out a REST operation.
+    ///
+    /// # Errors
+    /// A fault of the whole document.
+    pub(super) fn leave_out(&mut self, what: &str, stop: Stop) -> Result<(), Fault> {
+        self.left_out.push(stop.left_out_as(what)?);
+        Ok(())
+    }
+
+    /// Leaves out an RPC operation.
+    ///
+    /// # Errors
+    /// A fault of the whole document.
+    pub(super) fn leave_out_rpc(&mut self, what: &str, stop: Stop) -> Result<(), Fault> {
+        self.rpc_left_out.push(stop.left_out_as(what)?);
+        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! An OpenAPI 3.0 or 3.1 document → REST operations.
 //!
-//! The two versions differ for a route only in how a schema says null, which [`super::schema`] knows. An
-//! operation that no route can express is left out with its reason, and everything else is read.
+//! 3.0 and 3.1 differ for a route only in how a schema says null, which [`super::schema`] knows. 3.2 adds the
+//! method QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that
+//! needs a reference which cannot be followed, is left out with its reason, and everything else is read.
 
 use http::Method;
 use serde_json::{Map, Value};
@@ -30,13 +31,32 @@ pub(super) enum Stop {
 
 impl From<Fault> for Stop {
     fn from(fault: Fault) -> Stop {
-        Stop::Fault(fault)
+        match fault {
+            Fault::Kind(_) | Fault::TooDeep(_) | Fault::TooMany => Stop::Fault(fault),
+            Fault::Remote(_) | Fault::Dangling(_) | Fault::Cycle(_) | Fault::AllOf(_) => {
+                Stop::LeftOut(fault.to_string())
+            }
+        }
     }
 }
 
 impl Stop {
     pub(super) fn left_out(why: impl Into<String>) -> Stop {
         Stop::LeftOut(why.into())
+    }
+
+    /// Returns the operation that is left out, with its reason.
+    ///
+    /// # Errors
+    /// A fault of the whole document.
+    pub(super) fn left_out_as(self, what: &str) -> Result<LeftOut, Fault> {
+        match self {
+            Stop::Fault(fault) => Err(fault),
+            Stop::LeftOut(why) => Ok(LeftOut {
+                what: shown(what),
+                why,
+            }),
+        }
     }
 }
 
@@ -51,32 +71,41 @@ pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
     let mut found = Operations::default();
     let prefix = prefix(document.get("servers"), &mut found.notes);
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
-        let item = refs.follow(item)?;
-        let Some(item) = item.as_object() else {
-            continue;
-        };
-        for method in METHODS {
-            let Some(operation) = item.get(*method) else {
-                continue;
-            };
-            let context = Context {
-                refs: &refs,
-                item,
-                method,
-                path,
-                prefix: &prefix,
-            };
-            match context.read(operation) {
-                Ok(operation) => found.rest.push(operation),
-                Err(Stop::LeftOut(why)) => found.left_out.push(LeftOut {
-                    what: shown(&format!("{} {prefix}{path}", method.to_uppercase())),
-                    why,
-                }),
-                Err(Stop::Fault(fault)) => return Err(fault),
-            }
+        match refs.follow(item).map_err(Stop::from) {
+            Ok(Value::Object(item)) => read_item(&refs, item, (path, &prefix), &mut found)?,
+            Ok(_) => {}
+            Err(stop) => found.leave_out(&format!("{prefix}{path}"), stop)?,
         }
     }
     Ok(found)
+}
+
+/// Reads the operations of one path.
+fn read_item<'v>(
+    refs: &Refs<'v>,
+    item: &'v Map<String, Value>,
+    (path, prefix): (&'v str, &str),
+    found: &mut Operations,
+) -> Result<(), Fault> {
+    let fixed = METHODS.iter().filter_map(|method| {
+        let operation = item.get(*method)?;
+        Some((method.to_uppercase(), operation))
+    });
+    for (method, operation) in fixed {
+        let title = format!("{method} {prefix}{path}");
+        let context = Context {
+            refs,
+            item,
+            method,
+            path,
+            prefix,
+        };
+        match context.read(operation) {
+            Ok(operation) => found.rest.push(operation),
+            Err(stop) => found.leave_out(&title, stop)?,
+        }
+    }
+    Ok(())
 }
 
 fn check_version(document: &Value) -> Result<(), Fault> {
@@ -166,19 +195,27 @@ fn server_path(server: &Value) -> String {
 struct Context<'c, 'v> {
     refs: &'c Refs<'v>,
     item: &'v Map<String, Value>,
-    method: &'static str,
+    /// In the letter case of the wire.
+    method: String,
     path: &'v str,
     prefix: &'c str,
 }
 
 impl<'v> Context<'_, 'v> {
     fn read(&self, operation: &'v Value) -> Result<RestOperation, Stop> {
-        if self.method == "options" {
+        let is_named = |method: &str| !method.bytes().any(|byte| byte.is_ascii_lowercase());
+        if Method::from_bytes(self.method.as_bytes()).is_err() || !is_named(&self.method) {
+            return Err(Stop::left_out("no route can have a method of this name"));
+        }
+        if self.method == "CONNECT" {
+            return Err(Stop::left_out("CONNECT asks for a tunnel"));
+        }
+        if self.method == "OPTIONS" {
             return Err(Stop::left_out(
                 "OPTIONS is asked by browsers, not by clients",
             ));
         }
-        if self.method == "head" && self.item.contains_key("get") {
+        if self.method == "HEAD" && self.item.contains_key("get") {
             return Err(Stop::left_out("HEAD is answered as the GET of this path"));
         }
         let mut notes = Vec::new();
@@ -207,7 +244,7 @@ impl<'v> Context<'_, 'v> {
         let reply = self.reply(operation, &mut notes)?;
         let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
         Ok(RestOperation {
-            method: self.method.to_uppercase(),
+            method: self.method.clone(),
             path,
             segments,
             id: id.map(str::to_owned),
@@ -222,8 +259,11 @@ impl<'v> Context<'_, 'v> {
     fn reply(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Reply, Stop> {
         let responses = operation.get("responses").and_then(Value::as_object);
         responses.map_or(Ok(Reply::Usual), |responses| {
-            let effect = Method::from_bytes(self.method.to_uppercase().as_bytes());
-            let effect = effect.map_or(Effect::Unsafe, |method| Effect::of(&method));
+            let effect = match Method::from_bytes(self.method.as_bytes()) {
+                Ok(_) if self.method == "QUERY" => Effect::Safe,
+                Ok(method) => Effect::of(&method),
+                Err(_) => Effect::Unsafe,
+            };
             reply::read((self.refs, effect), responses, notes)
         })
     }
@@ -239,10 +279,10 @@ impl<'v> Context<'_, 'v> {
         if content.is_empty() {
             return Ok(Body::None);
         }
-        if matches!(self.method, "head" | "trace") {
+        if matches!(self.method.as_str(), "HEAD" | "TRACE") {
             return Err(Stop::left_out(format!(
                 "it declares a body, but {} requests have no body (RFC 9110 §9.3)",
-                self.method.to_uppercase()
+                self.method
             )));
         }
         let json = content.iter().find(|(kind, _)| is_json(kind));
@@ -256,6 +296,8 @@ impl<'v> Context<'_, 'v> {
         if content.len() > 1 {
             notes.push("look: of its bodies only JSON is translated".to_owned());
         }
+        // OpenAPI 3.2 §4.7: a media type may be a reference, too.
+        let media = self.refs.follow(media)?;
         let schema = schema::read(self.refs, media.get("schema"))?;
         let need = Need::of(request.get("required"));
         let body = if schema.is_open_object() {
@@ -289,7 +331,7 @@ impl<'v> Context<'_, 'v> {
             return false;
         };
         let mut members = members.iter();
-        matches!(self.method, "post" | "put" | "patch")
+        matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
             && members.all(|member| member.need == Need::Optional)
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::model::{Call, Operations, RpcOperation, text};
-use super::openapi::plain;
+use super::openapi::{Stop, plain};
 use super::refs::{Fault, Refs, shown};
 use super::schema::{self, Named, Need, Others};
 
@@ -32,14 +32,23 @@ pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
     let refs = Refs::of(document)?;
     let methods = listed(document, "methods")?;
     let mut found = Operations::default();
-    for method in methods {
-        let method = refs.follow(method)?;
+    for (at, method) in methods.iter().enumerate() {
+        let method = match refs.follow(method).map_err(Stop::from) {
+            Ok(method) => method,
+            Err(stop) => {
+                found.leave_out_rpc(&format!("method {}", at + 1), stop)?;
+                continue;
+            }
+        };
         match text(method, "name").filter(|name| !name.is_empty()) {
             Some(name) if name.starts_with("rpc.") => found.notes.push(format!(
                 "`{}` belongs to JSON-RPC itself and is no route",
                 shown(name)
             )),
-            Some(name) => found.rpc.push(read_method(&refs, name, method)?),
+            Some(name) => match read_method(&refs, name, method).map_err(Stop::from) {
+                Ok(method) => found.rpc.push(method),
+                Err(stop) => found.leave_out_rpc(name, stop)?,
+            },
             None => found.notes.push("a method without a name".to_owned()),
         }
     }
@@ -125,7 +134,13 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
         let absent = Value::Bool(true);
         let input = tool.get("inputSchema").unwrap_or(&absent);
         let refs = Refs::of(input)?;
-        let schema = schema::read(&refs, Some(input))?;
+        let schema = match schema::read(&refs, Some(input)).map_err(Stop::from) {
+            Ok(schema) => schema,
+            Err(stop) => {
+                found.leave_out_rpc(&format!("tools/call {name}"), stop)?;
+                continue;
+            }
+        };
         let mut notes = described(tool, "title");
         if tool.get("outputSchema").is_some() {
             notes.push("its result has `structuredContent`".to_owned());

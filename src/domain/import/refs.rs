@@ -1,12 +1,15 @@
 //! References inside a document, followed within bounds.
 //!
 //! A document is what one file or one answer says: a reference that leaves it would let it name files and
-//! servers of its reader, so it is refused before anything else is looked at.
+//! servers of its reader, so it is never followed. Only what an operation needs is followed: a reference that
+//! nothing needs, or that stands in an extension (`x-…`), is any JSON.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::model::text;
 use crate::domain::percent::{self, Plus};
 
 /// References to references, at most.
@@ -17,6 +20,25 @@ const DEEPEST: usize = 200;
 const MOST_STEPS: usize = 500_000;
 /// Members whose value is an example or a text, whatever it looks like.
 const OPAQUE: &[&str] = &["example", "examples", "default", "enum", "const"];
+/// Members whose own members have any names (OpenAPI 3.2 §4.7, JSON Schema 2020-12 §10.3).
+const MAPS: &[&str] = &[
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+    "schemas",
+    "responses",
+    "parameters",
+    "requestBodies",
+    "headers",
+    "pathItems",
+    "mediaTypes",
+    "content",
+    "callbacks",
+];
+/// Members that name a schema (JSON Schema 2020-12 §8.2.2).
+const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 
 /// What is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,14 +48,9 @@ pub enum Fault {
     Kind(String),
     /// A reference that leaves the document.
     #[error(
-        "{place}: `$ref: {reference}` leaves the document; only references that begin with `#/` are followed, bundle the documents into one first"
+        "`$ref: {0}` leaves the document; only references that begin with `#` are followed, bundle the documents into one first"
     )]
-    Remote {
-        /// Where, as a JSON pointer.
-        place: String,
-        /// The reference.
-        reference: String,
-    },
+    Remote(String),
     /// A reference that leads nowhere.
     #[error("`$ref: {0}` names nothing in the document")]
     Dangling(String),
@@ -57,15 +74,21 @@ pub enum Fault {
 #[derive(Debug)]
 pub(super) struct Refs<'v> {
     root: &'v Value,
+    anchors: BTreeMap<&'v str, &'v Value>,
     steps: Cell<usize>,
 }
 
 impl<'v> Refs<'v> {
-    /// Refuses a document that refers to something outside of it.
+    /// Finds the anchors of a document.
+    ///
+    /// # Errors
+    /// [`Fault::TooDeep`]
     pub(super) fn of(root: &'v Value) -> Result<Refs<'v>, Fault> {
-        scan(root, &mut Vec::new())?;
+        let mut anchors = BTreeMap::new();
+        scan(root, &mut Vec::new(), &mut anchors)?;
         Ok(Refs {
             root,
+            anchors,
             steps: Cell::new(0),
         })
     }
@@ -86,9 +109,20 @@ impl<'v> Refs<'v> {
 
     fn named(&self, reference: &str) -> Result<&'v Value, Fault> {
         let dangling = || Fault::Dangling(shown(reference));
-        let pointer = reference.strip_prefix('#').ok_or_else(dangling)?;
-        let pointer = percent::decode(pointer, Plus::Literal).map_err(|_| dangling())?;
-        self.root.pointer(&pointer).ok_or_else(dangling)
+        // A document may name itself (OpenAPI 3.2 §4.1, `$self`).
+        let own = text(self.root, "$self").and_then(|own| reference.strip_prefix(own));
+        let local = own
+            .filter(|rest| rest.starts_with('#'))
+            .unwrap_or(reference);
+        let remote = || Fault::Remote(shown(reference));
+        let fragment = local.strip_prefix('#').ok_or_else(remote)?;
+        let fragment = percent::decode(fragment, Plus::Literal).map_err(|_| dangling())?;
+        let found = if fragment.is_empty() || fragment.starts_with('/') {
+            self.root.pointer(&fragment)
+        } else {
+            self.anchors.get(fragment.as_ref()).copied()
+        };
+        found.ok_or_else(dangling)
     }
 
     /// Counts one more schema.
@@ -107,26 +141,27 @@ fn reference(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()
 }
 
-fn scan<'v>(value: &'v Value, path: &mut Vec<&'v str>) -> Result<(), Fault> {
+/// Checks the depth and collects the anchors.
+fn scan<'v>(
+    value: &'v Value,
+    path: &mut Vec<&'v str>,
+    anchors: &mut BTreeMap<&'v str, &'v Value>,
+) -> Result<(), Fault> {
     if path.len() > DEEPEST {
         return Err(Fault::TooDeep(place(&path[..8])));
     }
     match value {
         Value::Object(members) => {
-            if let Some(reference) = reference(value)
-                && !reference.starts_with('#')
-            {
-                return Err(Fault::Remote {
-                    place: place(path),
-                    reference: shown(reference),
-                });
+            // Under `properties` a name is a name: a property may well be called `example` or `x-id`.
+            let named = path.last().is_some_and(|name| MAPS.contains(name));
+            let names = ANCHORS.iter().filter_map(|name| text(value, name));
+            for name in names.filter(|_| !named) {
+                anchors.entry(name).or_insert(value);
             }
-            // Under `properties` a name is a name: a property may well be called `example`.
-            let named = path.last() == Some(&"properties");
             for (name, value) in members {
-                if named || !OPAQUE.contains(&name.as_str()) {
+                if named || !(OPAQUE.contains(&name.as_str()) || name.starts_with("x-")) {
                     path.push(name);
-                    scan(value, path)?;
+                    scan(value, path, anchors)?;
                     path.pop();
                 }
             }
@@ -134,7 +169,7 @@ fn scan<'v>(value: &'v Value, path: &mut Vec<&'v str>) -> Result<(), Fault> {
         Value::Array(elements) => {
             for element in elements {
                 path.push("*");
-                scan(element, path)?;
+                scan(element, path, anchors)?;
                 path.pop();
             }
         }

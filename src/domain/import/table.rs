@@ -61,7 +61,8 @@ pub(super) fn table(found: Operations) -> Table {
     };
     add_alone(&found, &doubts, &mut taken, &mut drafts);
     drafts.sort_by_key(|(at, _, _)| *at);
-    finish(found.left_out, found.notes, drafts)
+    let left_out = [found.left_out, found.rpc_left_out].concat();
+    finish(left_out, found.notes, drafts)
 }
 
 fn add_alone(

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Draft, Fault, Given, ImportError, Kind, draft};
+use super::{Draft, Given, Kind, draft};
 
 pub(crate) mod any;
 mod names;
+mod references;
 
 fn given(kind: Kind, document: Value) -> Given {
     Given {
@@ -66,6 +67,14 @@ fn paired(paths: Value, methods: Value) -> Vec<(String, String)> {
 fn pairs(wanted: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = |(rest, rpc): &(&str, &str)| ((*rest).to_owned(), (*rpc).to_owned());
     wanted.iter().map(owned).collect()
+}
+
+/// The operations without a route, each with its reason.
+fn left_out(documents: impl IntoIterator<Item = (Kind, Value)>) -> Vec<String> {
+    let left_out = drafted(documents).report.left_out.into_iter();
+    left_out
+        .map(|one| format!("{}: {}", one.what, one.why))
+        .collect()
 }
 
 fn named(names: &[&str]) -> Value {
@@ -282,66 +291,6 @@ fn a_schema_may_refer_to_itself() {
     });
     let found = routes([(Kind::OpenApi, document)]);
     assert!(found.contains("body = { child = \"{child}\" }"), "{found}");
-}
-
-#[test]
-fn references_that_go_in_circles_are_a_fault() {
-    let circle = |schemas: Value| {
-        let schema = json!({ "$ref": "#/components/schemas/A" });
-        let content = json!({ "application/json": { "schema": schema } });
-        json!({
-            "openapi": "3.0.0",
-            "paths": { "/a": { "post": { "requestBody": { "content": content } } } },
-            "components": { "schemas": schemas },
-        })
-    };
-    let a = json!({ "$ref": "#/components/schemas/B" });
-    let b = json!({ "$ref": "#/components/schemas/A" });
-    let said = fault(Kind::OpenApi, circle(json!({ "A": a, "B": b })));
-    assert!(
-        said.starts_with("document: `$ref: #/components/schemas/"),
-        "{said}"
-    );
-    assert!(said.contains("leads to itself"), "{said}");
-    let of_itself = json!({ "allOf": [{ "$ref": "#/components/schemas/A" }] });
-    let said = fault(Kind::OpenApi, circle(json!({ "A": of_itself })));
-    let expected =
-        "document: `allOf` inside `allOf` leads to itself, or is nested more than 16 deep";
-    assert_eq!(said, expected);
-    let double = json!({ "$ref": "#/components/schemas/A" });
-    let many = json!({ "allOf": vec![double; 40] });
-    assert_eq!(fault(Kind::OpenApi, circle(json!({ "A": many }))), expected);
-}
-
-#[test]
-fn a_reference_that_names_nothing_is_a_fault() {
-    for reference in ["#/components/none", "#anchor", "#/%zz"] {
-        let paths = json!({ "/a": { "$ref": reference } });
-        let (kind, document) = rest(paths);
-        let said = fault(kind, document);
-        let expected = format!("document: `$ref: {reference}` names nothing in the document");
-        assert_eq!(said, expected);
-    }
-}
-
-#[test]
-fn a_reference_that_leaves_the_document_is_refused_wherever_it_stands() {
-    let unused = json!({ "A/B": { "properties": { "example": { "$ref": "other.json#/x" } } } });
-    let document = json!({ "openapi": "3.0.0", "paths": { "/a": {} }, "components": unused });
-    let error = draft(&[given(Kind::OpenApi, document)]).unwrap_err();
-    let fault = Fault::Remote {
-        place: "#/components/A~1B/properties/example".to_owned(),
-        reference: "other.json#/x".to_owned(),
-    };
-    let document = "document".to_owned();
-    assert_eq!(error, ImportError { document, fault });
-}
-
-#[test]
-fn an_example_may_look_like_a_reference() {
-    let example = json!({ "$ref": "https://example.com" });
-    let paths = json!({ "/a": { "get": { "responses": { "200": { "example": example } } } } });
-    assert_eq!(drafted([rest(paths)]).report.rest_alone, 1);
 }
 
 #[test]
