@@ -99,7 +99,7 @@ enum Command {
     Mismatches(mismatches::MismatchesArguments),
     /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
     ///
-    /// Reads OpenAPI 3.0 and 3.1 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
+    /// Reads OpenAPI 3.0 to 3.2 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
     /// `tools/list`. What both sides describe becomes one route; what only one side describes becomes a route to
     /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
@@ -293,7 +293,7 @@ struct ExplainArguments {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
 struct ImportArguments {
-    /// An OpenAPI 3.0 or 3.1 document, JSON or YAML; may be given several times
+    /// An OpenAPI 3.0 to 3.2 document, JSON or YAML; may be given several times
     #[arg(long, value_name = "FILE")]
     openapi: Vec<PathBuf>,
     /// An OpenRPC document, JSON or YAML; may be given several times

@@ -1,4 +1,4 @@
-//! An OpenAPI 3.0 or 3.1 document → REST operations.
+//! An OpenAPI 3.0, 3.1 or 3.2 document → REST operations.
 //!
 //! 3.0 and 3.1 differ for a route only in how a schema says null, which [`super::schema`] knows. 3.2 adds the
 //! method QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that
@@ -17,7 +17,7 @@ use crate::domain::percent::{self, Plus};
 use crate::domain::route::Effect;
 
 const METHODS: &[&str] = &[
-    "get", "head", "post", "put", "patch", "delete", "options", "trace",
+    "get", "head", "post", "put", "patch", "delete", "options", "trace", "query",
 ];
 
 /// Why an operation is not read.
@@ -91,7 +91,11 @@ fn read_item<'v>(
         let operation = item.get(*method)?;
         Some((method.to_uppercase(), operation))
     });
-    for (method, operation) in fixed {
+    // OpenAPI 3.2 §4.9: a method that has no field of its own, in the letter case of the wire.
+    let additional = item.get("additionalOperations").and_then(Value::as_object);
+    let additional = additional.into_iter().flatten();
+    let additional = additional.map(|(method, operation)| (method.clone(), operation));
+    for (method, operation) in fixed.chain(additional) {
         let title = format!("{method} {prefix}{path}");
         let context = Context {
             refs,
@@ -112,7 +116,7 @@ fn check_version(document: &Value) -> Result<(), Fault> {
     let wrong = |what: String| Err(Fault::Kind(what));
     if let Some(version) = document.get("swagger") {
         return wrong(format!(
-            "`swagger: {}` is not read, only OpenAPI 3.0 and 3.1; convert it to OpenAPI 3 first",
+            "`swagger: {}` is not read, only OpenAPI 3.0 to 3.2; convert it to OpenAPI 3 first",
             shown(&plain(version))
         ));
     }
@@ -132,11 +136,11 @@ fn check_version(document: &Value) -> Result<(), Fault> {
             .strip_prefix(known)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    if known("3.0") || known("3.1") || version == "3" {
+    if known("3.0") || known("3.1") || known("3.2") || version == "3" {
         Ok(())
     } else {
         wrong(format!(
-            "`openapi: {}` is not read, only 3.0 and 3.1",
+            "`openapi: {}` is not read, only 3.0 to 3.2",
             shown(&version)
         ))
     }

@@ -78,6 +78,13 @@ pub(super) fn read<'v>(
                 notes.push(format!("look: `{}` is no name of a header", shown(name)));
                 continue;
             }
+            "querystring" => {
+                // OpenAPI 3.2 §4.12.1: one value is the whole query.
+                let why = "it is the whole query string, which no route can name";
+                left_out(name, Need::of(parameter.get("required")), why, notes)?;
+                found.unread.push("*".to_owned());
+                continue;
+            }
             _ => {
                 notes.push(format!(
                     "the {} parameter `{}` is no part of the route",
@@ -137,16 +144,20 @@ fn one<'v>(
             },
             list,
         })),
-        (Err(why), Need::Required) => Err(Stop::left_out(format!(
-            "its parameter `{}` is required, and {why}",
-            shown(name)
+        (Err(why), need) => left_out(name, need, why, notes).map(|()| None),
+    }
+}
+
+/// Leaves out a parameter, or the operation that requires it.
+fn left_out(name: &str, need: Need, why: &str, notes: &mut Vec<String>) -> Result<(), Stop> {
+    let name = shown(name);
+    match need {
+        Need::Required => Err(Stop::left_out(format!(
+            "its parameter `{name}` is required, and {why}"
         ))),
-        (Err(why), Need::Optional) => {
-            notes.push(format!(
-                "look: the parameter `{}` is left out: {why}",
-                shown(name)
-            ));
-            Ok(None)
+        Need::Optional => {
+            notes.push(format!("look: the parameter `{name}` is left out: {why}"));
+            Ok(())
         }
     }
 }

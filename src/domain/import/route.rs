@@ -263,7 +263,8 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         name: route_name(&name),
         rest: format!("{} {}", rest.method, url(rest, bindings)),
         rpc: method,
-        effect: None,
+        // QUERY is safe (RFC 10008 §2), which the HTTP library does not know.
+        effect: (rest.method == "QUERY").then_some("safe"),
         headers: headers.collect(),
         unread: rest
             .unread

@@ -8,6 +8,7 @@ use super::{Draft, Given, Kind, draft};
 pub(crate) mod any;
 mod names;
 mod references;
+mod version_3_2;
 
 fn given(kind: Kind, document: Value) -> Given {
     Given {

@@ -81,7 +81,10 @@ fn write_route(route: &Drafted, text: &mut String) {
         let names = IGNORED.iter().map(|name| (*name).to_owned());
         // An object is written as `name[member]`, too.
         let unread = route.unread.iter();
-        let unread = unread.flat_map(|name| [name.clone(), format!("{name}[*]")]);
+        let unread = unread.flat_map(|name| {
+            let members = (name != "*").then(|| format!("{name}[*]"));
+            std::iter::once(name.clone()).chain(members)
+        });
         let names: Vec<Pattern> = names.chain(unread).map(Pattern::Text).collect();
         key(
             "ignore_query",

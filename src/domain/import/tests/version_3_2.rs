@@ -1,0 +1,104 @@
+//! OpenAPI 3.2: read as 3.1, and what is new in it.
+
+use super::{Kind, drafted, json, left_out};
+use serde_json::Value;
+
+fn version_3_2(paths: Value) -> (Kind, Value) {
+    let document = json!({ "openapi": "3.2.0", "paths": paths });
+    (Kind::OpenApi, document)
+}
+
+#[test]
+fn query_and_additional_operations_are_routes() {
+    let body = json!({ "content": { "application/json": { "schema": { "type": "object" } } } });
+    let documents = [version_3_2(json!({ "/items": {
+        "get": { "operationId": "list" },
+        "query": { "operationId": "search", "requestBody": body },
+        "additionalOperations": { "COPY": { "operationId": "copy" } },
+    } }))];
+    let found = drafted(documents.clone());
+    assert_eq!(left_out(documents), Vec::<String>::new());
+    for route in [
+        "rest = \"GET /items\"\nrpc = \"list\"",
+        "rest = \"QUERY /items\"\nrpc = \"search\"\neffect = \"safe\"",
+        "rest = \"COPY /items\"\nrpc = \"copy\"",
+    ] {
+        assert!(found.toml.contains(route), "{route}: {}", found.toml);
+    }
+}
+
+#[test]
+fn methods_that_no_route_can_have_are_left_out() {
+    let documents = [version_3_2(json!({ "/items": { "additionalOperations": {
+        "copy": {}, "TWO WORDS": {}, "": {}, "CONNECT": {}, "OPTIONS": {},
+    } } }))];
+    let mut told = left_out(documents);
+    told.sort_unstable();
+    let unnamed = "no route can have a method of this name";
+    assert_eq!(
+        told,
+        [
+            format!("/items: {unnamed}"),
+            "CONNECT /items: CONNECT asks for a tunnel".to_owned(),
+            "OPTIONS /items: OPTIONS is asked by browsers, not by clients".to_owned(),
+            format!("TWO WORDS /items: {unnamed}"),
+            format!("copy /items: {unnamed}"),
+        ]
+    );
+}
+
+#[test]
+fn a_parameter_that_is_the_whole_query_has_no_route_where_it_is_required() {
+    let with = |required: bool| {
+        let parameter = json!({ "name": "q", "in": "querystring", "required": required,
+            "content": { "application/x-www-form-urlencoded": {} } });
+        [version_3_2(
+            json!({ "/items": { "get": { "parameters": [parameter] } } }),
+        )]
+    };
+    assert_eq!(
+        left_out(with(true)),
+        [
+            "GET /items: its parameter `q` is required, and it is the whole query string, which no route can name"
+        ]
+    );
+    let optional = drafted(with(false));
+    assert!(
+        optional
+            .toml
+            .contains("look: the parameter `q` is left out: it is the whole query string"),
+        "{}",
+        optional.toml
+    );
+    assert!(optional.toml.contains("\"*\"]"), "{}", optional.toml);
+}
+
+#[test]
+fn an_answer_of_items_is_left_out() {
+    let content = json!({ "application/jsonl": { "itemSchema": { "type": "object" } } });
+    let responses = json!({ "200": { "content": content } });
+    let documents = [version_3_2(
+        json!({ "/log": { "get": { "responses": responses } } }),
+    )];
+    assert_eq!(
+        left_out(documents),
+        [
+            "GET /log: its answer is application/jsonl; only JSON and text/plain are translated, other answers pass through"
+        ]
+    );
+}
+
+#[test]
+fn a_document_may_name_itself() {
+    let own = "https://example.com/api";
+    let reference = format!("{own}#/components/schemas/Id");
+    let parameters = json!([{ "name": "id", "in": "query", "schema": { "$ref": reference } }]);
+    let document = json!({
+        "openapi": "3.2.0",
+        "$self": own,
+        "paths": { "/a": { "get": { "parameters": parameters } } },
+        "components": { "schemas": { "Id": { "type": "integer" } } },
+    });
+    let found = drafted([(Kind::OpenApi, document)]);
+    assert!(found.toml.contains("{id:integer?}"), "{}", found.toml);
+}
