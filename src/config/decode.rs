@@ -289,6 +289,8 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
     let header_timeout = table.require("header_timeout", timeout);
     let idle_timeout = table.require("idle_timeout", timeout);
     let body_timeout = table.require("body_timeout", timeout);
+    let body_rate = table.require("body_rate", size(0));
+    let body_grace = table.require("body_grace", duration);
     let total_timeout = table.get("total_timeout", timeout);
     let write_timeout = table.require("write_timeout", timeout);
     let drain = table.require("drain", duration);
@@ -306,6 +308,8 @@ fn limits(table: &mut Table<'_>) -> Option<RawLimits> {
         header_timeout: header_timeout?,
         idle_timeout: idle_timeout?,
         body_timeout: body_timeout?,
+        body_rate: body_rate?,
+        body_grace: body_grace?,
         total_timeout,
         write_timeout: write_timeout?,
         drain: drain?,

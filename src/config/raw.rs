@@ -266,6 +266,10 @@ pub struct RawLimits {
     pub idle_timeout: Located<Duration>,
     /// `body_timeout`: not zero.
     pub body_timeout: Located<Duration>,
+    /// `body_rate`: bytes a second that a request body needs; 0 for no minimum.
+    pub body_rate: Located<usize>,
+    /// `body_grace`: the time that a request body has in any case.
+    pub body_grace: Located<Duration>,
     /// `total_timeout`: not zero; none unless said.
     pub total_timeout: Option<Located<Duration>>,
     /// `write_timeout`: how long a client may take nothing of an answer.

@@ -48,6 +48,7 @@ pub mod tls;
 pub mod token;
 pub mod trace;
 pub mod translate;
+pub mod upload_rate;
 mod vectors;
 pub mod websocket;
 pub mod wire;

@@ -30,6 +30,7 @@ use super::side::Side;
 use super::stream::Streams;
 use super::tls::ServerTls;
 use super::trace::TracePlan;
+use super::upload_rate::MinimumRate;
 use super::words;
 
 pub use upstream::{
@@ -317,6 +318,8 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Time for the body of a request that is read whole.
     pub body_timeout: Duration,
+    /// How fast the body of a request must come, if it must.
+    pub body_rate: Option<MinimumRate>,
     /// Time for a call as a whole, if it has a limit.
     pub total_timeout: Option<Duration>,
     /// How long a client may take nothing of an answer.

@@ -17,11 +17,10 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::outcome::refuses;
 use crate::domain::refusal;
 use crate::domain::sse;
-use crate::domain::wire::Violation;
 use crate::telemetry::clock;
 use crate::upstream::{
-    Exchange, HttpUpstream, Inflow, Manner, Memory, Outgoing, Permit, Progress, ReadFault, Repeat,
-    Tap, UpstreamError, chain, pinned, read_charged, read_kept,
+    Break, Exchange, HttpUpstream, Inflow, Manner, Memory, Outgoing, Permit, Progress, ReadFault,
+    Repeat, Tap, UpstreamError, chain, pinned, read_charged, read_kept,
 };
 
 /// An upstream's answer, whole.
@@ -175,7 +174,13 @@ pub(super) async fn head(
         end.map_or(paused, |(end, _)| paused.min(end))
     };
     let is_broken = || wait.progress.is_some_and(Progress::is_broken);
-    let torn = || broken(wait.progress.and_then(Progress::violation));
+    let torn = || {
+        broken(
+            wait.progress
+                .and_then(Progress::broken)
+                .unwrap_or(Break::Cut),
+        )
+    };
     let attempt = upstream.attempt(since);
     let mut alarm = record.take_alarm();
     let mut asked = pin!(upstream.send(&attempt, (permit, outgoing), wait.manner));
@@ -290,13 +295,24 @@ pub(super) struct Wait<'a> {
     pub(super) manner: Manner<'a>,
 }
 
-/// The client's body ended before its end, or the wire inspector ended it.
-pub(super) fn broken(violation: Option<Violation>) -> Failure {
-    match violation {
-        Some(violation) => Failure::new(violation.reason(), violation.as_str()),
-        None => Failure::new(
+/// Returns the failure for a client's body that broke off.
+pub(super) fn broken(why: Break) -> Failure {
+    match why {
+        Break::Refused(violation) => Failure::new(violation.reason(), violation.as_str()),
+        Break::Cut => Failure::new(
             Reason::BodyCut,
             "the body of the request ended before it was complete",
+        ),
+        Break::TooSlow(rate) => {
+            let message = format!(
+                "the body of the request came more slowly than {} bytes a second",
+                rate.bytes
+            );
+            Failure::new(Reason::RequestTimeout, message)
+        }
+        Break::Contended => Failure::new(
+            Reason::RequestTimeout,
+            "the body of the request came slowly while other calls waited for the server",
         ),
     }
 }

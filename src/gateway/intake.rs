@@ -13,7 +13,7 @@ use crate::domain::json::Json;
 use crate::domain::plan::Limits;
 use crate::domain::refusal;
 use crate::upstream::{
-    Coding, CodingError, Full, Inflow, Memory, ReadFault, Tap, read_kept, violation_of,
+    Break, Coding, CodingError, Full, Inflow, Memory, ReadFault, Tap, read_kept,
 };
 
 /// What bounds a body: by itself, and with all others.
@@ -177,6 +177,6 @@ pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<By
     read.map_err(|fault| match fault {
         ReadFault::TooLarge(limit) => refusal::large_body(limit),
         ReadFault::NoRoom(full) => no_room(full),
-        ReadFault::Cut(error) => broken(violation_of(&error)).because(error),
+        ReadFault::Cut(error) => broken(Break::of(&error)).because(error),
     })
 }

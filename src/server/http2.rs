@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::chatter::{Alarm, Overheard};
 use super::pace::Paced;
 use super::taken::{Ending, Pace, Taken};
+use crate::domain::plan::Limits;
 use crate::domain::wire::{Cut, Limits as WireLimits, settle};
 use crate::gateway::{AnswerBody, Arrival, Worker, handle};
 use crate::telemetry::clock;
@@ -188,15 +189,11 @@ pub(super) async fn serve(
         enough: Notify::new(),
         begun: RefCell::default(),
     });
-    let wire = WireLimits {
-        head: limits.head,
-        target: limits.target,
-    };
     let service = service_fn(|request| {
         let pace = Rc::<Pace>::default();
         streams.begun.replace(Some(pace.clone()));
         let (worker, streams) = (worker.clone(), streams.clone());
-        answer((worker, streams, pace), request, (arrivals.clone(), wire))
+        answer((worker, streams, pace), request, arrivals.clone(), limits)
     });
     let socket = Overheard::new(socket, streams.clone());
     let io = TokioIo::new(Paced::new(socket, limits.write_timeout, Reins::default()));
@@ -289,12 +286,18 @@ async fn idles(streams: &Streams, limit: Duration) {
 async fn answer(
     (worker, streams, pace): (Rc<Worker>, Rc<Streams>, Rc<Pace>),
     request: Request<Incoming>,
-    (arrivals, wire): (Arrival, WireLimits),
+    arrivals: Arrival,
+    limits: Limits,
 ) -> Result<Response<Taken<AnswerBody>>, Infallible> {
     let asked = Asked(&streams);
     let (mut head, body) = request.into_parts();
+    let wire = WireLimits {
+        head: limits.head,
+        target: limits.target,
+    };
     let arrival = arrivals.refused(settle(&mut head, wire));
-    let request = Inflow::of_request(Request::from_parts(head, body), None, None);
+    let request = Request::from_parts(head, body);
+    let request = Inflow::of_request(request, None, (None, limits.body_rate));
     let response = handle(worker, request, arrival).await;
     asked.answered();
     Ok(response.map(|body| Taken::new(body, pace)))

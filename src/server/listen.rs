@@ -398,7 +398,7 @@ async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
             .sent(begun.target);
         let (inspection, last) = (inspection.clone(), last.clone());
         let interims = interims.clone();
-        let mut request = Inflow::of_request(request, Some(&bell), begun.whole);
+        let mut request = Inflow::of_request(request, Some(&bell), (begun.whole, limits.body_rate));
         let unread = Unread::of(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();

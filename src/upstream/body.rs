@@ -1,18 +1,18 @@
 //! Bodies of requests to an upstream: written by the proxy, or streamed from the client.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::{Inflow, Tap, placed, violation_of};
+use super::{Break, Inflow, Tap, placed};
 use crate::domain::pieces::{Given, Pieces};
-use crate::domain::wire::Violation;
+use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
 
 /// The body of a request. It goes through many hands together with its head: all of it that is moved is where it is.
@@ -112,11 +112,26 @@ pub struct Progress {
     client_took: Cell<Duration>,
     /// Who is waited for was noted then.
     noted: Cell<Instant>,
+    /// Bytes that the client has sent.
+    received: Cell<u64>,
+    verdict: Cell<Verdict>,
+    /// Who waits for the client.
+    waker: RefCell<Option<Waker>>,
+}
+
+/// What was decided of an upload from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    None,
+    /// Its answer has begun: the client may take its time.
+    Answered,
+    /// Others need its connection.
+    GivenUp,
 }
 
 /// Who is waited for while an upload runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaited {
+pub(super) enum Awaited {
     /// The client, to send more.
     Client,
     /// The upstream, to take more.
@@ -128,7 +143,7 @@ enum Awaited {
 enum UploadState {
     Running,
     Done,
-    Broken(Option<Violation>),
+    Broken(Break),
 }
 
 impl Upload {
@@ -158,7 +173,7 @@ impl Upload {
 }
 
 impl Progress {
-    fn begin() -> Rc<Progress> {
+    pub(super) fn begin() -> Rc<Progress> {
         let now = clock::now();
         Rc::new(Progress {
             last: Cell::new(now),
@@ -166,7 +181,43 @@ impl Progress {
             awaited: Cell::new(Awaited::Upstream),
             client_took: Cell::new(Duration::ZERO),
             noted: Cell::new(now),
+            received: Cell::new(0),
+            verdict: Cell::new(Verdict::None),
+            waker: RefCell::default(),
         })
+    }
+
+    /// The client has sent bytes.
+    pub(super) fn received(&self, bytes: usize) {
+        self.received.set(self.received.get() + bytes as u64);
+    }
+
+    /// The answer has begun, so that the client may send as slowly as it likes.
+    pub(super) fn answered(&self) {
+        if !self.is_given_up() {
+            self.verdict.set(Verdict::Answered);
+        }
+    }
+
+    /// Ends an upload whose client is waited for, because others need its connection.
+    pub(super) fn give_up(&self) {
+        self.verdict.set(Verdict::GivenUp);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.verdict.get() == Verdict::GivenUp
+    }
+
+    /// Returns by how much time a client that is waited for is behind a rate, if it is.
+    pub(super) fn behind(&self, rate: MinimumRate, now: Instant) -> Option<Duration> {
+        if !self.waits_for_client() {
+            return None;
+        }
+        let took = self.client_took.get() + (now - self.noted.get());
+        took.checked_sub(rate.allowance(self.received.get()))
     }
 
     /// How long the client was waited for, to send more.
@@ -176,7 +227,7 @@ impl Progress {
     }
 
     /// From now on somebody is waited for.
-    fn awaits(&self, awaited: Awaited) {
+    pub(super) fn awaits(&self, awaited: Awaited) {
         let now = clock::now();
         let since = self.noted.replace(now);
         if self.awaited.replace(awaited) == Awaited::Client {
@@ -213,11 +264,11 @@ impl Progress {
         matches!(self.state.get(), UploadState::Broken(_))
     }
 
-    /// What the wire inspector refused in the body, if it broke off for that.
+    /// Returns why the body broke off, where it did.
     #[must_use]
-    pub fn violation(&self) -> Option<Violation> {
+    pub fn broken(&self) -> Option<Break> {
         match self.state.get() {
-            UploadState::Broken(violation) => violation,
+            UploadState::Broken(why) => Some(why),
             UploadState::Running | UploadState::Done => None,
         }
     }
@@ -261,6 +312,16 @@ impl http_body::Body for Body {
 
 impl Upload {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        match self.progress.verdict.get() {
+            Verdict::None => {}
+            Verdict::Answered => self.incoming.take_any_time(),
+            Verdict::GivenUp => {
+                self.progress
+                    .state
+                    .set(UploadState::Broken(Break::Contended));
+                return Poll::Ready(Some(Err(BodyFault)));
+            }
+        }
         let polled = Pin::new(&mut self.incoming).poll_frame(cx);
         let awaited = if polled.is_ready() {
             Awaited::Upstream
@@ -270,11 +331,16 @@ impl Upload {
         self.progress.awaits(awaited);
         if polled.is_ready() {
             self.progress.last.set(clock::now());
+        } else {
+            self.progress.waker.replace(Some(cx.waker().clone()));
         }
         polled.map(|frame| match frame {
             Some(Ok(frame)) => {
-                if let (Some(tap), Some(piece)) = (&self.tap, frame.data_ref()) {
-                    tap.passes(piece);
+                if let Some(piece) = frame.data_ref() {
+                    self.progress.received(piece.len());
+                    if let Some(tap) = &self.tap {
+                        tap.passes(piece);
+                    }
                 }
                 if http_body::Body::is_end_stream(&self.incoming) {
                     self.done();
@@ -284,7 +350,7 @@ impl Upload {
             Some(Err(error)) => {
                 self.progress
                     .state
-                    .set(UploadState::Broken(violation_of(&error)));
+                    .set(UploadState::Broken(Break::of(&error)));
                 Some(Err(BodyFault))
             }
             None => {

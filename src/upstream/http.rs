@@ -5,12 +5,13 @@
 //! exceed the permits. Where HTTP/2 is spoken, calls share connections; upgrades never do.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::HOST;
 use http::{Request, Response};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, interval, timeout};
 
 use super::again::{Again, Heads, Manner, Spare, Wants};
 use super::connection::{Connection, Idle, Open};
@@ -19,6 +20,7 @@ use super::line::{Left, Line, Unanswered};
 use super::permits::{Permit, Permits};
 use super::places::{Attempt, InUse, Places};
 use super::trunks::Trunks;
+use super::uploads::{LOOK, Uploads};
 use super::{Body, Inflow, Outgoing, Tasks, pinned};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
@@ -55,6 +57,7 @@ pub struct HttpUpstream {
     places: Places,
     tasks: Tasks,
     permits: Permits,
+    uploads: Uploads,
     open: Rc<Cell<usize>>,
     pooling: Cell<Pooling>,
 }
@@ -154,6 +157,7 @@ impl HttpUpstream {
         HttpUpstream {
             places: Places::of(&plan),
             permits: Permits::new(plan.connections),
+            uploads: Uploads::default(),
             plan,
             tasks,
             open: Rc::default(),
@@ -300,9 +304,23 @@ impl HttpUpstream {
             return Err(busy(self.permits.waiting()));
         }
         // Apart, so that a call that need not wait does not carry the room for it.
-        let waited = Box::pin(self.permits.wait(limit)).await;
+        let waited = Box::pin(self.wait(limit)).await;
         // It was among those that wait.
         waited.ok_or_else(|| busy(self.permits.waiting() + 1))
+    }
+
+    /// Waits for a permit, and meanwhile gives up uploads that are slow.
+    async fn wait(&self, limit: Duration) -> Option<Permit> {
+        let mut waits = pin!(self.permits.wait(limit));
+        let mut looks = interval(LOOK);
+        loop {
+            // Both branches are cancel-safe; the first one has its place in the queue from its first poll.
+            tokio::select! {
+                biased;
+                permit = waits.as_mut() => return permit,
+                _ = looks.tick() => self.uploads.give_up_slow(self.permits.waiting()),
+            }
+        }
     }
 
     /// A call that is to be sent now: its address is told how it ended.
@@ -324,10 +342,16 @@ impl HttpUpstream {
     ) -> Result<Exchange, UpstreamError> {
         self.places.called();
         let progress = outgoing.body.progress();
+        let _listed = progress.clone().map(|own| self.uploads.list(own));
         let sent = self.sent(attempt, (permit, outgoing), manner).await;
         let sent = sent.and_then(Exchange::settled);
         match &sent {
-            Ok(exchange) => attempt.answered(exchange.response.status()),
+            Ok(exchange) => {
+                attempt.answered(exchange.response.status());
+                if let Some(progress) = progress {
+                    progress.answered();
+                }
+            }
             // The client's doing says nothing of the server.
             Err(_) if progress.is_some_and(|progress| progress.is_broken()) => {}
             Err(_) => attempt.failed(),

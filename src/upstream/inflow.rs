@@ -10,7 +10,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
@@ -18,7 +18,9 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::driven::Driver;
+use super::upload_pace::UploadPace;
 use super::{Bell, WholeBody};
+use crate::domain::upload_rate::MinimumRate;
 
 /// The body.
 #[derive(Debug)]
@@ -62,6 +64,8 @@ struct Coming {
     incoming: Incoming,
     framing: Framing,
     by: By,
+    /// How fast it must come, if it is a client's.
+    pace: Option<Box<UploadPace>>,
 }
 
 /// Whether a body was read to its end.
@@ -96,6 +100,9 @@ pub enum Torn {
     /// By one who said that there is no fault.
     #[error("the stream ended without error before its body")]
     Unended,
+    /// By a client that sent too slowly.
+    #[error("the body came more slowly than {} bytes a second", .0.bytes)]
+    TooSlow(MinimumRate),
 }
 
 impl Inflow {
@@ -117,12 +124,32 @@ impl Inflow {
     pub fn of_request(
         mut request: Request<Incoming>,
         bell: Option<&Bell>,
-        whole: Option<WholeBody>,
+        (whole, rate): (Option<WholeBody>, Option<MinimumRate>),
     ) -> Request<Inflow> {
         let version = request.version();
         let whole = whole.map(|whole| whole.restore(request.headers_mut()));
         let by = || bell.map_or(By::Other, |bell| By::Bell(bell.clone()));
-        request.map(|incoming| Inflow::of(incoming, version, whole, by))
+        request.map(|incoming| {
+            let mut inflow = Inflow::of(incoming, version, whole, by);
+            inflow.must_come(rate);
+            inflow
+        })
+    }
+
+    /// Sets the rate at which a body must come that is not here.
+    fn must_come(&mut self, rate: Option<MinimumRate>) {
+        if let (Source::Connection(coming), Some(rate)) = (&mut self.source, rate)
+            && !coming.incoming.is_end_stream()
+        {
+            coming.pace = Some(Box::new(UploadPace::new(rate)));
+        }
+    }
+
+    /// Lets the rest of the body come at any rate.
+    pub(super) fn take_any_time(&mut self) {
+        if let Source::Connection(coming) = &mut self.source {
+            coming.pace = None;
+        }
     }
 
     /// An answer as it came, by a connection that is polled so. Its body may have come with its head.
@@ -171,12 +198,9 @@ impl Inflow {
     }
 
     /// The next piece, or the end, as hyper has it.
-    fn poll_source(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
         match &mut self.source {
-            Source::Connection(coming) => coming.poll_piece(cx),
+            Source::Connection(coming) => coming.poll_in_time(cx),
             Source::Here(body) => {
                 let body = mem::take(body);
                 Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
@@ -208,6 +232,27 @@ impl Coming {
             incoming,
             framing,
             by,
+            pace: None,
+        }
+    }
+
+    /// Takes the next piece, which must not be too long in coming.
+    fn poll_in_time(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
+        let polled = self.poll_piece(cx).map_err(Torn::Broken);
+        let Some(pace) = &mut self.pace else {
+            return polled;
+        };
+        match &polled {
+            Poll::Pending => {
+                ready!(pace.poll_too_slow(cx));
+                Poll::Ready(Some(Err(Torn::TooSlow(pace.rate()))))
+            }
+            Poll::Ready(frame) => {
+                let frame = frame.as_ref().and_then(|frame| frame.as_ref().ok());
+                let data = frame.and_then(Frame::data_ref);
+                pace.received(data.map_or(0, Bytes::len));
+                polled
+            }
         }
     }
 
@@ -264,7 +309,7 @@ impl Body for Inflow {
                 if frame.as_ref().is_ok_and(Frame::is_trailers) {
                     inflow.has_ended();
                 }
-                Poll::Ready(Some(frame.map_err(Torn::Broken)))
+                Poll::Ready(Some(frame))
             }
             Poll::Ready(None) if inflow.is_unended() => Poll::Ready(Some(Err(Torn::Unended))),
             Poll::Ready(None) => {

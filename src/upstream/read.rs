@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 
 use super::error::is_malformed;
 use super::{Full, Inflow, Memory, Tap, Torn};
+use crate::domain::upload_rate::MinimumRate;
 use crate::domain::wire::Violation;
 
 /// Why a body could not be read.
@@ -127,12 +128,32 @@ async fn read(
     })
 }
 
-/// What the wire inspector has refused, if that is why a body broke off.
-#[must_use]
-pub fn violation_of(torn: &Torn) -> Option<Violation> {
-    let Torn::Broken(error) = torn else {
-        return None;
-    };
+/// Why the body of a request broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Break {
+    /// The client or its connection ended it.
+    Cut,
+    /// The wire inspector has refused it.
+    Refused(Violation),
+    /// The client sent more slowly than this.
+    TooSlow(MinimumRate),
+    /// The client was slow while other calls waited for a connection to the upstream.
+    Contended,
+}
+
+impl Break {
+    /// Returns the cause of a fault.
+    #[must_use]
+    pub fn of(torn: &Torn) -> Break {
+        match torn {
+            Torn::Broken(error) => violation_of(error).map_or(Break::Cut, Break::Refused),
+            Torn::Unended => Break::Cut,
+            Torn::TooSlow(rate) => Break::TooSlow(*rate),
+        }
+    }
+}
+
+fn violation_of(error: &hyper::Error) -> Option<Violation> {
     let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
     io.get_ref()?.downcast_ref::<Violation>().copied()
 }

@@ -130,6 +130,7 @@ mod unread;
 mod upgrade;
 mod upgrade_with_content;
 mod upgraded_state;
+mod uploads;
 mod upstream_failures;
 mod websocket;
 mod whole_rollout;

@@ -31,6 +31,7 @@ mod websocket;
 mod words;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -46,6 +47,7 @@ use crate::domain::preface::PrefaceUse;
 use crate::domain::redact::Redaction;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
+use crate::domain::upload_rate::MinimumRate;
 
 /// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
 ///
@@ -237,6 +239,10 @@ fn limits(raw: &RawLimits) -> Limits {
         header_timeout: raw.header_timeout.value,
         idle_timeout: raw.idle_timeout.value,
         body_timeout: raw.body_timeout.value,
+        body_rate: NonZeroU64::new(raw.body_rate.value as u64).map(|bytes| MinimumRate {
+            bytes,
+            grace: raw.body_grace.value,
+        }),
         total_timeout: raw.total_timeout.as_ref().map(|limit| limit.value),
         write_timeout: raw.write_timeout.value,
         drain: raw.drain.value,

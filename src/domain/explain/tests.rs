@@ -58,6 +58,7 @@ const LIMITS: Limits = Limits {
     header_timeout: Duration::from_secs(1),
     idle_timeout: Duration::from_secs(1),
     body_timeout: Duration::from_secs(1),
+    body_rate: None,
     total_timeout: None,
     write_timeout: Duration::from_secs(1),
     drain: Duration::from_secs(1),

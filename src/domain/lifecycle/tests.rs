@@ -61,6 +61,7 @@ const LIMITS: Limits = Limits {
     header_timeout: Duration::ZERO,
     idle_timeout: Duration::ZERO,
     body_timeout: Duration::ZERO,
+    body_rate: None,
     total_timeout: None,
     write_timeout: Duration::ZERO,
     drain: Duration::ZERO,

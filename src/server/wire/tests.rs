@@ -72,7 +72,7 @@ async fn names_are_laid_over_a_head_alone() {
 /// Says what it was called with; a refused request is answered with its violation.
 async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
     let Begun { number, whole, .. } = inspection.begin();
-    let request = Inflow::of_request(request, None, whole);
+    let request = Inflow::of_request(request, None, (whole, None));
     let reply = match inspection.refusal(number) {
         Some(violation) => refused(number, violation),
         None => tell(&inspection, number, request).await,

@@ -1,0 +1,126 @@
+//! The uploads that hold a connection of an upstream while their clients still send.
+//!
+//! While other calls wait for a connection, an upload whose client is slower than [`CONTENDED`] is given up. The slowest
+//! ones go first, and no more of them than there are calls that wait.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Progress;
+use crate::domain::upload_rate::CONTENDED;
+use crate::telemetry::clock;
+
+/// How often those who wait look for slow uploads.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// The uploads of one upstream in one worker; as many as its connections at most.
+#[derive(Debug, Default)]
+pub(super) struct Uploads {
+    all: RefCell<Vec<Rc<Progress>>>,
+    /// When somebody looked last.
+    looked: Cell<Option<Instant>>,
+}
+
+/// Keeps an upload in the list for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Listed<'u> {
+    uploads: &'u Uploads,
+    progress: Rc<Progress>,
+}
+
+impl Uploads {
+    /// Adds an upload that holds a connection now.
+    pub(super) fn list(&self, progress: Rc<Progress>) -> Listed<'_> {
+        self.all.borrow_mut().push(progress.clone());
+        Listed {
+            uploads: self,
+            progress,
+        }
+    }
+
+    /// Gives up slow uploads for the calls that wait, `waiting` at most. It looks twice in [`LOOK`] at most.
+    pub(super) fn give_up_slow(&self, waiting: usize) {
+        if self.all.borrow().is_empty() {
+            return;
+        }
+        let now = clock::now();
+        if self.looked.get().is_some_and(|at| now - at < LOOK / 2) {
+            return;
+        }
+        self.looked.set(Some(now));
+        let all = self.all.borrow();
+        let ending = all.iter().filter(|own| own.is_given_up()).count();
+        let mut slow: Vec<_> = all
+            .iter()
+            .filter(|own| !own.is_given_up())
+            .filter_map(|own| Some((own.behind(CONTENDED, now)?, own)))
+            .collect();
+        slow.sort_by_key(|(behind, _)| Reverse(*behind));
+        for (_, own) in slow.into_iter().take(waiting.saturating_sub(ending)) {
+            own.give_up();
+        }
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        let mut all = self.uploads.all.borrow_mut();
+        if let Some(at) = all.iter().position(|own| Rc::ptr_eq(own, &self.progress)) {
+            all.swap_remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::upstream::body::Awaited;
+
+    /// Uploads whose clients have sent so many bytes and are waited for.
+    fn waiting_for<const N: usize>(sent: [usize; N]) -> [Rc<Progress>; N] {
+        sent.map(|bytes| {
+            let progress = Progress::begin();
+            progress.received(bytes);
+            progress.awaits(Awaited::Client);
+            progress
+        })
+    }
+
+    fn given_up(all: &[Rc<Progress>]) -> Vec<bool> {
+        all.iter().map(|own| own.is_given_up()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_slowest_uploads_go_and_no_more_than_calls_wait() {
+        let uploads = Uploads::default();
+        let all = waiting_for([100, 0, 4 * 1024 * 1024, 50]);
+        let _listed = all.each_ref().map(|own| uploads.list(own.clone()));
+        uploads.give_up_slow(2);
+        assert_eq!(given_up(&all), [false; 4], "each has its grace time");
+        advance(Duration::from_secs(2)).await;
+        uploads.give_up_slow(2);
+        assert_eq!(given_up(&all), [false, true, false, true]);
+        advance(Duration::from_secs(2)).await;
+        uploads.give_up_slow(2);
+        assert_eq!(given_up(&all), [false, true, false, true], "two are ending");
+        advance(Duration::from_secs(2)).await;
+        uploads.give_up_slow(9);
+        assert_eq!(given_up(&all), [true, true, false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_its_upstream_holds_up_stays() {
+        let uploads = Uploads::default();
+        let progress = Progress::begin();
+        let _listed = uploads.list(progress.clone());
+        advance(Duration::from_secs(60)).await;
+        uploads.give_up_slow(1);
+        assert!(!progress.is_given_up());
+    }
+}
