@@ -17,7 +17,7 @@ use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::{Plan, WorkerShare};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::Ids;
-use crate::gateway::{Common, Sessions, Worker};
+use crate::gateway::{Common, Offload, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance, Installation};
 use crate::telemetry::log::{hand_over, handing_over, keep_lines};
 use crate::telemetry::metrics::{Buffered, Names, SessionCounts, Snapshot};
@@ -64,6 +64,7 @@ impl Workers {
             recalls: Arc::default(),
             call_ids: Arc::default(),
             desk: comparing.desk().clone(),
+            offload: Offload::of_workers(listeners.len()),
             ids: Ids::new(0),
             spans: spans.cloned(),
             memory: Memory::of(plan.limits.memory),

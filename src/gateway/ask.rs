@@ -24,7 +24,7 @@ use crate::upstream::{
 };
 
 /// An upstream's answer, whole.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,

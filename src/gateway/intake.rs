@@ -8,6 +8,8 @@ use http::HeaderMap;
 use tokio::time::timeout;
 
 use super::ask::broken;
+use super::long_texts;
+use super::worker::Worker;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::plan::Limits;
@@ -57,19 +59,19 @@ impl Content {
 pub(super) async fn json(
     headers: &HeaderMap,
     body: Content,
-    (limits, memory): Bounds<'_>,
+    (limits, worker): (&Limits, &Worker),
     purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     match body {
         Content::Coming(body, tap) => {
             let coding = coding(headers)?;
-            let body = whole(headers, body, (limits, memory)).await?;
+            let body = whole(headers, body, (limits, worker.memory())).await?;
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
-            decoded(coding, body, (limits, memory), purse)
+            long_texts::json(worker, (coding, body), limits, purse).await
         }
-        Content::Read(body) => read_json(headers, body, (limits, memory), purse),
+        Content::Read(body) => read_json(headers, body, (limits, worker), purse).await,
     }
 }
 
@@ -82,19 +84,20 @@ pub(super) fn no_room(full: Full) -> Failure {
 }
 
 /// What a body that was read is as JSON.
-pub(super) fn read_json(
+pub(super) async fn read_json(
     headers: &HeaderMap,
     body: Bytes,
-    bounds: Bounds<'_>,
+    (limits, worker): (&Limits, &Worker),
     purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
         refusal::media_type(headers)?;
     }
-    decoded(coding(headers)?, body, bounds, purse)
+    long_texts::json(worker, (coding(headers)?, body), limits, purse).await
 }
 
-fn decoded(
+/// Returns the value of a body that was read, without its content coding; none for an empty one.
+pub(super) fn decoded(
     coding: Coding,
     body: Bytes,
     (limits, memory): Bounds<'_>,

@@ -10,6 +10,7 @@ mod request_line;
 mod settled;
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -47,7 +48,7 @@ pub(super) struct Record {
     method: Method,
     version: Version,
     target: Option<PathAndQuery>,
-    rpc_method: Option<Rc<str>>,
+    rpc_method: Option<Arc<str>>,
     route: Option<usize>,
     /// The stream that is asked for, where it is one.
     stream: Option<usize>,
@@ -407,7 +408,7 @@ impl Record {
     }
 
     /// The RPC method of the call, for the log.
-    pub(super) fn names_method(&mut self, method: &Rc<str>) {
+    pub(super) fn names_method(&mut self, method: &Arc<str>) {
         self.rpc_method = Some(method.clone());
     }
 

@@ -96,8 +96,8 @@ async fn call(
                 Content::Coming(body, _) => read(record, body).await?,
                 Content::Read(body) => body,
             };
-            let bounds = (&plan.limits, record.worker().memory());
-            let json = intake::read_json(&head.headers, body.clone(), bounds, None);
+            let bounds = (&plan.limits, &**record.worker());
+            let json = intake::read_json(&head.headers, body.clone(), bounds, None).await;
             let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
             (index, Content::Read(body))
         }

@@ -13,10 +13,10 @@ use super::framed;
 use super::headers::{self, HasBody, Known};
 use super::intake::{self, Content};
 use super::linked;
+use super::long_texts::{self, RouteOf};
 use super::record::Record;
 use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::json::Json;
 use crate::domain::jsonrpc::{
     self, Call, Members, Response, ResponseFault, Unnumbered, parse_response,
 };
@@ -57,16 +57,20 @@ pub(super) async fn rest_call(
         return Err(refusal::bind(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
-    let bounds = (limits, record.worker().memory());
+    let bounds = (limits, &**record.worker());
     let body = intake::json(&head.headers, body, bounds, record.purse()).await?;
     record.body_came(since);
-    let call = translate::rest_to_rpc(route, reading, body, terms).map_err(refusal::bind)?;
+    let of = RouteOf {
+        plan: &installed.plan,
+        index,
+    };
+    let call = long_texts::to_rpc(record.worker(), of, (reading, body)).await?;
     record.dropped(call.dropped);
     let said = (&*call.method, call.params);
     let carried = carried(record, route, said, (&*head, arrival)).await?;
     record.worker().rooms().keep(head);
     match carried {
-        Some(answered) => rest_answer(record, (route, &call.call), answered),
+        Some(answered) => rest_answer(record, (of, &call.call), answered).await,
         None => {
             record.answered(StatusCode::ACCEPTED.as_u16());
             let acknowledged = render::acknowledged(StatusCode::ACCEPTED);
@@ -147,7 +151,15 @@ pub(super) fn response(
     route: &Route,
     (reply, id): (&Reply, u64),
 ) -> Result<(jsonrpc::Reply, Option<i64>), Failure> {
-    let limits = &record.installed().plan.limits;
+    read_response(&record.installed().plan.limits, route, (reply, id))
+}
+
+/// Returns the response to a call of a route, with its code where it is an error.
+pub(super) fn read_response(
+    limits: &Limits,
+    route: &Route,
+    (reply, id): (&Reply, u64),
+) -> Result<(jsonrpc::Reply, Option<i64>), Failure> {
     let answer = parse_response(&reply.body, limits.depth)
         .map_err(|fault| no_response(reply, fault, limits.error_text))?;
     let code = match &answer.reply {
@@ -162,18 +174,18 @@ pub(super) fn response(
 }
 
 /// Makes the REST answer of an RPC answer.
-fn rest_answer(
+async fn rest_answer(
     record: &mut Record,
-    (route, call): (&Route, &Bindings),
+    (of, call): (RouteOf<'_>, &Bindings),
     (reply, id): (Reply, u64),
 ) -> Result<Answer, Failure> {
-    let terms = terms(&record.installed().plan.limits);
     let (answered, code) = if refuses(reply.status.as_u16()) {
-        let refused = route.outcomes.refused(&rest_reply(&reply), call, terms);
+        let terms = terms(&of.plan.limits);
+        let outcomes = &of.route().outcomes;
+        let refused = outcomes.refused(&rest_reply(&reply), call, terms);
         (refused.answered, refused.code)
     } else {
-        let (answer, code) = response(record, route, (&reply, id))?;
-        (route.outcomes.rpc_to_rest(answer, call, terms), code)
+        long_texts::rest_answer(record.worker(), of, call, (&reply, id)).await?
     };
     record.dropped(answered.dropped);
     let answer = answered.answer;
@@ -231,11 +243,11 @@ pub(super) async fn rpc_call(
         });
     }
     let limits = &installed.plan.limits;
-    let terms = terms(limits);
-    let called = (&*said.method, said.params.as_ref());
-    let call = routes
-        .write_rest(index, called, terms)
-        .map_err(refusal::bind)?;
+    let of = RouteOf {
+        plan: &installed.plan,
+        index,
+    };
+    let call = long_texts::to_rest(record.worker(), of, said).await?;
     record.dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(refusal::long_url(limits.target));
@@ -261,49 +273,38 @@ pub(super) async fn rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = Outgoing::new(method, target, headers, body);
     let reply = ask(record, upstream, route, outgoing).await?;
-    rpc_answer(record, (route, &call.call), reply)
+    rpc_answer(record, (of, &call.call), reply).await
 }
 
 /// Makes the RPC answer of a REST answer.
-fn rpc_answer(
+async fn rpc_answer(
     record: &mut Record,
-    (route, call): (&Route, &Bindings),
+    (of, call): (RouteOf<'_>, &Bindings),
     reply: Reply,
 ) -> Result<Answered, Failure> {
-    let installed = record.installed().clone();
-    let limits = &installed.plan.limits;
     let reply = RestReply {
         status: reply.status.as_u16(),
         headers: reply.headers,
         body: reply.body,
     };
-    let terms = (limits.reply(), terms(limits));
-    let answered = route.outcomes.rest_to_rpc(&reply, call, terms)?;
+    let (answered, fits) = long_texts::rpc_answer(record.worker(), of, call, &reply).await?;
     record.dropped(answered.dropped);
+    fits?;
     let answer = answered.answer;
     match &answer {
-        // The schema of a tool's results does not describe the result that an HTTP error becomes.
         RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => {
             record.answered_tool_error(200);
             record.served_with(reply.status);
         }
-        RpcAnswer::Result(result) => {
-            if route.schema.result.is_some() {
-                refusal::unless_valid(route, &Json::sent(result.clone()))?;
-            }
-            if answered.tool_error {
-                record.answered_tool_error(200);
-            } else {
-                record.answered(200);
-            }
-        }
+        RpcAnswer::Result(_) if answered.tool_error => record.answered_tool_error(200),
+        RpcAnswer::Result(_) => record.answered(200),
         RpcAnswer::Error(error) => {
             let blame = Blame::of_status(reply.status).unwrap_or(Blame::of_code(error.code));
             record.answered_error(200, error.code, blame);
         }
     }
-    let errors = installed.plan.face.error_status;
-    let kept = route.outcomes.rpc_status(&reply, &answer, errors);
+    let errors = of.plan.face.error_status;
+    let kept = of.route().outcomes.rpc_status(&reply, &answer, errors);
     Ok(Answered {
         answer,
         headers: headers::brought_back(reply.headers),

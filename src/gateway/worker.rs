@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use super::call_ids::CallIds;
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
+use super::offload::Offload;
 use super::recalls::Recalls;
 use super::rooms::Rooms;
 use super::sessions::Sessions;
@@ -59,6 +60,8 @@ pub struct Common {
     pub call_ids: Arc<CallIds>,
     /// Where long comparisons are made.
     pub desk: Desk,
+    /// Where long texts are read.
+    pub offload: Offload,
     /// Where the ids of this worker's spans begin.
     pub ids: Ids,
     /// Where spans are handed over, if anybody wants them.
@@ -67,6 +70,29 @@ pub struct Common {
     pub memory: Memory,
     /// Which of the workers this is.
     pub share: WorkerShare,
+}
+
+#[cfg(test)]
+impl Common {
+    /// What one worker alone has.
+    pub(super) fn for_tests(plan: &Plan) -> Common {
+        Common {
+            names: Arc::default(),
+            salt: Salt([0; 16]),
+            sessions: Arc::default(),
+            recalls: Arc::default(),
+            call_ids: Arc::default(),
+            desk: Desk::open().0,
+            offload: Offload::of_workers(1),
+            ids: Ids::new(0),
+            spans: None,
+            memory: Memory::of(plan.limits.memory),
+            share: WorkerShare {
+                worker: 0,
+                workers: 1,
+            },
+        }
+    }
 }
 
 /// Whether calls in progress may come to their end.
@@ -164,6 +190,11 @@ impl Worker {
     /// Where long comparisons are made.
     pub(super) fn desk(&self) -> &Desk {
         &self.common.desk
+    }
+
+    /// Where long texts are read.
+    pub(super) fn offload(&self) -> &Offload {
+        &self.common.offload
     }
 
     /// What hashes of values that differ are salted with.

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -109,7 +109,7 @@ impl Members {
             .and_then(|place| RequestId::new(Json::scanned(text, place)));
         Call {
             text: Json::scanned(text, whole),
-            method: Rc::from(method),
+            method: Arc::from(method),
             params,
             id: Some(id.unwrap_or(RequestId::null())),
             id_place: None,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -70,7 +70,7 @@ pub struct Call {
     /// The whole message.
     pub text: Json,
     /// The method, decoded.
-    pub method: Rc<str>,
+    pub method: Arc<str>,
     /// The parameters: an object, an array, or absent.
     pub params: Option<Json>,
     /// The id; absent for a notification.
@@ -352,7 +352,7 @@ impl Envelope {
             Some(Some(Ok(_))) if answers => {
                 return invalid("a message with `method` has neither `result` nor `error`".into());
             }
-            Some(Some(Ok(method))) => Rc::from(&*method),
+            Some(Some(Ok(method))) => Arc::from(&*method),
             Some(_) => return invalid("`method` must be a string".into()),
         };
         let params = self.value(text, PARAMS);

@@ -8,6 +8,7 @@ use crate::domain::failure::Failure;
 use crate::domain::jsonrpc;
 use crate::domain::posted;
 use crate::gateway::intake::{self, Content};
+use crate::gateway::long_texts;
 use crate::gateway::record::Record;
 use crate::upstream::Inflow;
 
@@ -35,7 +36,7 @@ pub(super) async fn read(
     }
     let body = intake::raw(body, bounds).await?;
     if fault.is_none()
-        && let Ok(incoming) = jsonrpc::parse(&body, plan.limits.message())
+        && let Ok(incoming) = long_texts::messages(reading.worker(), &body, &plan.limits).await?
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {

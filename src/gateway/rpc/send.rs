@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
 use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::jsonrpc::{self, Call, LISTEN, RequestId, parse_response};
+use crate::domain::jsonrpc::{self, Call, LISTEN, RequestId};
 use crate::domain::local::completed;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
@@ -20,6 +20,7 @@ use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, InterimResponses, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Known};
 use crate::gateway::linked;
+use crate::gateway::long_texts;
 use crate::gateway::recalls::{MCP_SESSION, Recallable, Recalls, Scope};
 use crate::gateway::record::Record;
 use crate::gateway::render::{self, Answer};
@@ -143,7 +144,7 @@ impl Letter {
         let exchange = self.exchange(record, upstream, (call.with_id(minted), credentials));
         let answered = unless_recalled(recallable.as_ref(), pin!(exchange)).await?;
         match answered {
-            Some(reply) => self.renumbered(record, id, (reply, minted)),
+            Some(reply) => self.renumbered(record, id, (reply, minted)).await,
             None => Ok(Spoken::Recalled),
         }
     }
@@ -185,7 +186,7 @@ impl Letter {
         let Some(answered) = answered else {
             return Ok(Spoken::Recalled);
         };
-        let mut spoken = self.renumbered(record, id, answered)?;
+        let mut spoken = self.renumbered(record, id, answered).await?;
         if let Spoken::Answer(whole) = &mut spoken
             && self.socket.is_none()
             && *call.method == *"initialize"
@@ -220,14 +221,14 @@ impl Letter {
     }
 
     /// The answer to a call that went with an id of the proxy's own.
-    fn renumbered(
+    async fn renumbered(
         &self,
         record: &mut Record,
         id: &RequestId,
         (reply, minted): (Reply, u64),
     ) -> Result<Spoken, Failure> {
         let limits = &self.installed.plan.limits;
-        let response = parse_response(&reply.body, limits.depth);
+        let response = long_texts::response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         belongs(&response, minted)?;
         match &response.reply {

@@ -38,6 +38,7 @@ use crate::gateway::caller::identify;
 use crate::gateway::framed::{Commander, News, Served, command, told};
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::intake::no_room;
+use crate::gateway::long_texts;
 use crate::gateway::recalls::Scope;
 use crate::gateway::record::{Record, RequestLine};
 use crate::gateway::render;
@@ -405,11 +406,14 @@ impl Conversation {
             let kept = self.worker.memory().keep(body);
             kept.map_err(no_room)
         });
-        let read = kept.and_then(|body| {
-            let limits = installed.plan.limits.message();
-            let incoming = jsonrpc::parse(&body, limits).map_err(refusal::no_message)?;
-            Ok((body, incoming))
-        });
+        let read = match kept {
+            Ok(body) => {
+                let read = long_texts::messages(&self.worker, &body, &installed.plan.limits).await;
+                let read = read.and_then(|read| read.map_err(refusal::no_message));
+                read.map(|incoming| (body, incoming))
+            }
+            Err(failure) => Err(failure),
+        };
         let (body, incoming) = match read {
             Ok(read) => read,
             Err(failure) => {

@@ -14,12 +14,8 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
-use crate::domain::compare::Salt;
-use crate::domain::plan::{Transport, WorkerShare};
-use crate::domain::trace::Ids;
+use crate::domain::plan::Transport;
 use crate::gateway::Common;
-use crate::gateway::Desk;
-use crate::upstream::Memory;
 use crate::upstream::link::Links;
 
 const LIMIT: Duration = Duration::from_millis(100);
@@ -37,21 +33,7 @@ fn worker(keys: &str) -> Rc<Worker> {
         ..Sources::default()
     };
     let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
-    let common = Common {
-        names: Arc::default(),
-        salt: Salt([0; 16]),
-        sessions: Arc::default(),
-        recalls: Arc::default(),
-        call_ids: Arc::default(),
-        desk: Desk::open().0,
-        ids: Ids::new(0),
-        spans: None,
-        memory: Memory::of(plan.limits.memory),
-        share: WorkerShare {
-            worker: 0,
-            workers: 1,
-        },
-    };
+    let common = Common::for_tests(&plan);
     Worker::new((Arc::new(plan), Links::default()), common)
 }
 
