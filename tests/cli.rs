@@ -275,10 +275,53 @@ fn lossy(routes: &str) -> TempDir {
 #[test]
 fn a_loss_is_shown_by_a_message_that_does_not_come_back() {
     let folder = lossy(LOSSY_ROUTES);
-    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    let run = check(&folder.path().join("dualgauge.toml"), &["-v"]);
     assert_eq!(run.code, Some(1));
     insta::assert_snapshot!("lossy_for_people", run.stdout);
     insta::assert_snapshot!("lossy_problems", run.stderr);
+}
+
+/// Three routes share a set; the last one has a row of its own, which takes what a row of the set fits.
+const SHARED_SET: &str = r#"
+[[route]]
+name = "items.read"
+rest = "GET /items/{id}"
+rpc = "items/read"
+outcomes = "common"
+[[route]]
+name = "items.search"
+rest = "GET /items?limit={limit:integer=50}"
+rpc = "items/search"
+outcomes = "common"
+[[route]]
+name = "things.read"
+rest = "GET /things/{id}"
+rpc = "things/read"
+outcomes = "common"
+[[route.outcome]]
+rest = { status = 409, body = { error = "{m}" } }
+rpc = { error = { code = -31409, message = "{m}" } }
+[[outcomes.common]]
+lossy = "the time is not compared"
+rest = { status = 404, body = { error = "{m}", at = "{>now}" } }
+rpc = { error = { code = -31404, message = "{m}" } }
+[[outcomes.common]]
+rest = { status = 409, body = { error = "{m}" } }
+rpc = { error = { code = -31409, message = "{m}" } }
+[[outcomes.common]]
+rest = { status = 422, body = { error = "{m}", "n?" = "{n:integer?=1}" } }
+rpc = { error = { code = -31422, message = "{m}", data = { n = "{n:integer=1}" } } }
+"#;
+
+#[test]
+fn a_set_of_outcomes_is_reported_once_and_normal_forms_on_demand() {
+    let folder = lossy(SHARED_SET);
+    let file = folder.path().join("dualgauge.toml");
+    let brief = check(&file, &["--no-upgrade-notes"]);
+    assert_eq!((brief.code, brief.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!("shared_set", brief.stdout);
+    let full = check(&file, &["--no-upgrade-notes", "--verbose"]);
+    insta::assert_snapshot!("shared_set_verbose", full.stdout);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn checked(table: &str) -> (bool, String) {
     fs::write(folder.path().join("dualgauge.toml"), MAIN).unwrap();
     fs::write(folder.path().join("routes.toml"), table).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
-        .args(["check", "--no-upgrade-notes", "--config"])
+        .args(["check", "-v", "--no-upgrade-notes", "--config"])
         .arg(folder.path().join("dualgauge.toml"))
         .env_clear()
         .output()

@@ -204,6 +204,9 @@ struct CheckArguments {
     /// Print no notes on routes that a changed default affects
     #[arg(long)]
     no_upgrade_notes: bool,
+    /// Print normal forms as well: what comes back in another form that means the same
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// How the outcome of a command is written.

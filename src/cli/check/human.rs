@@ -1,15 +1,15 @@
-//! The outcome as lines for people: one for each route, under it what is not as it was.
+//! The outcome as lines for people: one for each route, under it what is not as it was; then the sets of outcomes, each once.
 //!
 //! Lines are made for 80 to 160 columns: what is longer than its column is cut, and says so by `…`.
 
 use std::io::{self, Write};
 
+use super::sets::{Set, Sets};
+use super::statements::{Detail, statements};
 use super::verdict::Checked;
 use crate::cli::words::count;
 use crate::config::problem::Problems;
-use crate::domain::check::{
-    Direction, EventReport, Finding, Kind, Never, Replies, RouteReport, Verdict,
-};
+use crate::domain::check::{Direction, EventReport, Finding, Kind, Replies, RouteReport, Verdict};
 use crate::domain::event::Event;
 use crate::domain::outcome::Row;
 use crate::domain::route::Route;
@@ -20,8 +20,8 @@ const WIDEST: [usize; 3] = [28, 44, 28];
 /// The longest line of what stands under a route: a witness is shown whole, unless it is a book.
 const LONGEST: usize = 8000;
 
-pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
-    let mut text = report(checked);
+pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
+    let mut text = report(checked, detail);
     for note in checked.notes.iter().flatten() {
         text.push_str(&format!("note: {note}\n"));
     }
@@ -54,7 +54,38 @@ fn columns(route: &Route) -> [String; 3] {
     std::array::from_fn(|column| cut(texts[column], WIDEST[column]))
 }
 
-fn report(checked: &Checked<'_>) -> String {
+/// Lines of a report, and how many normal forms they leave out.
+struct Lines {
+    text: String,
+    detail: Detail,
+    hidden: usize,
+}
+
+impl Lines {
+    fn line(&mut self, indent: usize, words: &str) {
+        let words = cut(words, LONGEST);
+        self.text.push_str(&format!("{:indent$}{words}\n", ""));
+    }
+
+    /// Whether a statement is printed; one that is not is counted.
+    fn shows(&mut self, is_normal_form: bool) -> bool {
+        let is_hidden = is_normal_form && self.detail == Detail::Brief;
+        self.hidden += usize::from(is_hidden);
+        !is_hidden
+    }
+
+    fn witness(&mut self, loss: &Finding) {
+        let witness = &loss.witness;
+        self.line(4, &format!("sent  {}", witness.sent));
+        self.line(4, &format!("gets  {}", witness.there));
+        match &witness.back {
+            Ok(back) => self.line(4, &format!("back  {back}")),
+            Err(why) => self.line(4, &format!("back  refused: {why}")),
+        }
+    }
+}
+
+fn report(checked: &Checked<'_>, detail: Detail) -> String {
     let mut widths = [0; 3];
     for (route, _) in checked.routes() {
         for (width, text) in widths.iter_mut().zip(columns(route)) {
@@ -66,65 +97,90 @@ fn report(checked: &Checked<'_>) -> String {
         .routes()
         .map(|(route, _)| route.effect.as_str().len());
     let widest = effects.max().unwrap_or(0);
-    let mut text = String::new();
+    let mut lines = Lines {
+        text: String::new(),
+        detail,
+        hidden: 0,
+    };
+    let mut sets = Sets::default();
     for (route, report) in checked.routes() {
         let [one, two, three] = columns(route);
         let effect = route.effect.as_str();
         let verdicts = verdicts(report);
-        text.push_str(&format!(
+        lines.text.push_str(&format!(
             "{one:name$}  {two:rest$}  {three:rpc$}  {effect:widest$}  {verdicts}\n"
         ));
-        below(route, report, &mut text);
+        sets.note(route, report);
+        for statement in statements(route, report) {
+            if let Some(set) = statement.set {
+                sets.add((set, &route.name), statement);
+            } else if lines.shows(statement.is_normal_form) {
+                lines.line(2, &statement.text);
+                statement.loss.iter().for_each(|loss| lines.witness(loss));
+            }
+        }
+    }
+    for (name, set) in &sets.0 {
+        write_set(name, set, &mut lines);
     }
     for (event, report) in checked.events() {
-        write_event(event, report, &mut text);
+        write_event(event, report, &mut lines);
     }
-    text
+    if lines.hidden > 0 {
+        let hidden = count(lines.hidden, "normal form");
+        lines.line(0, &format!("{hidden} not shown; `-v` shows what changes"));
+    }
+    lines.text
+}
+
+/// `outcomes.common: 2 rows, 3 routes, replies lossless`, and under it what is not as it was.
+fn write_set(name: &str, set: &Set<'_>, lines: &mut Lines) {
+    let sizes = [count(set.rows.len(), "row"), count(set.routes, "route")];
+    let verdict = said("replies", worst(set.directions.iter().copied()));
+    let words: Vec<String> = sizes.into_iter().chain(verdict).collect();
+    lines.line(0, &format!("{name}: {}", words.join(", ")));
+    for said in &set.said {
+        if lines.shows(said.statement.is_normal_form) {
+            lines.line(2, &said.text(set.routes));
+            let loss = said.statement.loss.iter();
+            loss.for_each(|loss| lines.witness(loss));
+        }
+    }
 }
 
 /// `event[0] from sse: lossless`, and under it what is not as it was.
-fn write_event(event: &Event, report: &EventReport, text: &mut String) {
-    let mut line = |indent: usize, words: &str| {
-        let words = cut(words, LONGEST);
-        text.push_str(&format!("{:indent$}{words}\n", ""));
-    };
+fn write_event(event: &Event, report: &EventReport, lines: &mut Lines) {
     let what = format!("{} from {}", event.key, report.from.as_str());
-    line(0, &format!("{what}: {}", report.verdict.as_str()));
+    lines.line(0, &format!("{what}: {}", report.verdict.as_str()));
     for norm in &report.norms {
-        line(2, &format!("normal form: {}", norm.says));
+        if lines.shows(true) {
+            lines.line(2, &format!("normal form: {}", norm.says));
+        }
     }
     let accepted = event
         .lossy
         .as_ref()
         .map(|why| format!(" (accepted: {why})"));
     for loss in &report.losses {
-        line(
-            2,
-            &format!("lossy: {}{}", loss.says, accepted.as_deref().unwrap_or("")),
-        );
-        line(4, &format!("sent  {}", loss.sent));
-        line(4, &format!("gets  {}", loss.there));
+        let accepted = accepted.as_deref().unwrap_or("");
+        lines.line(2, &format!("lossy: {}{accepted}", loss.says));
+        lines.line(4, &format!("sent  {}", loss.sent));
+        lines.line(4, &format!("gets  {}", loss.there));
         match &loss.back {
-            Ok(back) => line(4, &format!("back  {back}")),
-            Err(why) => line(4, &format!("back  refused: {why}")),
+            Ok(back) => lines.line(4, &format!("back  {back}")),
+            Err(why) => lines.line(4, &format!("back  refused: {why}")),
         }
     }
 }
 
 /// `calls lossless, replies: rest lossy, rpc lossless`
 fn verdicts(report: &RouteReport) -> String {
-    let worst = |is: &dyn Fn(Kind) -> bool| {
-        Side::ALL.map(|side| {
-            let own = report.directions.iter();
-            let own = own.filter(|direction| direction.from == side && is(direction.kind));
-            let verdicts = own
-                .map(Direction::verdict)
-                .filter(|verdict| *verdict != Verdict::Never);
-            verdicts.max()
-        })
+    let of = |is: fn(Kind) -> bool| {
+        let own = report.directions.iter();
+        worst(own.filter(move |direction| is(direction.kind)))
     };
-    let calls = said("calls", worst(&|kind| kind == Kind::Request));
-    let replies = said("replies", worst(&|kind| matches!(kind, Kind::Outcome(_))));
+    let calls = said("calls", of(|kind| kind == Kind::Request));
+    let replies = said("replies", of(|kind| matches!(kind, Kind::Outcome(_))));
     // What the built-in table makes of other answers matters where rows of the route read it on the way back.
     let own = report.directions.iter();
     let built_in = own.filter(|direction| direction.kind == Kind::BuiltIn);
@@ -141,6 +197,15 @@ fn verdicts(report: &RouteReport) -> String {
     parts.join(", ")
 }
 
+/// Returns the worst verdict on messages from REST and from RPC, where there are any.
+fn worst<'r>(directions: impl Iterator<Item = &'r Direction> + Clone) -> [Option<Verdict>; 2] {
+    Side::ALL.map(|side| {
+        let own = directions.clone().filter(|own| own.from == side);
+        let verdicts = own.map(Direction::verdict);
+        verdicts.filter(|verdict| *verdict != Verdict::Never).max()
+    })
+}
+
 fn said(what: &str, [rest, rpc]: [Option<Verdict>; 2]) -> Option<String> {
     match (rest, rpc) {
         (Some(rest), Some(rpc)) if rest == rpc => Some(format!("{what} {}", rest.as_str())),
@@ -154,55 +219,6 @@ fn said(what: &str, [rest, rpc]: [Option<Verdict>; 2]) -> Option<String> {
     }
 }
 
-/// What stands under the line of a route.
-fn below(route: &Route, report: &RouteReport, text: &mut String) {
-    let mut line = |indent: usize, words: &str| {
-        let words = cut(words, LONGEST);
-        text.push_str(&format!("{:indent$}{words}\n", ""));
-    };
-    for direction in &report.directions {
-        let what = what(route, direction);
-        if direction.kind == Kind::BuiltIn {
-            // It is nobody's pattern, so nobody has to accept it.
-            if let Some(loss) = direction.losses.first() {
-                line(2, &format!("{what}: lossy: {}", loss.rule.says(&loss.at)));
-                witness(loss, &mut line);
-            }
-            continue;
-        }
-        if let Some(Never::Hidden(by)) = direction.never {
-            let by = &route.outcomes.rows()[by].key;
-            line(2, &format!("{what}: never used, {by} takes what it fits"));
-        }
-        if !direction.norms.is_empty() {
-            let norms = direction.norms.iter().map(|norm| norm.rule.says(&norm.at));
-            let norms = norms.collect::<Vec<_>>().join("; ");
-            line(2, &format!("{what}: normal form: {norms}"));
-        }
-        for loss in &direction.losses {
-            let accepted = match accepted(route, direction.kind) {
-                Some(why) => format!(" (accepted: {why})"),
-                None => String::new(),
-            };
-            line(
-                2,
-                &format!("{what}: lossy: {}{accepted}", loss.rule.says(&loss.at)),
-            );
-            witness(loss, &mut line);
-        }
-    }
-}
-
-fn witness(loss: &Finding, line: &mut impl FnMut(usize, &str)) {
-    let witness = &loss.witness;
-    line(4, &format!("sent  {}", witness.sent));
-    line(4, &format!("gets  {}", witness.there));
-    match &witness.back {
-        Ok(back) => line(4, &format!("back  {back}")),
-        Err(why) => line(4, &format!("back  refused: {why}")),
-    }
-}
-
 /// Why a loss may be, in the words of the table.
 pub(super) fn accepted(route: &Route, kind: Kind) -> Option<&str> {
     let row = row(route, kind).and_then(|row| row.lossy.as_deref());
@@ -213,16 +229,6 @@ pub(super) fn row(route: &Route, kind: Kind) -> Option<&Row> {
     match kind {
         Kind::Outcome(row) => route.outcomes.rows().get(row),
         Kind::Request | Kind::BuiltIn => None,
-    }
-}
-
-fn what(route: &Route, direction: &Direction) -> String {
-    match row(route, direction.kind) {
-        None if direction.kind == Kind::BuiltIn => {
-            format!("other answers (built-in table) from {}", direction.from)
-        }
-        None => format!("calls from {}", direction.from),
-        Some(row) => format!("{} from {}", row.key, direction.from),
     }
 }
 

@@ -3,6 +3,8 @@
 mod human;
 mod json;
 mod own_codes;
+mod sets;
+mod statements;
 mod upgrade;
 mod verdict;
 
@@ -14,6 +16,7 @@ use crate::config::configuration::Configuration;
 use crate::config::load::{Sources, environment};
 use crate::config::problem::Problems;
 use crate::domain::check;
+use statements::Detail;
 use upgrade::UpgradeNotes;
 use verdict::Checked;
 
@@ -36,16 +39,23 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         }
         Err(problems) => Err(problems),
     };
-    write(arguments.format, &checked)?;
+    let detail = match arguments.verbose {
+        true => Detail::Full,
+        false => Detail::Brief,
+    };
+    write((arguments.format, detail), &checked)?;
     Ok(match checked {
         Ok(checked) if checked.problems.is_none() => ExitCode::SUCCESS,
         Ok(_) | Err(_) => ExitCode::FAILURE,
     })
 }
 
-fn write(format: Format, checked: &Result<Checked<'_>, &Problems>) -> io::Result<()> {
+fn write(
+    (format, detail): (Format, Detail),
+    checked: &Result<Checked<'_>, &Problems>,
+) -> io::Result<()> {
     match (format, checked) {
-        (Format::Human, Ok(checked)) => human::write(checked),
+        (Format::Human, Ok(checked)) => human::write(checked, detail),
         (Format::Human, Err(problems)) => human::write_problems(problems),
         (Format::Json, Ok(checked)) => json::write(checked),
         (Format::Json, Err(problems)) => json::write_problems(problems),

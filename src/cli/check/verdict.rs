@@ -1,6 +1,6 @@
 //! What the verdicts mean for a configuration: which losses nobody has accepted, which words accept nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::own_codes;
 use super::upgrade::UpgradeNotes;
@@ -48,13 +48,6 @@ impl<'c> Checked<'c> {
                     problems.push(places.problem(&raw.key, what));
                 }
             }
-            for direction in report.directions.iter().filter(|one| one.is_untried()) {
-                let key = match direction.kind {
-                    Kind::Outcome(row) => &route.outcomes.rows()[row].key,
-                    Kind::Request | Kind::BuiltIn => &raw.key,
-                };
-                notes.push(places.problem(key, untried(direction)));
-            }
             if route.enters_from(Side::Rest) && lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
@@ -70,6 +63,7 @@ impl<'c> Checked<'c> {
                 problems.push(places.problem(&failed.key, &failed.what));
             }
         }
+        notes.extend(untried(configuration, &reports));
         for (key, word) in rows {
             match (word.lossy, word.accepted) {
                 (Some(what), None) => problems.push(unaccepted(configuration, key, &what)),
@@ -169,8 +163,28 @@ fn tool_failures(configuration: &Configuration, key: &str) -> Problem {
     )
 }
 
+/// Returns a note for each row and each route's calls of which no message passes. A row that routes share has one note.
+fn untried(configuration: &Configuration, reports: &[RouteReport]) -> Vec<Problem> {
+    let raw = &configuration.raw;
+    let mut found: BTreeSet<(&str, String)> = BTreeSet::new();
+    for (report, raw) in reports.iter().zip(&raw.routes) {
+        let route = configuration.plan.routes.route(report.route);
+        for direction in report.directions.iter().filter(|one| one.is_untried()) {
+            let key = match direction.kind {
+                Kind::Outcome(row) => &route.outcomes.rows()[row].key,
+                Kind::Request | Kind::BuiltIn => &raw.key,
+            };
+            found.insert((key, untried_text(direction)));
+        }
+    }
+    let found = found.into_iter();
+    found
+        .map(|(key, what)| raw.places.problem(key, what))
+        .collect()
+}
+
 /// A direction that nothing takes may be one that refuses everything.
-fn untried(direction: &Direction) -> String {
+fn untried_text(direction: &Direction) -> String {
     let what = match direction.kind {
         Kind::Request => "call",
         Kind::Outcome(_) | Kind::BuiltIn => "answer",

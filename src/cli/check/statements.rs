@@ -1,0 +1,89 @@
+//! What is said of the directions of a route, and of which table each statement is: the route, or a set that others share.
+
+use super::human::accepted;
+use super::human::row;
+use crate::domain::check::{Direction, Finding, Kind, Never, RouteReport};
+use crate::domain::route::Route;
+
+/// How much of a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Detail {
+    /// All but the normal forms, which are counted.
+    Brief,
+    /// Everything.
+    Full,
+}
+
+/// One statement about messages of one direction.
+#[derive(Debug)]
+pub(super) struct Statement<'r> {
+    pub(super) text: String,
+    pub(super) is_normal_form: bool,
+    /// A message that shows the loss.
+    pub(super) loss: Option<&'r Finding>,
+    /// The set of outcomes that the statement is about: `outcomes.common`.
+    pub(super) set: Option<&'r str>,
+}
+
+/// Returns the statements about a route and its rows, in the order of its directions.
+pub(super) fn statements<'r>(route: &'r Route, report: &'r RouteReport) -> Vec<Statement<'r>> {
+    let directions = report.directions.iter();
+    let all = directions.flat_map(|direction| match direction.kind {
+        Kind::BuiltIn => built_in(direction).into_iter().collect(),
+        Kind::Request | Kind::Outcome(_) => own(route, direction),
+    });
+    all.collect()
+}
+
+/// Returns the set that a row belongs to, by the key of the row, or none for a row of a route.
+pub(super) fn set_of(key: &str) -> Option<&str> {
+    let (set, _) = key.rsplit_once('[')?;
+    set.starts_with("outcomes.").then_some(set)
+}
+
+/// Nobody wrote the built-in table, so nobody has to accept what it loses: one loss is enough.
+fn built_in(direction: &Direction) -> Option<Statement<'_>> {
+    let loss = direction.losses.first()?;
+    let from = direction.from;
+    let says = loss.rule.says(&loss.at);
+    Some(Statement {
+        text: format!("other answers (built-in table) from {from}: lossy: {says}"),
+        is_normal_form: false,
+        loss: Some(loss),
+        set: set_of(&loss.at),
+    })
+}
+
+fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
+    let row = row(route, direction.kind);
+    let set = row.and_then(|row| set_of(&row.key));
+    let what = match row {
+        None => format!("calls from {}", direction.from),
+        Some(row) => format!("{} from {}", row.key, direction.from),
+    };
+    let mut all = Vec::new();
+    let mut say = |words: String, is_normal_form, loss| {
+        all.push(Statement {
+            text: format!("{what}: {words}"),
+            is_normal_form,
+            loss,
+            set,
+        });
+    };
+    if let Some(Never::Hidden(by)) = direction.never {
+        let by = &route.outcomes.rows()[by].key;
+        say(format!("never used, {by} takes what it fits"), false, None);
+    }
+    if !direction.norms.is_empty() {
+        let norms = direction.norms.iter().map(|norm| norm.rule.says(&norm.at));
+        let norms = norms.collect::<Vec<_>>().join("; ");
+        say(format!("normal form: {norms}"), true, None);
+    }
+    let accepted = accepted(route, direction.kind).map(|why| format!(" (accepted: {why})"));
+    let accepted = accepted.unwrap_or_default();
+    for loss in &direction.losses {
+        let says = loss.rule.says(&loss.at);
+        say(format!("lossy: {says}{accepted}"), false, Some(loss));
+    }
+    all
+}
