@@ -17,7 +17,7 @@ use tokio::time;
 use crate::domain::hosts::is_loopback;
 use crate::domain::rollout::standing::Change;
 use crate::server::admin::explain::{self, Explained};
-use crate::server::admin::gate::admit;
+use crate::server::admin::gate::{admit, is_plain_probe};
 use crate::server::admin::mismatches::{self, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
@@ -67,7 +67,9 @@ impl Admin {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        admit(self.address, &head.uri, &head.headers)?;
+        if !is_plain_probe(head) {
+            admit(self.address, &head.uri, &head.headers)?;
+        }
         let bearer = self.open(head)?;
         match parse(&head.method, head.uri.path())? {
             Target::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),

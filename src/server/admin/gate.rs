@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Uri, Version};
 
 use crate::domain::hosts::{is_loopback, is_loopback_name};
 
@@ -19,6 +20,17 @@ pub(super) enum Denied {
     ForeignHost,
     #[error("the Origin is not this listener: a page of another site may not ask here")]
     ForeignOrigin,
+}
+
+/// Returns whether a request is the plain check of a load balancer: HTTP/1.0 without `Host`, for health or readiness.
+///
+/// HTTP/1.0 does not require `Host`. A browser always sends it, so no page of another site can make such a request.
+pub(super) fn is_plain_probe(head: &Parts) -> bool {
+    head.version == Version::HTTP_10
+        && matches!(head.uri.path(), "/healthz" | "/readyz")
+        && head.uri.authority().is_none()
+        && !head.headers.contains_key(HOST)
+        && !head.headers.contains_key(ORIGIN)
 }
 
 /// Checks a request to the listener at `own`.
@@ -132,6 +144,33 @@ mod tests {
             for own in [LOOPBACK, ELSEWHERE] {
                 assert_eq!(asked(own, headers), Err(Denied::NoHost), "{headers:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_plain_probe_is_http_1_0_without_a_host() {
+        let probe = |version, target: &str, headers: &[(HeaderName, &str)]| {
+            let mut request = http::Request::builder().version(version).uri(target);
+            for (name, value) in headers {
+                request = request.header(name, *value);
+            }
+            is_plain_probe(&request.body(()).unwrap().into_parts().0)
+        };
+        for target in ["/healthz", "/readyz", "/readyz?from=haproxy"] {
+            assert!(probe(Version::HTTP_10, target, &[]), "{target}");
+            assert!(!probe(Version::HTTP_11, target, &[]), "{target}");
+        }
+        for target in [
+            "/metrics",
+            "/api/v1/flags",
+            "/",
+            "http://evil.example/readyz",
+        ] {
+            assert!(!probe(Version::HTTP_10, target, &[]), "{target}");
+        }
+        let (host, origin) = ((HOST, "evil.example"), (ORIGIN, "http://evil.example"));
+        for headers in [[host], [origin]] {
+            assert!(!probe(Version::HTTP_10, "/readyz", &headers), "{headers:?}");
         }
     }
 

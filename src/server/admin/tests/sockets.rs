@@ -63,6 +63,25 @@ async fn requests_follow_each_other_on_one_connection() {
 }
 
 #[tokio::test]
+async fn a_check_of_a_load_balancer_needs_no_host() {
+    listening(|address| async move {
+        for (path, status) in [
+            ("/healthz", "200 OK"),
+            // The scripted owner is not ready.
+            ("/readyz", "503 Service Unavailable"),
+            ("/metrics", "400 Bad Request"),
+            ("/api/v1/flags", "400 Bad Request"),
+        ] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let answer = exchange(&mut stream, &format!("GET {path} HTTP/1.0\r\n\r\n")).await;
+            let expected = format!("HTTP/1.0 {status}\r\n");
+            assert!(answer.starts_with(&expected), "{path}: {answer}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_body_that_says_it_is_too_large_is_refused_before_it_comes() {
     listening(|address| async move {
         let mut stream = TcpStream::connect(address).await.unwrap();
