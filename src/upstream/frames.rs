@@ -3,6 +3,8 @@
 //! A message is a text frame, or several; one that came as binary is taken as well, since what it says is read as JSON in
 //! any case. Pings are answered by the protocol itself. Nothing is read ahead of what is asked for but one buffer.
 
+pub(super) mod listened;
+
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -17,6 +19,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
+use listened::Listened;
+
 use super::link::{Event, Link};
 
 /// How long the end of a connection may take.
@@ -29,7 +33,7 @@ const BUFFER: usize = 16 * 1024;
 /// One end of a WebSocket.
 #[derive(Debug)]
 pub struct Frames<S> {
-    stream: WebSocketStream<S>,
+    stream: WebSocketStream<Listened<S>>,
     /// What is to be written next.
     waiting: Option<Message>,
     ping: Ping,
@@ -93,6 +97,11 @@ pub fn accept_key(key: &[u8]) -> String {
     derive_accept_key(key)
 }
 
+/// A socket to a server, before its handshake.
+pub(super) fn to_server<S>(socket: S) -> Listened<S> {
+    Listened::unwatched(socket)
+}
+
 /// How messages of this length at most are read.
 pub(super) fn config(limit: usize) -> WebSocketConfig {
     WebSocketConfig::default()
@@ -104,7 +113,7 @@ pub(super) fn config(limit: usize) -> WebSocketConfig {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
     /// The client's end, after its handshake.
-    pub(super) fn client(stream: WebSocketStream<S>) -> Frames<S> {
+    pub(super) fn client(stream: WebSocketStream<Listened<S>>) -> Frames<S> {
         Frames {
             stream,
             waiting: None,
@@ -119,8 +128,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
     /// The server's end of a connection that has changed its protocol; messages have this length at most.
     pub async fn server(socket: S, limit: usize) -> Frames<S> {
         let config = Some(config(limit));
+        let socket = Listened::watched(socket);
         let stream = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
         Frames::client(stream)
+    }
+
+    /// Whether the other end has sent so many control frames and empty fragments that nothing more is read of it.
+    #[must_use]
+    pub fn is_flooded(&self) -> bool {
+        self.stream.get_ref().is_flooded()
     }
 
     /// Whether a message is being written.
@@ -190,6 +206,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
     fn failed(&mut self, error: &Error) -> Event {
         let why = error.to_string();
         match error {
+            Error::Io(_) if self.is_flooded() => self.code = CloseCode::Policy,
             Error::Capacity(_) => {
                 self.code = CloseCode::Size;
                 self.last = Some(why);

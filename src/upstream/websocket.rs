@@ -73,6 +73,7 @@ impl Transport for WebSocket {
         let request = self.request().map_err(|error| error.to_string())?;
         let stream = self.connector.connect_within(self.limit).await;
         let stream = stream.map_err(|error| format!("it cannot be reached: {}", chain(&error)))?;
+        let stream = frames::to_server(stream);
         let config = frames::config(self.message_limit);
         let opened = client_async_with_config(request, stream, Some(config)).await;
         // What a server says in place of 101 is not logged: it may be long, or show what it was sent.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 /// How many frames that bring nothing are taken of a peer beyond those that bring something, and within what time.
-const FRAMES: u32 = 1000;
+pub(super) const FRAMES: u32 = 1000;
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// What a client says before its first frame (§3.4).
@@ -25,7 +25,7 @@ const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const PADDED: u8 = 8;
 
-/// Why a client of HTTP/2 was cut.
+/// Why a client of HTTP/2 or of a WebSocket was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// It resets more calls than it lets be answered.
@@ -58,10 +58,43 @@ impl Cut {
 #[derive(Debug)]
 pub struct Flood {
     chatter: Chatter,
-    /// Since when frames are counted, and how many there were of either kind.
+    balance: Balance,
+}
+
+/// How many frames of either kind there were within a while.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Balance {
+    /// Since when they are counted.
     since: Duration,
     idle: u32,
     useful: u32,
+}
+
+impl Balance {
+    /// How many brought nothing, and how many something.
+    #[cfg(test)]
+    pub(super) const fn counts(&self) -> (u32, u32) {
+        (self.idle, self.useful)
+    }
+
+    /// Counts a frame that brings something.
+    pub(super) fn useful(&mut self) {
+        self.useful = self.useful.saturating_add(1);
+    }
+
+    /// Counts one that brings nothing, at a time where it is known; tells whether there are too many by now.
+    pub(super) fn idle(&mut self, now: Option<Duration>) -> bool {
+        if let Some(now) = now
+            && now.saturating_sub(self.since) > WITHIN
+        {
+            *self = Balance {
+                since: now,
+                ..Balance::default()
+            };
+        }
+        self.idle = self.idle.saturating_add(1);
+        self.idle > self.useful.saturating_add(FRAMES)
+    }
 }
 
 /// What a frame does for a call.
@@ -91,35 +124,20 @@ impl Flood {
     fn with(skip: usize) -> Flood {
         Flood {
             chatter: Chatter::behind(skip),
-            since: Duration::ZERO,
-            idle: 0,
-            useful: 0,
+            balance: Balance::default(),
         }
     }
 
     /// Reads on, at a time since any beginning; tells whether there are too many by now.
     pub fn hears(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
-        let Flood {
-            chatter,
-            since,
-            idle,
-            useful,
-        } = self;
+        let Flood { chatter, balance } = self;
         let mut now = Some(now);
         let mut is_flood = false;
         chatter.feed(bytes, |brings| match brings {
             Brings::Else => {}
-            Brings::Something => *useful = useful.saturating_add(1),
-            Brings::Nothing => {
-                // Asked for once, and only then.
-                if let Some(now) = now.take().map(|now| now())
-                    && now.saturating_sub(*since) > WITHIN
-                {
-                    (*since, *idle, *useful) = (now, 0, 0);
-                }
-                *idle = idle.saturating_add(1);
-                is_flood |= *idle > useful.saturating_add(FRAMES);
-            }
+            Brings::Something => balance.useful(),
+            // The time is asked for once, and only then.
+            Brings::Nothing => is_flood |= balance.idle(now.take().map(|now| now())),
         });
         is_flood
     }

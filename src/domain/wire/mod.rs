@@ -24,6 +24,7 @@ mod response;
 mod spelling;
 mod target;
 mod violation;
+mod websocket;
 mod whole;
 
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub use response::{Ending, InvalidLength, Leading, is_ready, leading, settle_res
 pub use spelling::Spelling;
 pub use target::{RawTarget, RefusedLine, SentTarget, encode_raw};
 pub use violation::Violation;
+pub use websocket::FrameFlood;
 pub use whole::Whole;
 
 /// The value of the `te` field that the inspector adds to a request that has none.

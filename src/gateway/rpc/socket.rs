@@ -33,6 +33,7 @@ use crate::domain::pending::Heartbeat;
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::{Sockets, Tongue};
 use crate::domain::side::Side;
+use crate::domain::wire::Cut;
 use crate::domain::{refusal, websocket};
 use crate::gateway::caller::identify;
 use crate::gateway::framed::{Commander, News, Served, command, told};
@@ -175,6 +176,7 @@ enum Door {
 /// Why the door of a client closes: what it was connected for is over, or everything is.
 const GONE: &str = "the server is gone";
 const OVER: &str = "the program ends";
+const FLOOD: &str = "too many control frames or empty fragments";
 
 impl Conversation {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: Frames<S>) {
@@ -244,6 +246,11 @@ impl Conversation {
         }
         // Nobody waits for what is still under way.
         drop(underway);
+        if frames.is_flooded() {
+            self.worker
+                .count(|shard| shard.cut_connection(Cut::Chatter));
+            frames.closes(Some(Closing::because(FLOOD)));
+        }
         frames.closes(self.closing.take());
         frames.end().await;
     }

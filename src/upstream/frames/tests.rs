@@ -126,3 +126,63 @@ async fn an_end_that_the_other_does_not_agree_to_takes_its_time_and_no_more() {
         drop(peer);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_floods_is_disconnected_with_a_reason() {
+    // Pings, and fragments without content behind the beginning of a message.
+    for (first, again) in [
+        (&b""[..], b"\x89\x80\0\0\0\0"),
+        (b"\x01\x81\0\0\0\0{", b"\0\x80\0\0\0\0"),
+    ] {
+        let (here, mut there) = duplex(64 * 1024);
+        let mut frames = Frames::server(here, 100).await;
+        there.write_all(first).await.unwrap();
+        let (mut read, mut write) = tokio::io::split(there);
+        let flood = async move {
+            for _ in 0..10_000 {
+                if write.write_all(again).await.is_err() {
+                    return;
+                }
+            }
+            panic!("the flood is taken");
+        };
+        let mut back = Vec::new();
+        let ends = async {
+            loop {
+                if let Event::Lost(_) = next(&mut frames).await {
+                    break;
+                }
+            }
+            assert!(frames.is_flooded());
+            frames.end().await;
+        };
+        let (_, (), _) = tokio::join!(flood, ends, read.read_to_end(&mut back));
+        let close = b"\x88\x02\x03\xf0";
+        assert!(back.ends_with(close), "{back:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_pings_beside_its_messages_is_served() {
+    let (mut frames, mut peer) = pair(100, 64 * 1024).await;
+    let says = async {
+        for _ in 0..3_000 {
+            peer.send(Message::Ping(Bytes::new())).await.unwrap();
+            peer.send(Message::text("{}")).await.unwrap();
+            while let Some(Some(_)) = futures_util::FutureExt::now_or_never(peer.next()) {}
+        }
+        peer
+    };
+    let hears = async {
+        let mut heard = 0;
+        while heard < 3_000 {
+            match next(&mut frames).await {
+                Event::Message(_) => heard += 1,
+                Event::Sign => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    tokio::join!(says, hears);
+    assert!(!frames.is_flooded());
+}

@@ -352,3 +352,36 @@ fn a_socket_that_its_client_does_not_use_is_closed() {
     let stopped = proxy.stop();
     assert!(stopped.status.success(), "{stopped:?}");
 }
+
+#[test]
+fn a_client_that_floods_its_socket_is_cut_and_others_are_served() {
+    let upstream = saying(r#""result":7"#);
+    let proxy = before_http(&upstream, "");
+    let (ping, empty) = (b"\x89\x80\0\0\0\0", b"\0\x80\0\0\0\0");
+    for (cut, idle) in [(1.0, ping), (2.0, empty)] {
+        let mut rude = connect(&proxy);
+        if idle == empty {
+            rude.say_raw(b"\x01\x81\0\0\0\0{");
+        }
+        let flood = idle.repeat(100);
+        // Far more than any limit and any buffer: whoever can send so much is not cut.
+        assert!(
+            (0..20_000).any(|_| !rude.says_raw(&flood)),
+            "2,000,000 frames were taken"
+        );
+        becomes(
+            || {
+                metric(
+                    &proxy,
+                    r#"dualgauge_cut_connections_total{reason="chatter"}"#,
+                )
+            },
+            &cut,
+        );
+    }
+    let mut other = connect(&proxy);
+    ask(&mut other, "1", "[]");
+    assert_eq!(other.hear()["result"], 7);
+    drop(other);
+    becomes(|| metric(&proxy, "dualgauge_client_connections"), &0.0);
+}

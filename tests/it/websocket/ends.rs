@@ -113,6 +113,11 @@ impl End {
         }
     }
 
+    /// Sends bytes as they are; tells whether the other end may have them.
+    pub(crate) fn says_raw(&mut self, bytes: &[u8]) -> bool {
+        self.0.get_mut().write_all(bytes).is_ok()
+    }
+
     /// Sends bytes as they are.
     pub(crate) fn say_raw(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).unwrap();
