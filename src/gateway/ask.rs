@@ -348,7 +348,7 @@ fn sent(error: UpstreamError) -> Failure {
             Reason::UpstreamCut,
             "the server closed the connection before it answered",
         ),
-        UpstreamError::Malformed(_) | UpstreamError::Unframed(_) => (
+        UpstreamError::Malformed(_) | UpstreamError::Unframed(_) | UpstreamError::Padded => (
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",
         ),

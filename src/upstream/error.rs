@@ -45,6 +45,9 @@ pub enum UpstreamError {
     /// The answer does not say how long it is.
     #[error("the answer is not valid HTTP")]
     Unframed(#[source] InvalidLength),
+    /// A header value of an answer over HTTP/2 begins or ends with white space (RFC 9113 §8.2.1).
+    #[error("the answer is not valid HTTP: a header value begins or ends with white space")]
+    Padded,
 }
 
 pub(super) fn classify(error: hyper::Error) -> UpstreamError {

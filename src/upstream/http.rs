@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::HOST;
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
 use super::again::{Again, Heads, Manner, Spare, Wants};
@@ -24,7 +24,7 @@ use super::uploads::{LOOK, Uploads};
 use super::{Body, Inflow, Outgoing, Tasks, pinned};
 use crate::domain::addresses::Sign;
 use crate::domain::plan::UpstreamPlan;
-use crate::domain::wire::{Ending, Spelling, settle_response};
+use crate::domain::wire::{Ending, Spelling, has_padded_value, settle_response};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
@@ -40,6 +40,10 @@ pub struct Exchange {
 impl Exchange {
     /// The same with at most one length, and none beside a transfer coding: then the connection serves no other call.
     fn settled(mut self) -> Result<Exchange, UpstreamError> {
+        let is_http2 = self.response.version() == Version::HTTP_2;
+        if is_http2 && has_padded_value(self.response.headers()) {
+            return Err(UpstreamError::Padded);
+        }
         if !self.response.body().came_whole() {
             let ending = settle_response(self.response.headers_mut());
             if ending.map_err(UpstreamError::Unframed)? == Ending::Conflicting {

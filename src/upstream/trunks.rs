@@ -129,7 +129,8 @@ impl Trunks {
             | UpstreamError::Busy { .. }
             | UpstreamError::Broken(_)
             | UpstreamError::Malformed(_)
-            | UpstreamError::Unframed(_) => (io::ErrorKind::Other, chain(error)),
+            | UpstreamError::Unframed(_)
+            | UpstreamError::Padded => (io::ErrorKind::Other, chain(error)),
         };
         *faults = Faults {
             count: faults.count + 1,

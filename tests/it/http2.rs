@@ -1,5 +1,6 @@
 //! Clients that speak HTTP/2: the same calls, and what a connection may cost.
 
+mod malformed;
 mod torn;
 
 use std::future::poll_fn;

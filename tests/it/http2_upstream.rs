@@ -372,3 +372,21 @@ fn what_cannot_be_is_told() {
         assert!(ended.errors.contains(said), "{}", ended.errors);
     }
 }
+
+#[test]
+fn an_answer_with_white_space_around_a_value_is_malformed() {
+    let server = Multiplex::serving(|head, _| {
+        let answer = Response::builder();
+        let value = match head.uri.path() {
+            "/padded" => HeaderValue::from_bytes(b" 1").unwrap(),
+            _ => HeaderValue::from_static("1"),
+        };
+        Act::Answer(answer.header("x-a", value).body(b"b".to_vec()).unwrap())
+    });
+    let proxy = before(&server, "");
+    let padded = proxy.rest("GET", "/padded", &[], "");
+    assert_eq!(padded.status(), 502);
+    assert_eq!(problem(&padded).0, "upstream_malformed_http");
+    assert_eq!(proxy.rest("GET", "/plain", &[], "").status(), 200);
+    assert_eq!(server.connections(), 1);
+}

@@ -52,7 +52,19 @@ fn fault(head: &request::Parts, limits: Limits) -> Option<Violation> {
             return Some(violation);
         }
     }
+    if has_padded_value(&head.headers) {
+        return Some(Violation::FieldValue);
+    }
     host_fault(head).or_else(|| length_fault(&head.headers))
+}
+
+/// Whether a value begins or ends with white space, which makes a message of HTTP/2 malformed (RFC 9113 §8.2.1). Nothing has
+/// removed it, as a reader of HTTP/1.1 does.
+#[must_use]
+pub fn has_padded_value(headers: &HeaderMap) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let mut values = headers.values().map(HeaderValue::as_bytes);
+    values.any(|value| is_blank(value.first()) || is_blank(value.last()))
 }
 
 /// The size of a header list (RFC 9113 §6.5.2): names and values without compression, and 32 bytes for each field.
@@ -219,6 +231,8 @@ mod tests {
                 &[("content-length", "1"), ("content-length", "1")],
                 Violation::ContentLengthRepeated,
             ),
+            ("GET", "https://h/", &[("a", " b")], Violation::FieldValue),
+            ("GET", "https://h/", &[("a", "b\t")], Violation::FieldValue),
             (
                 "PUT",
                 "https://h/",

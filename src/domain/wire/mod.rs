@@ -33,7 +33,7 @@ mod tests;
 pub use chatter::{Cut, Flood};
 pub use follower::{Follower, Found, Limits, Place, Step};
 pub use head::Te;
-pub use http2::settle;
+pub use http2::{has_padded_value, settle};
 pub use interim::interim;
 pub use law::check_any_cut;
 pub use reading::Reading;

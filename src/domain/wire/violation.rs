@@ -47,7 +47,7 @@ pub enum Violation {
     SpaceBeforeColon,
     /// A header line that continues the one before (RFC 9112 §5.2: obsolete).
     ObsFold,
-    /// A control byte in a header value (RFC 9110 §5.5).
+    /// A control byte in a header value (RFC 9110 §5.5), or over HTTP/2 white space around it (RFC 9113 §8.2.1).
     FieldValue,
     /// HTTP/1.1 without `Host` (RFC 9112 §3.2).
     NoHost,
@@ -153,7 +153,7 @@ impl Violation {
             Self::SpaceBeforeColon => "white space before the colon of a header; none is allowed",
             Self::ObsFold => "a header line that begins with white space; none may",
             Self::FieldValue => {
-                "a control character in a header value; only tabs and visible characters are allowed"
+                "a header value with a control character, or over HTTP/2 with white space around it; neither is allowed"
             }
             Self::NoHost => "no `Host`; an HTTP/1.1 request must have exactly one",
             Self::HostRepeated => "more than one `Host`; exactly one is allowed",

@@ -239,7 +239,9 @@ impl Door {
                 }
                 UpstreamError::Busy { .. } => Unanswered::Busy,
                 UpstreamError::Broken(_) => Unanswered::Cut,
-                UpstreamError::Malformed(_) | UpstreamError::Unframed(_) => Unanswered::Unusable(0),
+                UpstreamError::Malformed(_)
+                | UpstreamError::Unframed(_)
+                | UpstreamError::Padded => Unanswered::Unusable(0),
             }
         })
     }
