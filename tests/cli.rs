@@ -472,3 +472,34 @@ fn every_example_of_a_main_file_is_fine() {
         assert!(run.stdout.contains("\nok: "), "{}", run.stdout);
     }
 }
+
+#[test]
+fn more_series_than_the_limit_are_noted() {
+    let mut text = "[upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:1\"\n".to_owned();
+    for client in 0..20 {
+        text += &format!(
+            "[[client]]\nname = \"c{client}\"\nmatch = {{ header = {{ x = \"c{client}\" }} }}\n"
+        );
+    }
+    for route in 0..4 {
+        text += &format!(
+            "[[route]]\nname = \"r{route}\"\nrest = \"GET /{route}\"\nrpc = \"r{route}\"\n"
+        );
+    }
+    let of = |more: &str| {
+        let folder = folder(&[("dualgauge.toml", &format!("{text}{more}"))]);
+        check(&folder.path().join("dualgauge.toml"), &[]).stdout
+    };
+    let limited = of("[metrics]\nseries = 5000\n");
+    assert!(limited.contains("note: "), "{limited}");
+    assert!(
+        limited.contains("as soon as each client has called each route; the limit is 5000"),
+        "{limited}"
+    );
+    let left_out = of(
+        "[metrics]\nseries = 5000\n[metrics.labels]\ndualgauge_call_duration_seconds = [\"route\"]\n\
+         dualgauge_upstream_duration_seconds = [\"route\"]\n",
+    );
+    assert!(!left_out.contains("the limit is 5000"), "{left_out}");
+    assert!(left_out.contains("at most, limit 5000\n"), "{left_out}");
+}

@@ -3,6 +3,7 @@
 //! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
 //! listener and what `life` does. A process that was started by the one that it replaces tells it once it serves.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -36,7 +37,7 @@ use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
-    FlagState, Names, OwnUse, Process, StoreState, Sunset, render, standings,
+    FlagState, Names, OwnUse, Process, Shown, StoreState, Sunset, render, standings,
 };
 
 /// How many requests may wait for the owner of the state.
@@ -194,6 +195,7 @@ pub fn run(
         lines: log.dropped_lines(),
         sending,
         began: started,
+        shown: RefCell::default(),
     };
     let life = Life {
         workers,
@@ -266,6 +268,8 @@ struct Page {
     lines: DroppedLines,
     sending: SpanThread,
     began: SystemTime,
+    /// The series that were shown so far; borrowed only between awaits.
+    shown: RefCell<Shown>,
 }
 
 impl Page {
@@ -317,7 +321,23 @@ impl Page {
             spans_dropped: self.sending.dropped(),
             own: OwnUse::read(self.began),
         };
-        render(&self.names, &self.remote.snapshots().await, &process)
+        let snapshots = self.remote.snapshots().await;
+        let mut shown = self.shown.borrow_mut();
+        let was_over = shown.over() > 0;
+        let page = render(
+            &self.names,
+            &snapshots,
+            &process,
+            (&plan.series, &mut shown),
+        );
+        if shown.over() > 0 && !was_over {
+            tracing::warn!(
+                limit = plan.series.limit,
+                beyond = shown.over(),
+                "`metrics.series` is reached; further series are counted under the name `overflow`"
+            );
+        }
+        page
     }
 }
 

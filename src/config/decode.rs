@@ -16,6 +16,7 @@ pub(super) mod identity;
 mod lifecycle;
 mod local;
 mod mcp;
+mod metrics;
 mod outcome;
 mod redact;
 mod route;
@@ -125,6 +126,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let compare = table.table("compare", compare::compare);
     let deprecated = table.table("deprecated", lifecycle::deprecated);
     let trace = table.table("trace", trace::trace);
+    let metrics = table.table("metrics", metrics::metrics);
     let log = table.require_table("log", log);
     let admin = admin?;
     Some(RawConfig {
@@ -154,6 +156,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         compare: compare.unwrap_or_default(),
         deprecated,
         trace,
+        metrics: metrics.unwrap_or_default(),
         places: Places::default(),
         log: log?,
     })

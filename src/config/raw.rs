@@ -10,6 +10,7 @@ mod guard;
 mod identity;
 mod lifecycle;
 mod mcp;
+mod metrics;
 mod stdio;
 mod store;
 mod stream;
@@ -52,6 +53,7 @@ pub use identity::{
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
+pub use metrics::RawMetrics;
 pub use stdio::{HandshakeWord, ModeWord, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -111,6 +113,8 @@ pub struct RawConfig {
     pub deprecated: Option<RawDeprecated>,
     /// `[trace]`
     pub trace: Option<RawTrace>,
+    /// `[metrics]`
+    pub metrics: RawMetrics,
     /// Where the keys of routes, of sets and of events were said.
     pub places: Places,
     /// `[log]`

@@ -41,6 +41,7 @@ pub mod refusal;
 pub mod rollout;
 pub mod route;
 pub mod schema;
+pub mod series;
 pub mod side;
 pub mod sse;
 pub mod stream;

@@ -26,6 +26,7 @@ use super::preface::PrefaceUse;
 use super::redact::Redaction;
 use super::rollout::Rollout;
 use super::route::{PathError, RouteTable, Segments, Speech};
+use super::series::SeriesRules;
 use super::side::Side;
 use super::stream::Streams;
 use super::tls::ServerTls;
@@ -81,6 +82,8 @@ pub struct Plan {
     pub lifecycle: Lifecycle,
     /// The upstreams without which the process takes no calls, as far as whoever sends them asks.
     pub ready: Vec<String>,
+    /// What bounds the series of the metrics.
+    pub series: SeriesRules,
     /// What is never shown.
     pub redaction: Arc<Redaction>,
     /// What bounds a call.

@@ -14,6 +14,7 @@ use crate::domain::event::Event;
 use crate::domain::outcome::Row;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::telemetry::metrics::{SeriesEstimate, estimate};
 
 /// The widest that the columns of name, REST and RPC get.
 const WIDEST: [usize; 3] = [28, 44, 28];
@@ -25,6 +26,7 @@ pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
     for note in checked.notes.iter().flatten() {
         text.push_str(&format!("note: {note}\n"));
     }
+    text.extend(series(checked));
     text.push_str(&summary(checked));
     io::stdout().lock().write_all(text.as_bytes())?;
     checked.problems.iter().try_for_each(write_problems)
@@ -32,6 +34,14 @@ pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
 
 pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{problems}")
+}
+
+/// How many series of metrics there can be, where that may be more than the limit.
+fn series(checked: &Checked<'_>) -> Option<String> {
+    let SeriesEstimate { usual, most, limit } = estimate(&checked.configuration.plan);
+    (most > limit).then(|| {
+        format!("series of metrics: {usual} as soon as each client has called each route, {most} at most, limit {limit}\n")
+    })
 }
 
 /// How much there is of everything.

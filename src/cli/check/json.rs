@@ -12,6 +12,7 @@ use crate::domain::check::{
 };
 use crate::domain::event::Event;
 use crate::domain::route::Route;
+use crate::telemetry::metrics::{SeriesEstimate, estimate};
 
 #[derive(Debug, Serialize)]
 struct Fine<'d> {
@@ -24,6 +25,17 @@ struct Fine<'d> {
     events: Vec<EventRow<'d>>,
     flags: usize,
     clients: usize,
+    series: SeriesRow,
+}
+
+/// How many series of metrics the configuration can make whose labels hold its names.
+#[derive(Debug, Serialize)]
+struct SeriesRow {
+    /// When each client has called each route, with one outcome.
+    usual: u64,
+    /// With every stage, outcome and reason.
+    most: u64,
+    limit: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,7 +155,13 @@ pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
         events: checked.events().map(event_row).collect(),
         flags: checked.configuration.flags.len(),
         clients: checked.configuration.raw.clients.len(),
+        series: series_row(checked),
     })
+}
+
+fn series_row(checked: &Checked<'_>) -> SeriesRow {
+    let SeriesEstimate { usual, most, limit } = estimate(&checked.configuration.plan);
+    SeriesRow { usual, most, limit }
 }
 
 pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {

@@ -14,6 +14,7 @@ use crate::domain::event::Event;
 use crate::domain::hosts::Reach;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::telemetry::metrics::estimate;
 
 /// A configuration whose routes were looked at.
 pub(super) struct Checked<'c> {
@@ -78,6 +79,7 @@ impl<'c> Checked<'c> {
         notes.extend(flags(configuration));
         notes.extend(own_codes::notes(configuration));
         notes.extend(hosts(configuration));
+        notes.extend(series(configuration));
         Checked {
             configuration,
             reports,
@@ -128,6 +130,22 @@ fn hosts(configuration: &Configuration) -> Option<Problem> {
     let what = "without `listen.hosts`, this listener refuses calls that are not passed through, unless their `Host` is loopback";
     let hint = "add the names by which clients reach the proxy to `hosts` of `[listen]`, or the proxies before it to `trusted`";
     Some(listen.address.problem(what).hint(hint))
+}
+
+/// More series than there may be, as soon as each client has called each route.
+fn series(configuration: &Configuration) -> Option<Problem> {
+    let estimate = estimate(&configuration.plan);
+    if estimate.usual <= estimate.limit {
+        return None;
+    }
+    let what = format!(
+        "the routes and clients make {} series of metrics as soon as each client has called each route; the limit is {}, and \
+         further series are counted under the name `overflow`",
+        estimate.usual, estimate.limit
+    );
+    let hint = "leave out labels of histograms by `metrics.labels`, or raise `metrics.series`";
+    let places = &configuration.raw.places;
+    Some(places.problem("metrics.series", what).hint(hint))
 }
 
 fn some(problems: Vec<Problem>) -> Option<Problems> {

@@ -16,6 +16,7 @@ mod lifecycle;
 mod local;
 mod local_frames;
 mod mcp;
+mod metrics;
 mod ready;
 mod rollout;
 mod routes;
@@ -89,6 +90,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         forwarding: forwarding(raw),
         identity_headers: identity::headers(raw, &mut problems),
         trace,
+        series: metrics::compile(&raw.metrics, &mut problems),
         comparing: compare::compile((raw, &redaction), &mut problems),
         ready: ready::compile((raw, &upstreams), &mut problems),
         redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),

@@ -160,6 +160,7 @@ fn plan() -> Plan {
         forwarding: crate::domain::forwarding::Forwarding::default(),
         identity_headers: Default::default(),
         trace: None,
+        series: Default::default(),
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),

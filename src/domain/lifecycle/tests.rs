@@ -17,7 +17,6 @@ use crate::domain::side::Side;
 mod laws;
 
 const DAY: u64 = 86_400;
-/// The time in these tests.
 const NOW: i64 = 1_800_000_000;
 
 fn now() -> Moment {
@@ -109,6 +108,7 @@ fn plan(side: Side) -> Plan {
         forwarding: Default::default(),
         identity_headers: Default::default(),
         trace: None,
+        series: Default::default(),
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),

@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 25] = [
+const UNITS: [&str; 26] = [
     "address",
     "byte",
     "call",
@@ -29,6 +29,7 @@ const UNITS: [&str; 25] = [
     "reload",
     "second",
     "second since 1970",
+    "series",
     "session",
     "span",
     "start",
@@ -150,6 +151,8 @@ fn names_follow_the_rule() {
         "_switch",
         "_up",
         "_limit",
+        "_series",
+        "_overflow",
         "_fields",
         "_remembered",
         "_left_out",

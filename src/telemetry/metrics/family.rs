@@ -127,7 +127,7 @@ pub(super) const CUT_CONNECTIONS: Family = Family {
     name: "dualgauge_cut_connections_total",
     kind: MetricType::COUNTER,
     labels: &["reason"],
-    help: "Connections of HTTP/2 clients that were cut: resets (more calls were reset than answered), chatter (frames that \
+    help: "Connections of HTTP/2 clients and WebSockets of clients that were cut: resets (more calls were reset than answered), chatter (frames that \
            bring no call further) or faults (of the protocol: one of the connection, or too many of its streams); and single \
            streams: stalled (the client took nothing of its answer for too long).",
 };
@@ -413,7 +413,7 @@ pub(super) const BREAKER_OPEN: Family = Family {
 };
 
 /// Every metric.
-pub(super) const ALL: [&Family; 63] = [
+pub(super) const ALL: [&Family; 66] = [
     &CALLS,
     &DECISIONS,
     &KEYLESS_CALLS,
@@ -471,6 +471,9 @@ pub(super) const ALL: [&Family; 63] = [
     &STORE_UP,
     &LOG_LINES_DROPPED,
     &SPANS_DROPPED,
+    &super::series::SERIES,
+    &super::series::SERIES_LIMIT,
+    &super::series::SERIES_OVERFLOW,
     &BUILD,
     &PROCESS_CPU,
     &PROCESS_RESIDENT,

@@ -7,6 +7,8 @@
 //! shard       the counts of one worker, which only its own thread touches
 //! process     what is known once for the whole process
 //! render      shards summed → the page
+//! named       the families with names of the configuration
+//! series      how many of their series there may be
 //! own         what the process itself uses
 //! addresses   how the addresses of upstreams stand
 //! pools       the calls at upstreams against what may be there
@@ -23,10 +25,12 @@ mod family;
 mod histogram;
 mod labels;
 mod messages;
+mod named;
 mod own;
 mod pools;
 mod process;
 mod render;
+mod series;
 mod shard;
 #[cfg(test)]
 mod tests;
@@ -42,5 +46,6 @@ pub use process::{
 };
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
+pub use series::{SeriesEstimate, Shown, bounded_families, estimate, labels_of};
 pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
 pub use usage::usage;

@@ -1,7 +1,8 @@
 //! Shards summed, names looked up → the page that Prometheus reads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto;
@@ -10,40 +11,56 @@ use prometheus::{Registry, TextEncoder};
 use super::addresses;
 use super::family::{self, Family};
 use super::histogram::Histogram;
-use super::labels::{CallLabels, LabelId, NONE, Names};
+use super::labels::{LabelId, NONE, Names};
 use super::messages;
+use super::named;
 use super::own;
 use super::pools;
 use super::process::{Buffered, FlagState, LinkState, Need, Process, SessionCounts, StoreState};
-use super::shard::{CallCounts, Counts, Gauges, Pool, Snapshot};
-use crate::domain::failure::{Blame, Reason};
+use super::series::Shown;
+use super::shard::{Counts, Gauges, Pool, Snapshot};
+use crate::domain::failure::Reason;
 use crate::domain::frame::Stray;
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rollout::{Arming, Kill, Stage};
+use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 use crate::domain::wire::Cut;
 
 /// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
 #[must_use]
-pub fn render(names: &Names, snapshots: &[Snapshot], process: &Process) -> String {
-    let page = Page {
-        texts: Texts(names.texts()),
-        sum: Snapshot::sum(snapshots),
-        process: process.clone(),
-    };
+pub fn render(
+    names: &Names,
+    snapshots: &[Snapshot],
+    process: &Process,
+    (rules, shown): (&SeriesRules, &mut Shown),
+) -> String {
+    let texts = Texts(names.texts());
+    let sum = Snapshot::sum(snapshots);
+    shown.begin(rules);
+    let mut families = named::families(&texts, (&sum, process), shown);
+    families.extend(shown.families());
+    families.extend(proxy_families(&sum.counts));
+    families.extend(gauge_families(&sum.gauges));
+    families.extend(addresses::families(&texts, &sum.addresses));
+    families.extend(pools::families(&texts, &sum.upstream_calls));
+    families.extend(link_families(&process.links));
+    families.extend(process_families(process));
+    families.extend(own::families(&process.own));
     // Only a faulty table of families could fail here, and a test renders all of them.
-    encode(page).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
+    encode(families).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
 }
 
 /// The registry checks the table of families, sorts them, and leaves out those without a series.
-fn encode(page: Page) -> prometheus::Result<String> {
+fn encode(families: Vec<proto::MetricFamily>) -> prometheus::Result<String> {
     let descs = family::ALL
         .into_iter()
         .map(desc)
         .collect::<Result<_, _>>()?;
+    let families = Mutex::new(families);
     let registry = Registry::new();
-    registry.register(Box::new(Described { page, descs }))?;
+    registry.register(Box::new(Described { families, descs }))?;
     TextEncoder::new().encode_to_string(&registry.gather())
 }
 
@@ -57,16 +74,10 @@ fn desc(family: &Family) -> prometheus::Result<Desc> {
     )
 }
 
-/// One scrape.
-struct Page {
-    texts: Texts,
-    sum: Snapshot,
-    process: Process,
-}
-
 /// One scrape, with what the registry wants to know beforehand.
 struct Described {
-    page: Page,
+    /// They are collected once, and large: the registry takes them.
+    families: Mutex<Vec<proto::MetricFamily>>,
     descs: Vec<Desc>,
 }
 
@@ -76,24 +87,8 @@ impl Collector for Described {
     }
 
     fn collect(&self) -> Vec<proto::MetricFamily> {
-        let Page {
-            texts,
-            sum,
-            process,
-        } = &self.page;
-        let mut families = call_families(texts, &sum.counts);
-        families.extend(decision_families(texts, &sum.counts));
-        families.extend(candidate_families(texts, &sum.counts));
-        families.push(mismatching_fields(texts, &sum.mismatching));
-        families.extend(usage_families(texts, &sum.counts));
-        families.extend(proxy_families(&sum.counts));
-        families.extend(gauge_families(&sum.gauges));
-        families.extend(addresses::families(texts, &sum.addresses));
-        families.extend(pools::families(texts, &sum.upstream_calls));
-        families.extend(link_families(&process.links));
-        families.extend(process_families(process));
-        families.extend(own::families(&process.own));
-        families
+        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::take(&mut *families)
     }
 }
 
@@ -104,150 +99,6 @@ impl Texts {
     pub(super) fn of(&self, id: LabelId) -> &str {
         self.0.get(id.index()).map_or(NONE, |text| text)
     }
-}
-
-fn call_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
-    let mut calls = Vec::new();
-    // Durations do not tell whose fault a call was.
-    let mut durations: BTreeMap<CallLabels, CallCounts> = BTreeMap::new();
-    for (labels, call) in &counts.calls {
-        let [route, client, side, stage, outcome] = words(texts, labels);
-        let blame = labels.blame.map_or(NONE, Blame::as_str);
-        calls.push(counter(
-            &family::CALLS,
-            &[route, client, side, stage, outcome, blame],
-            call.duration.count(),
-        ));
-        let labels = CallLabels {
-            blame: None,
-            ..*labels
-        };
-        durations.entry(labels).or_default().add(call);
-    }
-    let series = |family, which: fn(&CallCounts) -> &Histogram| {
-        let counted = durations
-            .iter()
-            .map(|(labels, call)| (labels, which(call)))
-            .filter(|(_, histogram)| histogram.count() > 0);
-        counted
-            .map(|(labels, counts)| histogram(family, &words(texts, labels), counts))
-            .collect()
-    };
-    let dropped = counts
-        .dropped
-        .iter()
-        .map(|(route, members)| counter(&family::DROPPED_MEMBERS, &[texts.of(*route)], *members));
-    let events = counts.events.iter().map(|((route, side, kind), count)| {
-        let labels = [texts.of(*route), side.as_str(), kind.as_str()];
-        counter(&family::EVENTS, &labels, *count)
-    });
-    vec![
-        of(&family::CALLS, calls),
-        of(&family::EVENTS, events.collect()),
-        of(
-            &family::CALL_DURATION,
-            series(&family::CALL_DURATION, |call| &call.duration),
-        ),
-        of(
-            &family::UPSTREAM_DURATION,
-            series(&family::UPSTREAM_DURATION, |call| &call.upstream),
-        ),
-        of(&family::DROPPED_MEMBERS, dropped.collect()),
-    ]
-}
-
-fn decision_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
-    let decisions = counts.decisions.iter().map(|(labels, count)| {
-        let words = [
-            texts.of(labels.client),
-            labels.side.as_str(),
-            labels.by.as_str(),
-            texts.of(labels.flag),
-        ];
-        counter(&family::DECISIONS, &words, *count)
-    });
-    let keyless = counts
-        .keyless
-        .iter()
-        .map(|(flag, count)| counter(&family::KEYLESS_CALLS, &[texts.of(*flag)], *count));
-    vec![
-        of(&family::DECISIONS, decisions.collect()),
-        of(&family::KEYLESS_CALLS, keyless.collect()),
-    ]
-}
-
-fn candidate_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
-    let verdicts = counts.verdicts.iter().map(|(labels, count)| {
-        let words = [
-            texts.of(labels.route),
-            texts.of(labels.client),
-            labels.side.as_str(),
-            labels.stage.as_str(),
-            labels.verdict,
-        ];
-        counter(&family::VERDICTS, &words, *count)
-    });
-    let skipped = counts.skipped.iter().map(|((route, why), count)| {
-        let words = [texts.of(*route), why.as_str()];
-        counter(&family::CANDIDATES_SKIPPED, &words, *count)
-    });
-    let failed = counts.failed_candidates.iter();
-    let failed = failed.map(|((route, reason), count)| {
-        let words = [texts.of(*route), reason.row().label];
-        counter(&family::CANDIDATES_FAILED, &words, *count)
-    });
-    let taken = counts
-        .candidates
-        .iter()
-        .map(|((route, side, stage), taken)| {
-            let words = [texts.of(*route), side.as_str(), stage.as_str()];
-            histogram(&family::CANDIDATE_DURATION, &words, taken)
-        });
-    vec![
-        of(&family::VERDICTS, verdicts.collect()),
-        of(&family::CANDIDATES_SKIPPED, skipped.collect()),
-        of(&family::CANDIDATES_FAILED, failed.collect()),
-        of(&family::CANDIDATE_DURATION, taken.collect()),
-    ]
-}
-
-fn mismatching_fields(texts: &Texts, known: &BTreeSet<(LabelId, u64)>) -> proto::MetricFamily {
-    let mut fields: BTreeMap<LabelId, u32> = BTreeMap::new();
-    for (route, _) in known {
-        *fields.entry(*route).or_default() += 1;
-    }
-    let series = fields.into_iter().map(|(route, fields)| {
-        let labels = [texts.of(route)];
-        gauge(&family::MISMATCHING_FIELDS, &labels, f64::from(fields))
-    });
-    of(&family::MISMATCHING_FIELDS, series.collect())
-}
-
-fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
-    [
-        texts.of(labels.route),
-        texts.of(labels.client),
-        labels.side.as_str(),
-        labels.stage.map_or(NONE, Stage::as_str),
-        labels.outcome.as_str(),
-    ]
-}
-
-fn usage_families(texts: &Texts, counts: &Counts) -> Vec<proto::MetricFamily> {
-    let seen = counts.seen.iter().filter_map(|(caller, seen)| {
-        let (route, client, side) = *caller;
-        let labels = [texts.of(route), texts.of(client), side.as_str()];
-        let last = seen.all().last?.unix();
-        Some(gauge(&family::LAST_SEEN, &labels, last as f64))
-    });
-    let unrouted = counts.unrouted.iter().map(|(prefix, count)| {
-        let labels = [texts.of(*prefix)];
-        counter(&family::UNROUTED_CALLS, &labels, count.calls)
-    });
-    vec![
-        of(&family::LAST_SEEN, seen.collect()),
-        of(&family::UNROUTED_CALLS, unrouted.collect()),
-    ]
 }
 
 /// Failures begin at zero, since a rate does not see the first one of a series that begins with it.
@@ -387,10 +238,6 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
         let labels = [trips.flag.as_str(), trips.limit, trips.mode];
         counter(&family::GUARD_TRIPS, &labels, trips.count)
     });
-    let sunsets = process.sunsets.iter().map(|sunset| {
-        let labels = [sunset.route.as_str(), sunset.side.as_str()];
-        gauge(&family::SUNSET, &labels, sunset.at.unix() as f64)
-    });
     let SessionCounts { begun, remembered } = process.sessions;
     let begun = counter(&family::SESSIONS, &[], begun);
     let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
@@ -416,7 +263,6 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
         of(&family::GUARD_RULING, rulings.collect()),
         switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
         switch(&family::STORE_UP, u8::from(process.store == StoreState::Up)),
-        of(&family::SUNSET, sunsets.collect()),
         of(&family::SESSIONS, vec![begun]),
         of(&family::SESSIONS_REMEMBERED, vec![remembered]),
         of(&family::LOG_LINES_DROPPED, vec![dropped]),
@@ -467,7 +313,7 @@ pub(super) fn gauge(family: &Family, labels: &[&str], value: f64) -> proto::Metr
     metric
 }
 
-fn histogram(family: &Family, labels: &[&str], counts: &Histogram) -> proto::Metric {
+pub(super) fn histogram(family: &Family, labels: &[&str], counts: &Histogram) -> proto::Metric {
     let buckets = counts.cumulative().map(|(bound, under)| {
         let mut bucket = proto::Bucket::default();
         bucket.set_upper_bound(bound);
@@ -483,9 +329,12 @@ fn histogram(family: &Family, labels: &[&str], counts: &Histogram) -> proto::Met
     metric
 }
 
+/// A label without a value is not written: to Prometheus both are the same.
 fn labelled(family: &Family, values: &[&str]) -> proto::Metric {
     debug_assert_eq!(family.labels.len(), values.len());
-    let pairs = family.labels.iter().zip(values).map(|(label, value)| {
+    let pairs = family.labels.iter().zip(values);
+    let pairs = pairs.filter(|(_, value)| !value.is_empty());
+    let pairs = pairs.map(|(label, value)| {
         let mut pair = proto::LabelPair::default();
         pair.set_name((*label).to_owned());
         pair.set_value((*value).to_owned());

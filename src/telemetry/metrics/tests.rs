@@ -12,6 +12,7 @@ use crate::domain::posted::MessageFault;
 use crate::domain::rollout::{
     Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
 };
+use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
 use crate::domain::stream::Kind;
 use crate::domain::token::TokenFault;
@@ -79,7 +80,17 @@ fn process() -> Process {
 
 /// The page, whatever the version of the program is.
 pub(super) fn page(names: &Names, snapshots: &[Snapshot]) -> String {
-    render(names, snapshots, &process()).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    let rules = SeriesRules::default();
+    page_with(names, snapshots, (&rules, &mut Shown::default()))
+}
+
+/// The page under rules for its series.
+pub(super) fn page_with(
+    names: &Names,
+    snapshots: &[Snapshot],
+    series: (&SeriesRules, &mut Shown),
+) -> String {
+    render(names, snapshots, &process(), series).replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 
 fn took(total_us: u64, upstream_us: Option<u64>) -> Timing {

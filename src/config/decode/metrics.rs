@@ -1,0 +1,39 @@
+//! `[metrics]`
+
+use figment::value::Value;
+
+use crate::config::kind::{Found, Wrong, whole};
+use crate::config::raw::RawMetrics;
+use crate::config::reader::{Shape, Table};
+
+/// With less, not even one route of one client would have its histograms.
+const LEAST: u64 = 1_000;
+/// A page of more than a gigabyte is a typing error.
+const MOST: u64 = 10_000_000;
+
+pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
+    let series = table.get("series", whole(LEAST..=MOST));
+    let labels = match table.shape("labels") {
+        Shape::Absent => Some(Vec::new()),
+        Shape::Table | Shape::Value => table.named_values("labels", kept),
+    };
+    Some(RawMetrics {
+        series,
+        labels: labels?,
+    })
+}
+
+/// The labels that a family keeps.
+fn kept(found: Found<'_>) -> Result<Vec<String>, Wrong> {
+    let Value::Array(_, items) = found.value else {
+        return Err(Wrong::new(format!(
+            "{} is no list of labels; write the labels to keep, such as `[\"route\", \"side\"]`",
+            found.describe()
+        )));
+    };
+    let label = |item: &Value| match item.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Wrong::new("the list has something that is no string")),
+    };
+    items.iter().map(label).collect()
+}

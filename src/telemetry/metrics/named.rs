@@ -1,0 +1,207 @@
+//! The families whose labels hold names of the configuration, within the limit on their series.
+
+use std::collections::BTreeMap;
+
+use prometheus::proto;
+
+use super::family::{self, Family};
+use super::histogram::Histogram;
+use super::labels::{CallLabels, LabelId, NONE};
+use super::process::Process;
+use super::render::{Texts, counter, gauge, histogram, of};
+use super::series::{First, Last, Shown};
+use super::shard::{CallCounts, Counts, Snapshot};
+use crate::domain::failure::Blame;
+use crate::domain::rollout::Stage;
+
+/// All of them. Counters and gauges come first: they are small, and say more than histograms.
+pub(super) fn families(
+    texts: &Texts,
+    (sum, process): (&Snapshot, &Process),
+    shown: &mut Shown,
+) -> Vec<proto::MetricFamily> {
+    let counts = &sum.counts;
+    let mut families = vec![calls(texts, counts, shown)];
+    families.extend(decisions(texts, counts, shown));
+    families.extend(candidates(texts, counts, shown));
+    families.extend(members_and_events(texts, counts, shown));
+    families.extend(usage(texts, (sum, process), shown));
+    families.extend(durations(texts, counts, shown));
+    families
+}
+
+fn counters<const N: usize>(
+    family: &Family,
+    table: BTreeMap<[&str; N], u64>,
+) -> proto::MetricFamily {
+    let series = table.into_iter();
+    let series = series.map(|(labels, count)| counter(family, &labels, count));
+    of(family, series.collect())
+}
+
+fn histograms<const N: usize>(
+    family: &Family,
+    table: BTreeMap<[&str; N], Histogram>,
+) -> proto::MetricFamily {
+    let series = table.into_iter();
+    let series = series.map(|(labels, counts)| histogram(family, &labels, &counts));
+    of(family, series.collect())
+}
+
+fn calls(texts: &Texts, counts: &Counts, shown: &mut Shown) -> proto::MetricFamily {
+    let rows = counts.calls.iter().map(|(labels, call)| {
+        let [route, client, side, stage, outcome] = words(texts, labels);
+        let blame = labels.blame.map_or(NONE, Blame::as_str);
+        let labels = [route, client, side, stage, outcome, blame];
+        (labels, call.duration.count())
+    });
+    counters(&family::CALLS, shown.table(&family::CALLS, rows))
+}
+
+/// Durations do not tell whose fault a call was.
+fn durations(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+    let mut of_calls = |family, which: fn(&CallCounts) -> &Histogram| {
+        let rows = counts.calls.iter();
+        let rows = rows.map(|(labels, call)| (words(texts, labels), which(call)));
+        let rows = rows.filter(|(_, taken)| taken.count() > 0);
+        let rows = rows.map(|(labels, taken)| (labels, taken.clone()));
+        histograms(family, shown.table(family, rows))
+    };
+    let mut families = vec![
+        of_calls(&family::CALL_DURATION, |call| &call.duration),
+        of_calls(&family::UPSTREAM_DURATION, |call| &call.upstream),
+    ];
+    let rows = counts.candidates.iter();
+    let rows = rows.map(|((route, side, stage), taken)| {
+        let labels = [texts.of(*route), side.as_str(), stage.as_str()];
+        (labels, taken.clone())
+    });
+    let family = &family::CANDIDATE_DURATION;
+    families.push(histograms(family, shown.table(family, rows)));
+    families
+}
+
+fn members_and_events(
+    texts: &Texts,
+    counts: &Counts,
+    shown: &mut Shown,
+) -> Vec<proto::MetricFamily> {
+    let dropped = counts.dropped.iter();
+    let dropped = dropped.map(|(route, members)| ([texts.of(*route)], *members));
+    let events = counts.events.iter().map(|((route, side, kind), count)| {
+        let labels = [texts.of(*route), side.as_str(), kind.as_str()];
+        (labels, *count)
+    });
+    vec![
+        counters(
+            &family::DROPPED_MEMBERS,
+            shown.table(&family::DROPPED_MEMBERS, dropped),
+        ),
+        counters(&family::EVENTS, shown.table(&family::EVENTS, events)),
+    ]
+}
+
+fn decisions(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+    let decisions = counts.decisions.iter().map(|(labels, count)| {
+        let words = [
+            texts.of(labels.client),
+            labels.side.as_str(),
+            labels.by.as_str(),
+            texts.of(labels.flag),
+        ];
+        (words, *count)
+    });
+    let keyless = counts.keyless.iter();
+    let keyless = keyless.map(|(flag, count)| ([texts.of(*flag)], *count));
+    vec![
+        counters(
+            &family::DECISIONS,
+            shown.table(&family::DECISIONS, decisions),
+        ),
+        counters(
+            &family::KEYLESS_CALLS,
+            shown.table(&family::KEYLESS_CALLS, keyless),
+        ),
+    ]
+}
+
+fn candidates(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+    let verdicts = counts.verdicts.iter().map(|(labels, count)| {
+        let words = [
+            texts.of(labels.route),
+            texts.of(labels.client),
+            labels.side.as_str(),
+            labels.stage.as_str(),
+            labels.verdict,
+        ];
+        (words, *count)
+    });
+    let skipped = counts.skipped.iter();
+    let skipped = skipped.map(|((route, why), count)| ([texts.of(*route), why.as_str()], *count));
+    let failed = counts.failed_candidates.iter();
+    let failed =
+        failed.map(|((route, reason), count)| ([texts.of(*route), reason.row().label], *count));
+    vec![
+        counters(&family::VERDICTS, shown.table(&family::VERDICTS, verdicts)),
+        counters(
+            &family::CANDIDATES_SKIPPED,
+            shown.table(&family::CANDIDATES_SKIPPED, skipped),
+        ),
+        counters(
+            &family::CANDIDATES_FAILED,
+            shown.table(&family::CANDIDATES_FAILED, failed),
+        ),
+    ]
+}
+
+fn usage(
+    texts: &Texts,
+    (sum, process): (&Snapshot, &Process),
+    shown: &mut Shown,
+) -> Vec<proto::MetricFamily> {
+    let mut fields: BTreeMap<LabelId, u64> = BTreeMap::new();
+    for (route, _) in sum.mismatching.iter() {
+        *fields.entry(*route).or_default() += 1;
+    }
+    let fields = fields.into_iter();
+    let fields = fields.map(|(route, fields)| ([texts.of(route)], fields));
+    let fields = shown.table(&family::MISMATCHING_FIELDS, fields);
+    let fields = fields.into_iter();
+    let fields =
+        fields.map(|(labels, count)| gauge(&family::MISMATCHING_FIELDS, &labels, count as f64));
+    let seen = sum.counts.seen.iter().filter_map(|(caller, seen)| {
+        let (route, client, side) = *caller;
+        let labels = [texts.of(route), texts.of(client), side.as_str()];
+        Some((labels, Last(seen.all().last?)))
+    });
+    let seen = shown.table(&family::LAST_SEEN, seen).into_iter();
+    let seen = seen.map(|(labels, Last(at))| gauge(&family::LAST_SEEN, &labels, at.unix() as f64));
+    let sunsets = process.sunsets.iter().map(|sunset| {
+        let labels = [sunset.route.as_str(), sunset.side.as_str()];
+        (labels, First(sunset.at))
+    });
+    let sunsets = shown.table(&family::SUNSET, sunsets).into_iter();
+    let sunsets =
+        sunsets.map(|(labels, First(at))| gauge(&family::SUNSET, &labels, at.unix() as f64));
+    let unrouted = sum.counts.unrouted.iter();
+    let unrouted = unrouted.map(|(prefix, count)| ([texts.of(*prefix)], count.calls));
+    vec![
+        of(&family::MISMATCHING_FIELDS, fields.collect()),
+        of(&family::LAST_SEEN, seen.collect()),
+        of(&family::SUNSET, sunsets.collect()),
+        counters(
+            &family::UNROUTED_CALLS,
+            shown.table(&family::UNROUTED_CALLS, unrouted),
+        ),
+    ]
+}
+
+fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
+    [
+        texts.of(labels.route),
+        texts.of(labels.client),
+        labels.side.as_str(),
+        labels.stage.map_or(NONE, Stage::as_str),
+        labels.outcome.as_str(),
+    ]
+}

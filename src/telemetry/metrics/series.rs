@@ -1,0 +1,315 @@
+//! How many series there may be whose labels hold names of the configuration.
+//!
+//! Laws: a series that was shown stays, until the rules change; the sum of a counter over all its series is the same with
+//! and without the limit; no counter falls because another series came.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use prometheus::proto::{self, MetricType};
+
+use super::family::{self, Family};
+use super::histogram::Histogram;
+use super::labels::Outcome;
+use super::render::{gauge, of};
+use crate::domain::calendar::Moment;
+use crate::domain::compare::{Skip, Verdict};
+use crate::domain::failure::Reason;
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Stage;
+use crate::domain::series::SeriesRules;
+use crate::domain::side::Side;
+use crate::domain::stream;
+
+/// The name under which series beyond the limit are counted together.
+pub(super) const OVERFLOW: &str = "overflow";
+
+/// The labels that hold names of the configuration.
+const NAMED: [&str; 4] = ["route", "client", "flag", "prefix"];
+
+/// The families that have one of them for each name. Gauges of flags have one series for each flag, and stay as they are.
+const BOUNDED: [&Family; 15] = [
+    &family::CALLS,
+    &family::DECISIONS,
+    &family::KEYLESS_CALLS,
+    &family::CALL_DURATION,
+    &family::UPSTREAM_DURATION,
+    &family::DROPPED_MEMBERS,
+    &family::EVENTS,
+    &family::VERDICTS,
+    &family::CANDIDATES_SKIPPED,
+    &family::CANDIDATES_FAILED,
+    &family::CANDIDATE_DURATION,
+    &family::MISMATCHING_FIELDS,
+    &family::LAST_SEEN,
+    &family::SUNSET,
+    &family::UNROUTED_CALLS,
+];
+
+/// The lines of a histogram on the page: 15 buckets, one without an end, the sum and the count.
+const LINES: u64 = 18;
+
+pub(super) const SERIES: Family = Family {
+    name: "dualgauge_metrics_series",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Series of this page whose labels hold names of the configuration, each bucket of a histogram as one.",
+};
+
+pub(super) const SERIES_LIMIT: Family = Family {
+    name: "dualgauge_metrics_series_limit",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "How many such series there may be; calls that would need more are counted under the name overflow.",
+};
+
+pub(super) const SERIES_OVERFLOW: Family = Family {
+    name: "dualgauge_metrics_series_overflow",
+    kind: MetricType::GAUGE,
+    labels: &[],
+    help: "Series beyond the limit, which are counted under the name overflow; 0 while all of them have their own names.",
+};
+
+/// Returns the labels of a family that can be left out, or nothing where the family has none.
+#[must_use]
+pub fn labels_of(family: &str) -> Option<&'static [&'static str]> {
+    let known = BOUNDED.into_iter().find(|known| known.name == family)?;
+    Some(known.labels)
+}
+
+/// Returns the names of the families whose labels can be left out.
+pub fn bounded_families() -> impl Iterator<Item = &'static str> {
+    BOUNDED.into_iter().map(|family| family.name)
+}
+
+/// A value that several series of a family can share.
+pub(super) trait Merge {
+    /// Takes the value of another series in.
+    fn merge(&mut self, other: Self);
+}
+
+impl Merge for u64 {
+    fn merge(&mut self, other: u64) {
+        *self += other;
+    }
+}
+
+impl Merge for Histogram {
+    fn merge(&mut self, other: Histogram) {
+        self.add(&other);
+    }
+}
+
+/// The last of several moments.
+pub(super) struct Last(pub(super) Moment);
+
+impl Merge for Last {
+    fn merge(&mut self, other: Last) {
+        self.0 = self.0.max(other.0);
+    }
+}
+
+/// The first of several moments.
+pub(super) struct First(pub(super) Moment);
+
+impl Merge for First {
+    fn merge(&mut self, other: First) {
+        self.0 = self.0.min(other.0);
+    }
+}
+
+/// The series that were shown so far.
+#[derive(Debug, Default)]
+pub struct Shown {
+    rules: SeriesRules,
+    /// Hashes of families with their labels.
+    known: HashSet<u64>,
+    lines: u64,
+    /// Those of `lines` that histograms have.
+    of_histograms: u64,
+    /// How many series of this scrape have no name of their own.
+    over: u64,
+}
+
+impl Shown {
+    /// Returns how many series of the last scrape were counted under `overflow`.
+    #[must_use]
+    pub const fn over(&self) -> u64 {
+        self.over
+    }
+
+    /// Begins a scrape. Other rules make other series, so all begin anew.
+    pub(super) fn begin(&mut self, rules: &SeriesRules) {
+        if self.rules != *rules {
+            *self = Shown {
+                rules: rules.clone(),
+                ..Shown::default()
+            };
+        }
+        self.over = 0;
+    }
+
+    /// Returns the rows of a family without the labels that it does not keep, those beyond the limit under `overflow`.
+    pub(super) fn table<'t, V: Merge, const N: usize>(
+        &mut self,
+        family: &Family,
+        rows: impl Iterator<Item = ([&'t str; N], V)>,
+    ) -> BTreeMap<[&'t str; N], V> {
+        let keeps = |label: &&&str| self.rules.keeps(family.name, label);
+        let kept: Vec<bool> = family.labels.iter().map(|label| keeps(&label)).collect();
+        let mut wanted = BTreeMap::new();
+        for (mut labels, value) in rows {
+            for (label, is_kept) in labels.iter_mut().zip(&kept) {
+                if !is_kept {
+                    *label = "";
+                }
+            }
+            merge(&mut wanted, labels, value);
+        }
+        let mut table = BTreeMap::new();
+        for (mut labels, value) in wanted {
+            if !self.takes(family, &labels) {
+                self.over += lines(family);
+                for (label, name) in labels.iter_mut().zip(family.labels) {
+                    if NAMED.contains(name) && !label.is_empty() {
+                        *label = OVERFLOW;
+                    }
+                }
+            }
+            merge(&mut table, labels, value);
+        }
+        table
+    }
+
+    /// Whether a series has a place. Histograms have three quarters at most, and so have the others: neither leaves the other
+    /// without any.
+    fn takes(&mut self, family: &Family, labels: &[&str]) -> bool {
+        let mut pairs = family.labels.iter().zip(labels);
+        if !pairs.any(|(name, label)| NAMED.contains(name) && !label.is_empty()) {
+            return true;
+        }
+        let mut hasher = DefaultHasher::new();
+        (family.name, labels).hash(&mut hasher);
+        let hash = hasher.finish();
+        if self.known.contains(&hash) {
+            return true;
+        }
+        let (lines, limit) = (lines(family), self.rules.limit);
+        let is_histogram = family.kind == MetricType::HISTOGRAM;
+        let of_kind = match is_histogram {
+            true => self.of_histograms,
+            false => self.lines - self.of_histograms,
+        };
+        if of_kind + lines > limit / 4 * 3 || self.lines + lines > limit {
+            return false;
+        }
+        self.known.insert(hash);
+        self.lines += lines;
+        if is_histogram {
+            self.of_histograms += lines;
+        }
+        true
+    }
+
+    /// The families that tell of the limit.
+    pub(super) fn families(&self) -> Vec<proto::MetricFamily> {
+        let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
+        vec![
+            alone(&SERIES, self.lines),
+            alone(&SERIES_LIMIT, self.rules.limit),
+            alone(&SERIES_OVERFLOW, self.over),
+        ]
+    }
+}
+
+fn merge<'t, V: Merge, const N: usize>(
+    table: &mut BTreeMap<[&'t str; N], V>,
+    labels: [&'t str; N],
+    value: V,
+) {
+    use std::collections::btree_map::Entry;
+    match table.entry(labels) {
+        Entry::Occupied(mut known) => known.get_mut().merge(value),
+        Entry::Vacant(place) => {
+            place.insert(value);
+        }
+    }
+}
+
+fn lines(family: &Family) -> u64 {
+    match family.kind {
+        MetricType::HISTOGRAM => LINES,
+        _ => 1,
+    }
+}
+
+/// How many series a plan can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeriesEstimate {
+    /// When each client has called each route on both sides, each with one outcome at one stage.
+    pub usual: u64,
+    /// With every stage, outcome and reason for each of them.
+    pub most: u64,
+    /// The limit.
+    pub limit: u64,
+}
+
+/// Returns how many series a plan can make whose labels hold names of the configuration.
+#[must_use]
+pub fn estimate(plan: &Plan) -> SeriesEstimate {
+    let (mut usual, mut most) = (0_u64, 0_u64);
+    for family in BOUNDED {
+        let (mut one, mut all) = (lines(family), lines(family));
+        let labels = family.labels.iter();
+        for label in labels.filter(|label| plan.series.keeps(family.name, label)) {
+            let (few, many) = values(plan, family, label);
+            one = one.saturating_mul(few as u64);
+            all = all.saturating_mul(many as u64);
+        }
+        usual = usual.saturating_add(one);
+        most = most.saturating_add(all);
+    }
+    SeriesEstimate {
+        usual,
+        most,
+        limit: plan.series.limit,
+    }
+}
+
+/// How many values a label has: in ordinary use beside the others, and at most.
+fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
+    let both = |count: usize| (count, count);
+    let is = |other: &Family| family.name == other.name;
+    match label {
+        "route" if is(&family::SUNSET) => {
+            let announced = plan.lifecycle.routes.iter().flatten();
+            both(announced.count())
+        }
+        // `unrouted`, and `none` for what is refused before anybody looks.
+        "route" => {
+            let routes = plan.routes.routes().len() + plan.streams.all().len();
+            (routes + 1, routes + 2)
+        }
+        "client" => {
+            let clients = plan.rollout.clients.all().len();
+            (clients + 1, clients + 2)
+        }
+        "flag" if is(&family::KEYLESS_CALLS) => both(plan.rollout.flags.len()),
+        "flag" => (1, plan.rollout.flags.len() + 1),
+        "prefix" => both(plan.lifecycle.prefixes.all().len()),
+        "side" => both(Side::ALL.len()),
+        "stage" => (1, Stage::ALL.len() + 1),
+        "outcome" => (1, Outcome::ALL.len()),
+        // Client, upstream, proxy and none.
+        "blame" => (1, 4),
+        "verdict" => (1, Verdict::WORDS.len()),
+        "kind" => (1, stream::Kind::ALL.len()),
+        "reason" if is(&family::CANDIDATES_SKIPPED) => (1, Skip::ALL.len()),
+        "reason" if is(&family::CANDIDATES_FAILED) => (1, Reason::ALL.len()),
+        // The rules that can choose a stage.
+        _ => (1, 10),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+use crate::telemetry::metrics::labels::{CallLabels, Names};
+use crate::telemetry::metrics::shard::{Shard, Timing};
+use crate::telemetry::metrics::tests::page_with;
+
+fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
+    let labels = labels.iter().map(|(family, kept)| {
+        let kept = kept.iter().map(|label| (*label).to_owned());
+        ((*family).to_owned(), kept.collect())
+    });
+    SeriesRules {
+        limit,
+        labels: labels.collect(),
+    }
+}
+
+/// One call of each pair of so many routes and clients.
+fn calls(names: &Names, shard: &mut Shard, routes: usize, clients: usize) {
+    for route in 0..routes {
+        for client in 0..clients {
+            let labels = CallLabels {
+                route: names.intern(&format!("route-{route}")),
+                client: names.intern(&format!("client-{client}")),
+                side: Side::Rest,
+                stage: Some(Stage::Passthrough),
+                outcome: Outcome::Success,
+                blame: None,
+            };
+            let took = Duration::from_millis(3);
+            let timing = Timing {
+                total: took,
+                upstream: Some(took),
+                head: took,
+            };
+            shard.record(labels, timing, None);
+            shard.seen(labels, None, Moment::from_unix(1_800_000_000));
+        }
+    }
+}
+
+/// The values of a family, by its labels.
+fn values(page: &str, family: &str) -> BTreeMap<String, f64> {
+    let lines = page.lines().filter_map(|line| {
+        let (series, value) = line.rsplit_once(' ')?;
+        let labels = series.strip_prefix(family)?;
+        (labels.is_empty() || labels.starts_with('{'))
+            .then(|| (labels.to_owned(), value.parse().unwrap()))
+    });
+    lines.collect()
+}
+
+#[test]
+fn pairs_beyond_the_limit_are_counted_together() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    calls(&names, &mut shard, 200, 400);
+    let snapshots = [shard.snapshot()];
+    let mut shown = Shown::default();
+    let page = page_with(&names, &snapshots, (&rules(10_000, &[]), &mut shown));
+    assert!(page.lines().count() < 11_000, "{}", page.lines().count());
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    let counted = values(&page, "dualgauge_calls_total");
+    assert_eq!(counted.values().sum::<f64>(), 80_000.0);
+    let overflow = r#"{route="overflow",client="overflow",side="rest",stage="passthrough",outcome="success",blame="none"}"#;
+    assert!(counted[overflow] > 70_000.0, "{}", counted[overflow]);
+    let taken = values(&page, "dualgauge_call_duration_seconds_count");
+    assert_eq!(taken.values().sum::<f64>(), 80_000.0);
+    let over = values(&page, "dualgauge_metrics_series_overflow")[""];
+    assert!(over > 80_000.0 && over == shown.over() as f64, "{over}");
+    assert!(values(&page, "dualgauge_metrics_series")[""] <= 10_000.0);
+}
+
+#[test]
+fn no_series_falls_or_goes_when_others_come() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    let (rules, mut shown) = (rules(1_000, &[]), Shown::default());
+    let mut before = BTreeMap::new();
+    for clients in [1, 5, 50, 50] {
+        calls(&names, &mut shard, 30, clients);
+        let page = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+        let now = values(&page, "dualgauge_calls_total");
+        for (labels, count) in &before {
+            assert!(now.get(labels).is_some_and(|now| now >= count), "{labels}");
+        }
+        before = now;
+    }
+    assert!(shown.over() > 0);
+}
+
+#[test]
+fn counters_find_a_place_beside_histograms() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    let (rules, mut shown) = (rules(1_000, &[]), Shown::default());
+    // 40 pairs would fill the limit with their histograms alone.
+    calls(&names, &mut shard, 2, 20);
+    let _ = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+    calls(&names, &mut shard, 4, 20);
+    let page = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+    let counted = values(&page, "dualgauge_calls_total");
+    assert_eq!(counted.len(), 80, "{counted:?}");
+    let taken = values(&page, "dualgauge_call_duration_seconds_count");
+    // 41 histograms have 738 lines: 40 of calls, 1 of upstreams.
+    assert_eq!(taken.len(), 40 + 1, "{taken:?}");
+}
+
+#[test]
+fn a_label_that_is_left_out_is_summed_over() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    calls(&names, &mut shard, 3, 4);
+    let kept: &[&str] = &["route", "side"];
+    let rules = rules(
+        1_000,
+        &[
+            ("dualgauge_call_duration_seconds", kept),
+            ("dualgauge_last_seen_timestamp_seconds", &["side"]),
+        ],
+    );
+    let page = page_with(&names, &[shard.snapshot()], (&rules, &mut Shown::default()));
+    let taken = values(&page, "dualgauge_call_duration_seconds_count");
+    let wanted = (0..3).map(|route| (format!(r#"{{route="route-{route}",side="rest"}}"#), 4.0));
+    assert_eq!(taken, wanted.collect());
+    let last = values(&page, "dualgauge_last_seen_timestamp_seconds");
+    let wanted = (r#"{side="rest"}"#.to_owned(), 1_800_000_000.0);
+    assert_eq!(last, BTreeMap::from([wanted]));
+    assert_eq!(values(&page, "dualgauge_calls_total").len(), 12);
+}
+
+#[test]
+fn other_rules_begin_anew() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    calls(&names, &mut shard, 10, 100);
+    let snapshots = [shard.snapshot()];
+    let mut shown = Shown::default();
+    let _ = page_with(&names, &snapshots, (&rules(1_000, &[]), &mut shown));
+    assert!(shown.over() > 0);
+    let _ = page_with(&names, &snapshots, (&rules(1_000_000, &[]), &mut shown));
+    assert_eq!(shown.over(), 0);
+}
+
+#[test]
+fn a_histogram_has_as_many_lines_as_it_counts_for() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    calls(&names, &mut shard, 1, 1);
+    let mut shown = Shown::default();
+    let page = page_with(
+        &names,
+        &[shard.snapshot()],
+        (&rules(1_000, &[]), &mut shown),
+    );
+    let found = page.lines();
+    let found = found.filter(|line| line.starts_with("dualgauge_call_duration_seconds"));
+    assert_eq!(found.count() as u64, LINES);
+}
