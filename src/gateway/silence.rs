@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::domain::pending::Heartbeat;
 use crate::telemetry::clock;
+use crate::upstream::Intake;
 
 /// Whether anything is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +82,16 @@ impl Silence {
             None => self.heard + beat.every,
         });
         beat.map_or(idle, |beat| beat.min(idle))
+    }
+
+    /// The same of a client of whom perhaps nothing is read.
+    pub(super) fn ring_at(&mut self, intake: Intake, work: Work) -> Ring {
+        if intake == Intake::Shut {
+            // Signs of life are not read; one that is gone does not take the question, either.
+            self.used();
+            return Ring::Ask;
+        }
+        self.ring(work)
     }
 
     /// One whose calls are in progress is not idle, but may be gone.

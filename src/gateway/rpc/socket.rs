@@ -234,7 +234,7 @@ impl Conversation {
                     }
                 },
                 () = left(&mut leaving), if door == Door::Open => door = Door::Closed(OVER),
-                () = sleep_until(alarm) => match ring(&mut silence, intake, work) {
+                () = sleep_until(alarm) => match silence.ring_at(intake, work) {
                     Ring::Ask => {
                         frames.beat();
                         self.listen(door);
@@ -491,14 +491,4 @@ fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &Frames<S>) -> Attention
 async fn left(leaving: &mut watch::Receiver<bool>) {
     // The worker that would tell is there for as long as this is.
     let _ = leaving.wait_for(|leaves| *leaves).await;
-}
-
-/// What is done about a client that says nothing.
-fn ring(silence: &mut Silence, intake: Intake, work: Work) -> Ring {
-    if intake == Intake::Shut {
-        // Signs of life are not read; one that is gone does not take the question, either.
-        silence.used();
-        return Ring::Ask;
-    }
-    silence.ring(work)
 }
