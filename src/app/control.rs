@@ -10,6 +10,7 @@
 //! over      the flags with the standing over them (pure)
 //! guards    what the guards of flags say, and their ramps
 //! reports   what this process has counted, and what all have
+//! kill      the kill switch, which acts before it is stored
 //! own       under which name this process reports
 //! silence   how long others have not reported
 //! sharing   what other replicas have changed, and a store that is away
@@ -20,7 +21,7 @@
 //! ```
 //!
 //! Laws: a plan is compiled before anything changes, and swapped whole; what fails leaves everything as it was; a
-//! change is stored before it is in force; while the store is away, the last good standing holds.
+//! change is stored before it is in force, but for the kill switch; while the store is away, the last good standing holds.
 
 mod changes;
 mod dropped;
@@ -28,6 +29,7 @@ mod explained;
 mod files;
 mod fixed;
 mod guards;
+mod kill;
 mod over;
 mod own;
 mod owner;
@@ -49,7 +51,7 @@ use crate::config::problem::{Place, Problems, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
-use crate::domain::rollout::standing::Standing;
+use crate::domain::rollout::standing::{Signature, Standing};
 use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Copies, Health, Settings, Store, StoreError, Versioned};
 use crate::telemetry::metrics::GuardTrips;
@@ -57,6 +59,7 @@ use dropped::Void;
 use files::read;
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
+use kill::Thrown;
 use reports::Reporting;
 use watch::{Look, Watch};
 
@@ -95,6 +98,8 @@ pub struct Control {
     reporting: Reporting,
     /// The flags that a guard has taken back while the store could not be told, and why.
     tripped_here: BTreeMap<String, String>,
+    /// The kill switch, as long as it acts and is not stored.
+    thrown: Option<Thrown>,
     /// What is still to be dropped.
     void: Void,
     /// Why what is stored is not in force, or what is in force is not stored.
@@ -231,8 +236,12 @@ impl Control {
         };
         let begun = sharing::begin(&mut store, (&config, tenure)).await?;
         let reporting = Reporting::of(&config);
-        let compiled = compile_with(config, file_flags, (&begun.standing, &BTreeMap::new()))
-            .map_err(|problems| with_way_out(problems, begun.way_out))?;
+        let compiled = compile_with(
+            config,
+            file_flags,
+            (&begun.standing, &BTreeMap::new(), None),
+        )
+        .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let mut control = Control {
             sources,
             fixed: Fixed::of(&compiled.config),
@@ -256,6 +265,7 @@ impl Control {
             guards: Guards::default(),
             reporting,
             tripped_here: BTreeMap::new(),
+            thrown: None,
             void: Void::new(),
             trouble: begun.trouble,
         };
@@ -346,7 +356,8 @@ impl Control {
             return Ok(None);
         }
         let here = self.still_tripped_here(&file_flags);
-        compile_with(config, file_flags, (&self.standing, &here)).map(Some)
+        let kill = self.kill_over(self.standing.kill.as_ref());
+        compile_with(config, file_flags, (&self.standing, &here, kill.as_ref())).map(Some)
     }
 
     /// What was taken back in this process only, of flags that were not edited since.
@@ -419,10 +430,11 @@ fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
 fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    (standing, tripped_here): (&Standing, &BTreeMap<String, String>),
+    (standing, tripped_here, kill): (&Standing, &BTreeMap<String, String>, Option<&Signature>),
 ) -> Result<Compiled, Problems> {
     let flags = over::laid(&file_flags, standing, tripped_here);
-    let plan = over::plan(&config, &flags, standing)?;
+    let kill = kill.or(standing.kill.as_ref());
+    let plan = over::plan(&config, &flags, (standing, kill))?;
     Ok(Compiled {
         config,
         file_flags,

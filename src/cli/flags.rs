@@ -251,6 +251,12 @@ fn listed(value: &Value) -> String {
             word(kill, "who"),
             because(kill)
         );
+        if let Some(error) = value["kill_unstored"].as_str() {
+            let _ = writeln!(
+                text,
+                "  NOT STORED YET: it acts in this process only, and storing it is tried again each second: {error}"
+            );
+        }
         for route in value["still_translated"].as_array().into_iter().flatten() {
             let _ = writeln!(
                 text,

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Message, Proxy, Upstream, becomes, eventually, rest_only};
+use crate::support::{
+    Message, Proxy, Upstream, becomes, eventually, program, rest_only, run_to_end,
+};
 use crate::two_servers::{MOVER, Servers, answers};
 
 const PASSTHROUGH: &str = r#"{"stage":"passthrough","percent":100}"#;
@@ -83,6 +85,41 @@ fn a_flip_survives_a_restart() {
 
     proxy.ask("DELETE", "/api/v1/flags/mover", "");
     assert_eq!(answers(&proxy.restart(), "mover"), "rpc");
+}
+
+#[test]
+fn the_kill_switch_acts_although_it_cannot_be_stored() {
+    let servers = Servers::start();
+    let proxy = moving(&servers);
+    assert_eq!(answers(&proxy, "mover"), "rpc");
+    let obstacle = proxy.folder().join("state/rollout.json.new");
+    fs::create_dir(&obstacle).unwrap();
+    let admin = format!("http://{}", proxy.admin());
+    let killed = run_to_end(program(&[
+        "flags", "kill", "--who", "anna", "--admin", &admin,
+    ]));
+    assert_eq!(killed.code, Some(0), "{killed:?}");
+    let lines: Vec<&str> = killed.output.lines().collect();
+    assert!(lines[0].starts_with("KILL SWITCH ON since "), "{killed:?}");
+    assert!(
+        lines[1].starts_with("  NOT STORED YET: it acts in this process only"),
+        "{killed:?}"
+    );
+    assert_eq!(answers(&proxy, "mover"), "rest");
+    let again = proxy.ask("PUT", "/api/v1/kill", "{}");
+    let error = part(&again, 202, "/kill_unstored");
+    assert!(
+        error.as_str().unwrap().contains("rollout.json.new"),
+        "{error}"
+    );
+    proxy.log_line(&["ERROR", "the kill switch acts, but is not stored"]);
+    fs::remove_dir(&obstacle).unwrap();
+    let stored = || {
+        let flags = proxy.ask("GET", "/api/v1/flags", "").json();
+        flags.get("kill_unstored").is_none()
+    };
+    becomes(stored, &true);
+    assert_eq!(answers(&proxy.restart(), "mover"), "rest");
 }
 
 #[test]

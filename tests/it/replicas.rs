@@ -210,7 +210,6 @@ fn while_the_store_is_away_the_last_good_flags_hold_and_nothing_is_lost_or_made_
         });
         assert!(text.contains("the last good flags hold"), "{text}");
         assert_eq!(proxy.ask("PUT", FLAG, TRANSLATE).status(), 503);
-        assert_eq!(proxy.ask("PUT", KILL, "{}").status(), 503);
         assert_eq!(answers(proxy, "mover"), "rest");
         assert_eq!(revision(proxy), 1);
     }
@@ -226,6 +225,25 @@ fn while_the_store_is_away_the_last_good_flags_hold_and_nothing_is_lost_or_made_
     acts_within_a_second(&replicas.one, "rpc");
     replicas.agree();
     assert_eq!(revision(&replicas.one), 2);
+}
+
+#[test]
+#[ignore = "needs redis-server"]
+fn the_kill_switch_acts_while_the_store_is_away_and_on_all_when_it_is_back() {
+    let mut replicas = Replicas::start(Memory::Kept);
+    replicas.store.kill();
+    assert_eq!(answers(&replicas.one, "mover"), "rpc");
+    let killed = replicas.one.ask("PUT", KILL, r#"{"who":"anna"}"#);
+    assert_eq!(killed.status(), 202, "{killed:?}");
+    assert_eq!(killed.json()["kill"]["who"], "anna");
+    assert_eq!(answers(&replicas.one, "mover"), "rest");
+    assert_eq!(answers(&replicas.other, "mover"), "rpc");
+    assert!(replicas.store.run_again());
+    becomes(|| answers(&replicas.other, "mover"), &"rest".to_owned());
+    replicas.become_ready_again();
+    replicas.agree();
+    ok(&replicas.other.ask("DELETE", KILL, ""));
+    becomes(|| answers(&replicas.one, "mover"), &"rpc".to_owned());
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::time::SystemTime;
 
 use super::guards::trip;
 use super::{Control, over};
+use crate::config::raw::RawFlag;
+use crate::domain::plan::Plan;
 use crate::domain::rollout::standing::{Change, Changed, Signature, Standing};
 use crate::server::admin::{Asked, Refusal};
 use crate::store::{CommitError, StoreError, Versioned};
@@ -23,8 +25,16 @@ pub enum Made {
     Already,
 }
 
+/// What is in force after a change.
+struct Laid {
+    flags: Vec<RawFlag>,
+    plan: Arc<Plan>,
+    trouble: Option<String>,
+}
+
 impl Control {
-    /// Makes a change: when this returns, it is stored and [`Control::plan`] has it.
+    /// Makes a change: when this returns, it is stored and [`Control::plan`] has it. Only the kill switch
+    /// acts although it cannot be stored.
     ///
     /// # Errors
     /// [`Refusal`]; everything is then what it was, or what another replica has made of it.
@@ -34,13 +44,18 @@ impl Control {
             at: Rfc3339(at).to_string(),
             why: asked.why.clone(),
         };
+        if asked.change == Change::Kill {
+            return self.kill(asked, at).await;
+        }
         self.refresh().await?;
+        // The order in which people have changed something stays.
+        self.store_kill_first().await?;
         self.tell_of_trip_here(&asked.change, at).await?;
         self.make(asked, &by).await
     }
 
     /// Makes a change over what is known, and again over what another replica was faster with.
-    async fn make(&mut self, asked: &Asked, by: &Signature) -> Result<Made, Refusal> {
+    pub(super) async fn make(&mut self, asked: &Asked, by: &Signature) -> Result<Made, Refusal> {
         for _ in 0..ATTEMPTS {
             self.check(asked)?;
             let revision = self.revision + 1;
@@ -52,8 +67,7 @@ impl Control {
                 Changed::Already => return Ok(Made::Already),
             };
             let here = self.unstored(&next);
-            let flags = over::laid(&self.file_flags, &next, &here);
-            let plan = over::plan(&self.config, &flags, &next).map_err(Refusal::Invalid)?;
+            let laid = self.lay(&next, (&asked.change, &here))?;
             let text = next.written().map_err(Refusal::Unwritable)?;
             match self.store.commit(self.revision, &text).await {
                 Ok(revision) => {
@@ -62,9 +76,9 @@ impl Control {
                     self.revision = revision;
                     self.standing = next;
                     self.tripped_here = here;
-                    self.flags = flags;
-                    self.plan = Arc::new(plan);
-                    self.trouble = None;
+                    self.flags = laid.flags;
+                    self.plan = laid.plan;
+                    self.trouble = laid.trouble;
                     return Ok(Made::Swapped);
                 }
                 Err(CommitError::Conflict(found)) => self.take(found),
@@ -75,8 +89,33 @@ impl Control {
         Err(Refusal::Lost)
     }
 
+    /// Lays a next standing over the files. The kill switch needs no plan with the rest of what is stored.
+    fn lay(
+        &self,
+        next: &Standing,
+        (change, here): (&Change, &BTreeMap<String, String>),
+    ) -> Result<Laid, Refusal> {
+        let kill = self.kill_over(next.kill.as_ref());
+        let flags = over::laid(&self.file_flags, next, here);
+        let over = (next, kill.as_ref());
+        let (flags, plan, trouble) = match over::plan(&self.config, &flags, over) {
+            Ok(plan) => (flags, plan, None),
+            Err(problems) if *change != Change::Kill => return Err(Refusal::Invalid(problems)),
+            Err(_) => {
+                let flags = self.flags.clone();
+                let plan = over::plan(&self.config, &flags, over).map_err(Refusal::Invalid)?;
+                (flags, plan, self.trouble.clone())
+            }
+        };
+        Ok(Laid {
+            flags,
+            plan: Arc::new(plan),
+            trouble,
+        })
+    }
+
     /// What is asked for must be of something that is there, and as the asker has seen it.
-    fn check(&self, asked: &Asked) -> Result<(), Refusal> {
+    pub(super) fn check(&self, asked: &Asked) -> Result<(), Refusal> {
         if let Some(flag) = asked.change.flag()
             && !self.flags.iter().any(|known| known.name.value == flag)
         {
@@ -156,8 +195,12 @@ impl Control {
             Err(error) => return self.cannot_take(found.revision, error.to_string()),
         };
         self.tripped_here = self.unstored(&standing);
+        if standing.kill.is_some() {
+            self.thrown = None;
+        }
         let flags = over::laid(&self.file_flags, &standing, &self.tripped_here);
-        match over::plan(&self.config, &flags, &standing) {
+        let kill = self.kill_over(standing.kill.as_ref());
+        match over::plan(&self.config, &flags, (&standing, kill.as_ref())) {
             Ok(plan) => {
                 tracing::info!(
                     revision = found.revision,
@@ -172,6 +215,8 @@ impl Control {
             Err(problems) => {
                 // It is known, so that changes from here on build on it, but it is not in force.
                 self.standing = standing;
+                // The kill switch acts all the same.
+                self.lay_kill();
                 self.cannot_take(found.revision, problems.to_string());
             }
         }

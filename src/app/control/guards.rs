@@ -124,6 +124,8 @@ enum Due {
 impl Control {
     /// Observes what was counted so far, and does what the guards say.
     pub async fn observe(&mut self, at: SystemTime) {
+        // It goes on acting where this fails, and is tried again.
+        drop(self.store_kill_first().await);
         self.drop_void(at).await;
         for (flag, due) in self.rulings(at) {
             let change = match due {
@@ -275,7 +277,8 @@ impl Control {
     /// Compiles the plan of what stands now.
     pub(super) fn lay_anew(&mut self) -> Made {
         let flags = over::laid(&self.file_flags, &self.standing, &self.tripped_here);
-        match over::plan(&self.config, &flags, &self.standing) {
+        let kill = self.kill_over(self.standing.kill.as_ref());
+        match over::plan(&self.config, &flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => {
                 self.flags = flags;
                 self.plan = plan.into();

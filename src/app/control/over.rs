@@ -8,7 +8,7 @@ use crate::config::problem::{Place, Problems};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::standing::{FlagStanding, Standing};
+use crate::domain::rollout::standing::{FlagStanding, Signature, Standing};
 use crate::domain::rollout::{Arming, Kill, Percent};
 
 /// Lays the standing over the flags of the file, and what was taken back in this process only; their order stays.
@@ -47,21 +47,26 @@ fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
     }
 }
 
-/// The plan of the configuration with these flags.
+/// The plan of the configuration with these flags; `thrown` has the person who has thrown the kill switch.
 pub(super) fn plan(
     config: &RawConfig,
     flags: &[RawFlag],
-    standing: &Standing,
+    (standing, thrown): (&Standing, Option<&Signature>),
 ) -> Result<Plan, Problems> {
     let mut plan = compile(config, flags)?;
     if !standing.called_off.is_empty() {
         plan.rollout.brownouts = Brownouts::OffFor(standing.called_off.clone());
     }
-    plan.rollout.kill = match standing.kill {
+    plan.rollout.kill = kill(thrown);
+    Ok(plan)
+}
+
+/// Returns the state of the kill switch that this person has thrown, or nobody.
+pub(super) const fn kill(thrown: Option<&Signature>) -> Kill {
+    match thrown {
         Some(_) => Kill::On,
         None => Kill::Off,
-    };
-    Ok(plan)
+    }
 }
 
 /// The share that a flag gives. The kinds of the files and of flips know none above all.

@@ -14,6 +14,7 @@ use crate::domain::compare::Mismatches;
 use crate::domain::lifecycle::{Question, Report, report};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
+use crate::domain::rollout::standing::Change;
 use crate::server::admin::{
     Asked, Command, FlagsView, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
 };
@@ -174,16 +175,26 @@ where
     }
 
     /// Changes the standing for an asker who still waits; one who was told that there is no answer is not surprised
-    /// later.
+    /// later. The kill switch acts in any case, and before it is stored.
     async fn change(&mut self, asked: &Asked, reply: oneshot::Sender<Result<FlagsView, Refusal>>) {
-        if reply.is_closed() {
+        let kills = asked.change == Change::Kill;
+        if reply.is_closed() && !kills {
             return;
+        }
+        if kills {
+            if let Err(refusal) = self.control.throw(asked, wall()) {
+                return tell(reply, Err(refusal));
+            }
+            self.install_if_new().await;
         }
         let changed = self.control.change(asked, wall()).await;
         // Whatever came of it, another replica may have changed the plan on the way.
         self.install_if_new().await;
         let answer = match (changed, self.installed) {
             (Err(refusal), _) => Err(refusal),
+            (Ok(_), Installed::NotYet) if self.control.kill_unstored().is_some() => {
+                Err(Refusal::PendingKill(StillMissing))
+            }
             (Ok(_), Installed::NotYet) => Err(Refusal::Pending(StillMissing)),
             (Ok(_), Installed::Everywhere) => Ok(self.control.flags()),
         };

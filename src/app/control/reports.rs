@@ -102,6 +102,7 @@ impl Control {
 
     /// Leaves the report now, whatever the time: the process is about to end.
     pub async fn leave(&mut self, now: u64) {
+        self.store_kill_last().await;
         self.copy_now();
         let turn = self.reporting.own.turn(now);
         let counts = turn.since(&self.reporting.counts);

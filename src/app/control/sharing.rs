@@ -256,6 +256,11 @@ impl Control {
                     .to_owned(),
             );
         }
+        if let Some(error) = self.kill_unstored() {
+            readiness.notes.push(format!(
+                "the kill switch acts and is not stored yet, which is tried each second: {error}"
+            ));
+        }
         readiness.notes.extend(self.trouble.clone());
         readiness
     }

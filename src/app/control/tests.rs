@@ -2,6 +2,7 @@
 
 mod dropped;
 mod explained;
+mod kill;
 mod rearmed;
 mod reload;
 mod task;

@@ -7,8 +7,8 @@ use super::over::percent;
 use crate::config::raw::RawFlag;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::rollout::Percent;
 use crate::domain::rollout::standing::{Entry, FlagStanding};
+use crate::domain::rollout::{Kill, Percent};
 use crate::domain::side::Side;
 use crate::server::admin::{
     ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
@@ -38,7 +38,8 @@ impl Control {
         let flags = self.flags.iter().zip(&self.file_flags);
         FlagsView {
             revision: self.revision,
-            kill: self.standing.kill.clone(),
+            kill: self.kill_over(self.standing.kill.as_ref()),
+            kill_unstored: self.kill_unstored().map(str::to_owned),
             still_translated: self.still_translated(),
             called_off: self.standing.called_off.iter().cloned().collect(),
             flags: flags.map(|(flag, file)| self.view(flag, file)).collect(),
@@ -47,7 +48,7 @@ impl Control {
 
     /// The routes and sides that the kill switch leaves translated, where it is on.
     fn still_translated(&self) -> Vec<String> {
-        if self.standing.kill.is_none() {
+        if self.plan.rollout.kill == Kill::Off {
             return Vec::new();
         }
         let routes = self.plan.routes.routes().iter().enumerate();

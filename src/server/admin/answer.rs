@@ -152,6 +152,7 @@ impl Admin {
         (change, (who, why)): (Change, (String, Option<String>)),
     ) -> Result<Response<Full<Bytes>>, Problem> {
         let flag = change.flag().map(str::to_owned);
+        let kills = change == Change::Kill;
         let asked = Asked {
             change,
             who,
@@ -165,7 +166,14 @@ impl Admin {
             .find(|view| Some(&view.name) == flag.as_ref())
         {
             Some(flag) => Ok(tagged(ok(flag), &flag.tag)),
-            None => Ok(tagged(ok(&view), &view.revision.to_string())),
+            None => {
+                let mut response = tagged(ok(&view), &view.revision.to_string());
+                if kills && view.kill_unstored.is_some() {
+                    // It acts, and is still to be stored (RFC 9110 §15.3.3).
+                    *response.status_mut() = StatusCode::ACCEPTED;
+                }
+                Ok(response)
+            }
         }
     }
 

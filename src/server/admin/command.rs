@@ -15,7 +15,7 @@ use crate::server::admin::{FlagView, FlagsView, PlanView, Supposed};
 use crate::store::StoreError;
 
 /// One request to the owner. It goes through a bounded channel; an asker that no longer waits has dropped the other
-/// end of `reply`, and nothing is changed for it.
+/// end of `reply`, and nothing is changed for it but by the kill switch.
 #[derive(Debug)]
 pub enum Command {
     /// All flags.
@@ -27,7 +27,8 @@ pub enum Command {
         /// The flag.
         reply: Sender<Result<FlagView, Refusal>>,
     },
-    /// Change the standing. Answered once the change is stored and every worker has the new plan.
+    /// Change the standing. Answered once the change is stored and every worker has the new plan. The kill switch acts
+    /// first, and is answered once storing it was tried.
     Change {
         /// What is to be.
         asked: Asked,
@@ -140,6 +141,9 @@ pub enum Refusal {
     /// The change is stored, but some worker still serves by the plan of before.
     #[error("the change is stored")]
     Pending(#[source] StillMissing),
+    /// The kill switch is neither stored nor with every worker yet.
+    #[error("the kill switch is thrown, and is stored later")]
+    PendingKill(#[source] StillMissing),
 }
 
 /// A plan that some worker has not taken.

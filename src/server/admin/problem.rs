@@ -157,7 +157,9 @@ impl From<Refusal> for Problem {
             Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
             Refusal::Lost | Refusal::Fault(_) => StatusCode::CONFLICT,
             Refusal::Invalid(_) | Refusal::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Refusal::Store(_) | Refusal::Pending(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Store(_) | Refusal::Pending(_) | Refusal::PendingKill(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let mut problem = Problem::new(status, refusal.to_string());
@@ -169,7 +171,9 @@ impl From<Refusal> for Problem {
                 problem.problems = values(&problems);
             }
             Refusal::Store(error) => problem.detail = with_causes(&problem.detail, &error),
-            Refusal::Pending(error) => problem.detail = with_causes(&problem.detail, &error),
+            Refusal::Pending(error) | Refusal::PendingKill(error) => {
+                problem.detail = with_causes(&problem.detail, &error)
+            }
             Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Stale { .. } | Refusal::Lost | Refusal::Fault(_) => {}
         }

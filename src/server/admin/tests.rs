@@ -61,6 +61,7 @@ fn listed(flag: FlagView) -> FlagsView {
     FlagsView {
         revision: 7,
         kill: None,
+        kill_unstored: None,
         still_translated: Vec::new(),
         called_off: Vec::new(),
         flags: vec![flag],

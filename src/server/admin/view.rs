@@ -16,6 +16,9 @@ pub struct FlagsView {
     pub revision: u64,
     /// Who has thrown the kill switch; `null` where it is off.
     pub kill: Option<Signature>,
+    /// Why the kill switch acts and is not stored yet; absent where it is stored, or off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kill_unstored: Option<String>,
     /// What the kill switch leaves translated, because its side has no upstream; empty where it is off.
     pub still_translated: Vec<String>,
     /// The routes whose brownouts are called off.

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::{FLAGS, Folder, flip, unflip};
+use super::{FLAGS, Folder, asked, flip, unflip};
 use crate::app::control::{Counts, Facts, Hooks, own};
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::Stage;
+use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::{Kill, Stage};
 use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
 use crate::telemetry::clock::now;
 
@@ -65,6 +66,11 @@ impl Workers {
         let plans = self.plans.borrow();
         let stages = plans.iter().map(|plan| plan.rollout.flags[0].stage);
         stages.collect()
+    }
+
+    fn kills(&self) -> Vec<Kill> {
+        let plans = self.plans.borrow();
+        plans.iter().map(|plan| plan.rollout.kill).collect()
     }
 }
 
@@ -197,6 +203,34 @@ async fn workers_that_do_not_take_a_plan_are_offered_it_again() {
         sleep(Duration::from_secs(5)).await;
         assert_eq!(workers.stages(), [Stage::Retired]);
         assert_eq!(ready(&commands).await, Readiness::default());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kill_switch_is_with_the_workers_before_it_is_stored() {
+    let (folder, workers) = (Folder::new(), Workers::default());
+    let stored = folder.path("state/rollout.json");
+    let obstacle = folder.path("state/rollout.json.new");
+    owning(&folder, &workers, async |commands| {
+        std::fs::create_dir(&obstacle).unwrap();
+        // It acts for somebody who no longer waits as well.
+        let (reply, answer) = oneshot::channel();
+        drop(answer);
+        let asked = asked(Change::Kill);
+        commands
+            .send(Command::Change { asked, reply })
+            .await
+            .unwrap();
+        let flags = ask(&commands, Command::Flags).await;
+        assert_eq!(flags.kill.unwrap().who, "anna");
+        assert!(flags.kill_unstored.is_some());
+        assert_eq!(workers.kills(), [Kill::On]);
+        std::fs::remove_dir(&obstacle).unwrap();
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(ask(&commands, Command::Flags).await.kill_unstored, None);
+        assert!(stored.exists());
+        assert!(workers.kills().iter().all(|kill| *kill == Kill::On));
     })
     .await;
 }
