@@ -350,14 +350,33 @@ impl<'t> Table<'t> {
             if self.known.contains(&name.as_str()) {
                 continue;
             }
-            let near = nearest(name, self.known.iter().copied());
+            let near = || nearest(name, self.known.iter().copied());
+            let hint = match self.walk.tree.place(&join(&self.key, name)) {
+                Place::Variable(variable) => with_separator(&variable, name, &self.known),
+                Place::Default | Place::File { .. } | Place::Argument(_) | Place::Flip(_) => None,
+            };
             let wrong = Wrong {
                 message: "unknown key".to_owned(),
-                hint: near.map(|known| format!("did you mean `{known}`?")),
+                hint: hint.or_else(|| near().map(|known| format!("did you mean `{known}`?"))),
             };
             self.report(name, wrong);
         }
     }
+}
+
+/// Returns a hint for a variable that has one `_` between a table and its key in place of two.
+fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> {
+    let tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
+    let (table, key) = tables
+        .filter(|(table, _)| known.contains(table))
+        .next_back()?;
+    let (said, meant) = (name.to_uppercase(), format!("{table}_{key}").to_uppercase());
+    let meant = variable
+        .contains(&said)
+        .then(|| variable.replacen(&said, &meant, 1))?;
+    Some(format!(
+        "did you mean `{meant}`? `__` stands between a table and its key"
+    ))
 }
 
 /// A key as a header of TOML says it: `route[3].reply` is `route.reply`.

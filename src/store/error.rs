@@ -19,12 +19,12 @@ pub enum StoreError {
     InUse(PathBuf),
     /// Another process of the same restart owns the folder at this moment.
     #[error(
-        "the state folder `{}` is with the other process of a restart; try again in a second",
+        "the state folder `{}` (`rollout.state`) is with the other process of a restart; try again in a second",
         .0.display()
     )]
     Elsewhere(PathBuf),
     /// The system refuses.
-    #[error("`{}` cannot be {action}", path.display())]
+    #[error("the state folder (`rollout.state`): `{}` cannot be {action}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -34,7 +34,10 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file is not what this program writes.
-    #[error("`{}` is damaged; mend it, or move it away to begin without it", path.display())]
+    #[error(
+        "the state folder (`rollout.state`): `{}` is damaged; mend it, or move it away to begin without it",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -45,6 +45,8 @@ fn a_bad_variable_or_argument_is_named() {
         .variable("DUALGAUGE_LIMTS__DEPTH", "1")
         .variable("DUALGAUGE_LOG", "debug")
         .variable("DUALGAUGE_RPC__PATHS", "[\"/a\"")
+        .variable("DUALGAUGE_LISTEN_ADDRESS", "127.0.0.1:1")
+        .variable("DUALGAUGE_ROLLOUT__STORE_URL", "redis://a")
         .variable("DUALGAUGE_INCLUDE", "['x']");
     fixture.sources.admin = Some("localhost".to_owned());
     assert_eq!(
@@ -53,8 +55,12 @@ fn a_bad_variable_or_argument_is_named() {
 DUALGAUGE_LIMITS__DEPTH: limits.depth: `deep` is no whole number from 1 to 512
 DUALGAUGE_LIMTS__DEPTH: limts: unknown key
   hint: did you mean `limits`?
+DUALGAUGE_LISTEN_ADDRESS: listen_address: unknown key
+  hint: did you mean `DUALGAUGE_LISTEN__ADDRESS`? `__` stands between a table and its key
 DUALGAUGE_LOG: log: `debug` is no table
   hint: a key of a table is said as `DUALGAUGE_LOG__KEY`
+DUALGAUGE_ROLLOUT__STORE_URL: rollout.store_url: unknown key
+  hint: did you mean `DUALGAUGE_ROLLOUT__STORE__URL`? `__` stands between a table and its key
 DUALGAUGE_RPC__PATHS: rpc.paths: unclosed array, expected `]`
 --admin: admin.address: `localhost` is no address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`"#
     );

@@ -263,6 +263,10 @@ fn what_cannot_be_stored_leaves_the_state_of_before_and_shows() {
     let Health::Away { error, .. } = store.health() else {
         panic!("it shows");
     };
+    assert!(
+        error.starts_with("the state folder (`rollout.state`): `"),
+        "{error}"
+    );
     assert!(error.contains("rollout.json.new` cannot be written: "));
     assert_eq!(store.read(0).unwrap(), Some(at(1, "1")));
     fs::remove_dir(&obstacle).unwrap();
