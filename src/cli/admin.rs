@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, IF_MATCH};
+use http::header::{HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -80,8 +81,14 @@ pub(super) enum AdminFault {
         #[source]
         source: io::Error,
     },
+    /// Another server answers.
+    #[error(
+        "{server} is no admin listener; it may be the port for calls (`listen.address`). \
+         `--admin` takes the address of `admin.address`, by default `http://127.0.0.1:9090`"
+    )]
+    NotAdmin { server: String },
     /// What came is no HTTP, or broke off.
-    #[error("{0} gave no answer")]
+    #[error("{0} gave no answer; is it the admin address, in plain HTTP?")]
     Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// Nothing came in time.
     #[error("{server} did not answer within {limit:?}", limit = LIMIT)]
@@ -142,29 +149,30 @@ impl Admin {
 
     /// Reads something.
     pub(super) fn get(&self, path: &str) -> Result<Value, AdminFault> {
-        self.ask(&Ask {
-            method: Method::GET,
-            path,
-            body: None,
-            tag: None,
-        })
+        self.ask(&read(path))
     }
 
     /// Reads a text, whatever the status.
     pub(super) fn text(&self, path: &str) -> Result<(StatusCode, String), AdminFault> {
-        let (status, body) = self.bytes(&Ask {
-            method: Method::GET,
-            path,
-            body: None,
-            tag: None,
-        })?;
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        let response = self.answer(&read(path))?;
+        let text = String::from_utf8_lossy(response.body()).into_owned();
+        Ok((response.status(), text))
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks the API, and waits for the answer. No other server is told a token or asked for a change.
     pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
-        let (status, body) = self.bytes(ask)?;
-        let value: Result<Value, _> = serde_json::from_slice(&body);
+        let probe = Admin {
+            authority: self.authority.clone(),
+            token: None,
+        };
+        if !is_admin(&probe.answer(&read("/healthz"))?) {
+            return Err(AdminFault::NotAdmin {
+                server: self.server(),
+            });
+        }
+        let response = self.answer(ask)?;
+        let status = response.status();
+        let value: Result<Value, _> = serde_json::from_slice(response.body());
         if !status.is_success() {
             let detail = value.map(|problem| words(&problem)).unwrap_or_default();
             return Err(AdminFault::Refused { status, detail });
@@ -172,7 +180,7 @@ impl Admin {
         value.map_err(|_| AdminFault::NoJson)
     }
 
-    fn bytes(&self, ask: &Ask<'_>) -> Result<(StatusCode, Bytes), AdminFault> {
+    fn answer(&self, ask: &Ask<'_>) -> Result<Response<Bytes>, AdminFault> {
         let unreachable = |source| AdminFault::Unreachable {
             server: self.server(),
             source,
@@ -189,7 +197,7 @@ impl Admin {
         format!("http://{}", self.authority)
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<(StatusCode, Bytes), AdminFault> {
+    async fn exchange(&self, ask: &Ask<'_>) -> Result<Response<Bytes>, AdminFault> {
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
         let connector = Connector::new(&address(&self.authority, 80), None, Spoken::Http);
         let told = exchange(&connector, async |mut sender| {
@@ -229,12 +237,36 @@ impl Admin {
         request
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<(StatusCode, Bytes), AdminFault> {
+    async fn read(&self, response: Response<Incoming>) -> Result<Response<Bytes>, AdminFault> {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|error| AdminFault::Broken(self.server(), error))?;
-        Ok((head.status, body.to_bytes()))
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
+}
+
+/// A request that changes nothing.
+fn read(path: &str) -> Ask<'_> {
+    Ask {
+        method: Method::GET,
+        path,
+        body: None,
+        tag: None,
+    }
+}
+
+/// Returns whether an answer to `GET /healthz` is one of an admin listener, of this version or an earlier one: `ok`, or
+/// a refusal because of the host, and headers that are the same on each of its answers.
+fn is_admin(response: &Response<Bytes>) -> bool {
+    let is = |name: HeaderName, value: &str| {
+        let found = response.headers().get(name);
+        found.is_some_and(|found| found.as_bytes() == value.as_bytes())
+    };
+    let answers = match response.status() {
+        StatusCode::OK => *response.body() == "ok\n",
+        _ => is(CONTENT_TYPE, "application/problem+json"),
+    };
+    answers && is(CACHE_CONTROL, "no-store") && is(X_CONTENT_TYPE_OPTIONS, "nosniff")
 }
 
 /// The words of a problem document (RFC 9457): what is wrong, each fault, and what was probably meant.

@@ -44,7 +44,7 @@ enum Action {
         /// passthrough, shadow, verify, translate or retired
         stage: String,
         /// To how many callers, 0 to 100 in steps of 0.001
-        #[arg(long, value_name = "PERCENT")]
+        #[arg(long, value_name = "PERCENT", default_value = "100")]
         percent: String,
         #[command(flatten)]
         signed: Signed,
@@ -153,7 +153,21 @@ pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError
         Format::Json => format!("{value:#}\n"),
     };
     io::stdout().lock().write_all(text.as_bytes())?;
+    if let Some(Action::Set { .. } | Action::Undo { .. }) = &arguments.action
+        && let Some(note) = still_tripped(&value)
+    {
+        io::stderr().lock().write_all(note.as_bytes())?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a note on a flag that was changed and takes no call all the same, since its guard has taken it back.
+fn still_tripped(flag: &Value) -> Option<String> {
+    let name = flag["name"].as_str()?;
+    let reason = flag["tripped"]["reason"].as_str()?;
+    Some(format!(
+        "note: `{name}` is still tripped and takes no call: {reason}\n  hint: `dualgauge flags rearm {name}` puts it in force again\n"
+    ))
 }
 
 fn question(action: &Action) -> Result<Question<'_>, CommandError> {
@@ -434,6 +448,16 @@ fn word(value: &Value, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_that_is_still_tripped_is_told_with_the_way_to_arm_it() {
+        let mut flag = json!({"name": "ios", "stage": "translate", "tripped": null});
+        assert_eq!(still_tripped(&flag), None);
+        flag["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": "failures: 12 %"});
+        let expected = "note: `ios` is still tripped and takes no call: failures: 12 %\n  \
+                        hint: `dualgauge flags rearm ios` puts it in force again\n";
+        assert_eq!(still_tripped(&flag).as_deref(), Some(expected));
+    }
 
     #[test]
     fn a_long_reason_stands_below_its_row_and_what_narrows_a_flag_is_told() {

@@ -88,6 +88,44 @@ fn a_flip_survives_a_restart() {
 }
 
 #[test]
+fn a_command_at_the_port_for_calls_says_so_and_changes_nothing_there() {
+    let servers = Servers::start();
+    let proxy = moving(&servers);
+    let port = format!("http://{}", proxy.address());
+    for command in [
+        &["flags", "set", "mover", "passthrough"][..],
+        &["flags"],
+        &["mismatches"],
+        &["reload"],
+    ] {
+        let mut command = program(&[command, &["--admin", &port]].concat());
+        let ended = run_to_end({
+            command.env("DUALGAUGE_TOKEN", "secret");
+            command
+        });
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.errors.contains("is no admin listener"), "{ended:?}");
+        assert!(ended.errors.contains("`admin.address`"), "{ended:?}");
+    }
+    for request in servers.rest.requests() {
+        assert_eq!(request.head.start, "GET /healthz HTTP/1.1");
+        assert_eq!(request.head.one("authorization"), None);
+    }
+    let admin = format!("http://{}", proxy.admin());
+    let set = run_to_end(program(&[
+        "flags",
+        "set",
+        "mover",
+        "passthrough",
+        "--admin",
+        &admin,
+    ]));
+    assert_eq!(set.code, Some(0), "{set:?}");
+    let flag = proxy.ask("GET", "/api/v1/flags/mover", "");
+    assert_eq!(part(&flag, 200, "/percent"), 100);
+}
+
+#[test]
 fn the_kill_switch_acts_although_it_cannot_be_stored() {
     let servers = Servers::start();
     let proxy = moving(&servers);
