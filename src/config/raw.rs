@@ -159,6 +159,8 @@ pub struct RawUpstream {
     pub timeout: Located<Duration>,
     /// `connect_timeout`: not zero.
     pub connect_timeout: Located<Duration>,
+    /// `queue_timeout`: not zero. Without it an upstream over HTTP has the timeout of the call, a link `connect_timeout`.
+    pub queue_timeout: Option<Located<Duration>>,
     /// `keep_alive`: how long an unused connection is kept; zero keeps none.
     pub keep_alive: Located<Duration>,
     /// `idle_timeout`: how long a stream or an upgraded connection may be silent.

@@ -261,7 +261,7 @@ async fn reserve(
     upstream: &HttpUpstream,
     limit: Duration,
 ) -> Result<Permit, Failure> {
-    let limit = in_time(record, limit)?.min(upstream.plan().connect_timeout);
+    let limit = upstream.plan().wait_for_place(in_time(record, limit)?);
     stays(record)?;
     upstream.reserve(limit).await.map_err(sent)
 }

@@ -72,6 +72,16 @@ fn a_call_waits_for_a_server_that_comes_up_within_its_time() {
 }
 
 #[test]
+fn a_call_waits_for_a_link_as_long_as_queue_timeout_says() {
+    let server = Upstream::nowhere();
+    // Any other time would hold the call for longer than the client of this test waits.
+    let keys = "timeout = \"1h\"\nconnect_timeout = \"1h\"\nqueue_timeout = \"1ms\"\n";
+    let proxy = before(&server, "ws", keys);
+    becomes(|| starts(&proxy) >= 2.0, &true);
+    assert_eq!(rpc_failure(&ask(&proxy)), (-31021, "upstream_unreachable"));
+}
+
+#[test]
 fn an_mcp_server_that_comes_up_late_is_found_without_a_restart() {
     let server = Upstream::nowhere();
     let keys = "protocol = \"mcp\"\nconnect_timeout = \"50ms\"\n";

@@ -215,6 +215,22 @@ fn no_more_calls_wait_for_a_place_at_a_server_than_may() {
 }
 
 #[test]
+fn a_call_waits_for_a_place_as_long_as_queue_timeout_says() {
+    let upstream = Upstream::start();
+    // Any other time would hold the second call for longer than the client of this test waits.
+    let keys =
+        "connections = 1\ntimeout = \"1h\"\nconnect_timeout = \"1h\"\nqueue_timeout = \"50ms\"\n";
+    let proxy = Proxy::start(&format!("{}{keys}", rest_only(&upstream)));
+    let track = Track { proxy, upstream };
+    let mut open = track.open("GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let refused = track.proxy.rest("GET", "/y", &[], "");
+    is_refused(refused.status(), refused.head.one("retry-after"));
+    assert_eq!(refused.json()["reason"], "upstream_busy");
+    open.server.send(json("1"));
+    assert_eq!(open.client.read_answer().status(), 200);
+}
+
+#[test]
 fn the_limits_of_all_workers_are_the_limit_of_the_process() {
     let upstream = Upstream::answering(json("1"));
     for (workers, said, whole) in [(3, 10, 10.0), (4, 2, 4.0), (1, 7, 7.0)] {

@@ -7,7 +7,7 @@ use http::Method;
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problems;
 use crate::config::tests::Fixture;
-use crate::domain::plan::{Credentials, Plan, Unrouted};
+use crate::domain::plan::{Credentials, Plan, Unrouted, UpstreamPlan};
 use crate::domain::rollout::{KeySource, Matcher, Percent, Stage, WithoutKey};
 use crate::domain::route::{Effect, RestSelection, Segments};
 use crate::domain::side::Side;
@@ -414,4 +414,22 @@ fn candidates_are_bounded_for_the_process_and_split_among_workers() {
     assert_eq!(bounds.per_request, 0);
     assert_eq!(bounds.sample.to_string(), "12.5");
     assert_eq!(bounds.noise, Percent::NONE);
+}
+
+#[test]
+fn queue_timeout_bounds_how_long_a_call_waits_for_a_place_or_a_turn() {
+    let second = Duration::from_secs(1);
+    let upstream = |keys: &str| {
+        let plan = plan(&format!("{OLD}connect_timeout = '5s'\n{keys}"));
+        plan.upstreams.all.into_iter().next().unwrap()
+    };
+    // Without the key a call waits within its own time for a place, within `connect_timeout` for a turn.
+    let plain = upstream("");
+    assert_eq!(plain.wait_for_place(30 * second), 30 * second);
+    assert_eq!(plain.wait_for_turn(30 * second), 5 * second);
+    let bounded = upstream("queue_timeout = '7s'\n");
+    for wait in [UpstreamPlan::wait_for_place, UpstreamPlan::wait_for_turn] {
+        assert_eq!(wait(&bounded, 30 * second), 7 * second);
+        assert_eq!(wait(&bounded, 2 * second), 2 * second);
+    }
 }

@@ -431,6 +431,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         path,
         timeout: raw.timeout.value,
         connect_timeout: raw.connect_timeout.value,
+        queue_timeout: raw.queue_timeout.as_ref().map(|timeout| timeout.value),
         keep_alive: raw.keep_alive.value,
         idle_timeout: raw.idle_timeout.value,
         connections: raw.connections.value,

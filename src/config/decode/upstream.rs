@@ -78,6 +78,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let addresses = addresses::addresses(table, more.unwrap_or_default());
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
+    let queue_timeout = table.get("queue_timeout", timeout);
     let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
     let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
     let max_age = table.get("max_age", timeout);
@@ -109,6 +110,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         server: server?,
         timeout: timeout_after?,
         connect_timeout: connect_timeout?,
+        queue_timeout,
         keep_alive: keep_alive?,
         idle_timeout: idle_timeout?,
         http2,

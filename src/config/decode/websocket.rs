@@ -45,10 +45,11 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
 /// What only a server that speaks JSON-RPC has.
-const OF_RPC: [&str; 9] = [
+const OF_RPC: [&str; 10] = [
     "sharing",
     "sockets",
     "queue",
+    "queue_timeout",
     "handshake",
     "initialize",
     "start_timeout",

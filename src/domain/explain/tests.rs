@@ -32,6 +32,7 @@ fn upstream(name: &str, side: Side) -> UpstreamPlan {
         path: PathAndQuery::from_static("/rpc"),
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
+        queue_timeout: None,
         keep_alive: Duration::from_secs(1),
         idle_timeout: Duration::from_secs(1),
         http2: Multiplexing::Off,

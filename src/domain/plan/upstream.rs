@@ -41,8 +41,10 @@ pub struct UpstreamPlan {
     pub path: PathAndQuery,
     /// Bounds the time to the answer's head, or to the whole answer when translated.
     pub timeout: Duration,
-    /// Bounds connecting; on a link, how long a call waits for its turn.
+    /// Bounds connecting.
     pub connect_timeout: Duration,
+    /// Bounds how long a call waits for a place among `connections`, or for its turn on a link.
+    pub queue_timeout: Option<Duration>,
     /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
     pub keep_alive: Duration,
     /// How long a stream, or an upgraded connection, may be silent.
@@ -93,6 +95,18 @@ impl Authority {
 }
 
 impl UpstreamPlan {
+    /// Returns how long a call with this timeout waits for a place at an upstream over HTTP.
+    #[must_use]
+    pub fn wait_for_place(&self, timeout: Duration) -> Duration {
+        timeout.min(self.queue_timeout.unwrap_or(timeout))
+    }
+
+    /// Returns how long a call with this timeout waits for its turn on a link, or for the link itself.
+    #[must_use]
+    pub fn wait_for_turn(&self, timeout: Duration) -> Duration {
+        timeout.min(self.queue_timeout.unwrap_or(self.connect_timeout))
+    }
+
     /// Where to connect: `host:port`, the port of the scheme where the url names none.
     #[must_use]
     pub fn address(&self) -> String {
@@ -120,6 +134,7 @@ impl UpstreamPlan {
             http2: _,
             timeout: _,
             connect_timeout: _,
+            queue_timeout: _,
             keep_alive: _,
             idle_timeout: _,
             max_age: _,

@@ -328,7 +328,7 @@ impl LinkUpstream {
         let (reply, answer) = oneshot::channel();
         let asked = Asked {
             say,
-            start_by: now + limit.min(self.plan.connect_timeout),
+            start_by: now + self.plan.wait_for_turn(limit),
             deadline,
             repeat,
             rank: self.rank,

@@ -92,6 +92,7 @@ fn plan() -> UpstreamPlan {
         path: PathAndQuery::from_static("/"),
         timeout: SECOND,
         connect_timeout: SECOND,
+        queue_timeout: None,
         keep_alive: SECOND,
         idle_timeout: SECOND,
         connections: 1,

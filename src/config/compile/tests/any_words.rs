@@ -143,6 +143,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         server: RawServer::Url(located(url.parse().unwrap(), "upstream.u.url")),
         timeout: located(std::time::Duration::ZERO, "upstream.u.timeout"),
         connect_timeout: located(std::time::Duration::ZERO, "upstream.u.connect_timeout"),
+        queue_timeout: None,
         keep_alive: located(std::time::Duration::ZERO, "upstream.u.keep_alive"),
         idle_timeout: located(std::time::Duration::ZERO, "upstream.u.idle_timeout"),
         http2: None,
