@@ -184,6 +184,8 @@ pub enum Reason {
     Overloaded,
     /// No room for one more body that is read whole.
     MemoryFull,
+    /// The program ends before the upstream has answered.
+    Draining,
     /// A fault of the proxy.
     Internal,
 }
@@ -235,7 +237,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 43] = [
+    pub const ALL: [Reason; 44] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -278,6 +280,7 @@ impl Reason {
         Reason::UpstreamBusy,
         Reason::Overloaded,
         Reason::MemoryFull,
+        Reason::Draining,
         Reason::Internal,
     ];
 
@@ -330,6 +333,7 @@ impl Reason {
             Reason::UpstreamBusy => proxy(503, -31041, "upstream_busy"),
             Reason::Overloaded => proxy(503, -31042, "overloaded"),
             Reason::MemoryFull => proxy(503, -31043, "memory_full"),
+            Reason::Draining => proxy(503, -31044, "draining"),
             Reason::Internal => proxy(500, -32603, "internal"),
         }
     }

@@ -77,6 +77,8 @@ pub(super) async fn whole(
         })
     });
     let mut alarm = record.take_alarm();
+    let worker = record.worker().clone();
+    let asking = pin!(async { worker.unless_it_ends(asking).await.flatten() });
     let asked = alarm.until(since + limit, asking).await;
     record.keep_alarm(alarm);
     over(record, since, asked.as_ref());
@@ -263,7 +265,8 @@ async fn reserve(
 ) -> Result<Permit, Failure> {
     let limit = upstream.plan().wait_for_place(in_time(record, limit)?);
     stays(record)?;
-    upstream.reserve(limit).await.map_err(sent)
+    let reserved = record.worker().unless_it_ends(upstream.reserve(limit));
+    reserved.await?.map_err(sent)
 }
 
 /// Refuses what is asked for a client that is about to be let go: nobody would wait for the answer.

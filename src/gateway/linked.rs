@@ -130,9 +130,10 @@ async fn said(
         recall,
         ear: record.ear(),
     };
-    let said = link.ask_for(asker, (say, repeat), limit).await;
+    let asking = link.ask_for(asker, (say, repeat), limit);
+    let said = record.worker().unless_it_ends(asking).await;
     record.spent(since);
-    said.map_err(|why| match (why, held_up(record, Duration::ZERO)) {
+    said?.map_err(|why| match (why, held_up(record, Duration::ZERO)) {
         (Unanswered::Late, Some(held_up)) => held_up,
         (why, _) => unanswered(why, link.plan(), limit),
     })

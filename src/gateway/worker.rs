@@ -18,6 +18,7 @@ use super::recalls::Recalls;
 use super::rooms::Rooms;
 use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
+use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::plan::{Plan, WorkerShare};
 use crate::domain::rollout::Epoch;
 use crate::domain::trace::{Ids, Trace};
@@ -40,6 +41,8 @@ pub struct Worker {
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     patience: Cell<Patience>,
+    ends: Cell<bool>,
+    ended: Notify,
     leaving: watch::Sender<bool>,
     swapped: Notify,
     ids: RefCell<Ids>,
@@ -139,6 +142,8 @@ impl Worker {
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             patience: Cell::new(Patience::Waits),
+            ends: Cell::new(false),
+            ended: Notify::new(),
             leaving: watch::Sender::new(false),
             swapped: Notify::new(),
         })
@@ -314,6 +319,33 @@ impl Worker {
     /// Tells when no more messages are taken.
     pub(super) fn leaving(&self) -> watch::Receiver<bool> {
         self.leaving.subscribe()
+    }
+
+    /// Ends the calls whose answers this proxy writes: each fails with [`Reason::Draining`].
+    pub fn end_calls(&self) {
+        self.ends.set(true);
+        self.ended.notify_waiters();
+    }
+
+    /// Waits for an upstream until [`Worker::end_calls`].
+    pub(super) async fn unless_it_ends<T>(
+        &self,
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let ends = async {
+            if !self.ends.get() {
+                self.ended.notified().await;
+            }
+        };
+        // What is there by now is not thrown away. A worker is one thread: nothing ends calls between the look and the wait.
+        tokio::select! {
+            biased;
+            came = waiting => Ok(came),
+            () = ends => {
+                let message = "this proxy ends, and the server had not answered yet; it may have done its work";
+                Err(Failure::new(Reason::Draining, message).advise(Advice::RetryAfter(1)))
+            }
+        }
     }
 
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.

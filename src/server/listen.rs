@@ -57,6 +57,10 @@ const TIDY: Duration = Duration::from_secs(1);
 /// How long accepting pauses when the system has no room, such as for file descriptors.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
+/// The part of a drain in which calls that the proxy answers end with an answer of its own: a tenth, and no more than this.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// The time for these answers where a drain has none.
+const LEAST_FOR_ANSWERS: Duration = Duration::from_millis(50);
 /// How long connections that another process's are to replace are kept open, so that they end with an answer and not
 /// with a call that was on its way.
 const LINGER: Duration = Duration::from_secs(2);
@@ -268,7 +272,19 @@ async fn end(
     worker.stop_pooling();
     worker.leave();
     let limit = worker.installed().plan.limits.drain;
-    if idle(worker, commands, limit).await.is_err() {
+    let last = LAST_ANSWERS.min(limit / 10);
+    if idle(worker, commands, limit.saturating_sub(last))
+        .await
+        .is_ok()
+    {
+        return;
+    }
+    // Their clients get an answer while there is time to write it.
+    worker.end_calls();
+    if idle(worker, commands, last.max(LEAST_FOR_ANSWERS))
+        .await
+        .is_err()
+    {
         tracing::warn!(
             tasks = worker.tasks().running(),
             ?limit,

@@ -7,6 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::http2::begin;
+use crate::scene::{before_rest, before_rpc, call, problem, rpc_failure};
 use crate::support::{
     Proxy, Upstream, Wire, becomes, both, eventually, program, rest_only, run_to_end,
 };
@@ -182,6 +183,51 @@ fn a_call_that_the_end_of_the_drain_cuts_is_blamed_on_the_proxy() {
     let line = lines.find(|line| line.contains("path=/slow"));
     let line = line.unwrap_or_else(|| panic!("no line of the call: {stopped:?}"));
     assert!(line.contains("outcome=cut blame=proxy"), "{line}");
+}
+
+#[test]
+fn translated_calls_are_answered_at_the_end_of_the_drain() {
+    let upstream = Upstream::start();
+    let more = format!("{ROUTE}[limits]\ndrain = \"300ms\"\n");
+    let proxy = before_rpc(&upstream, &more);
+    let mut client = proxy.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut server = upstream.accept();
+    server.read_request();
+    proxy.signal("TERM");
+    let answer = client.read_answer();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.head.one("retry-after"), Some("1"));
+    assert_eq!(problem(&answer).0, "draining");
+    client.expect_closed();
+    server.expect_gone();
+    let stopped = proxy.wait();
+    assert!(stopped.log.contains("reason=draining"), "{stopped:?}");
+    assert!(!stopped.log.contains("still in progress"), "{stopped:?}");
+}
+
+#[test]
+fn each_translated_call_of_a_batch_is_answered_at_the_end_of_the_drain() {
+    let upstream = Upstream::start();
+    let more = format!("{ROUTE}[limits]\ndrain = \"300ms\"\n");
+    let proxy = before_rest(&upstream, &more);
+    let mut client = proxy.connect();
+    let batch = format!("[{},{}]", call("a", "{}"), call("a", "{}"));
+    let length = batch.len();
+    client.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{batch}"
+    ));
+    let mut servers = [upstream.accept(), upstream.accept()];
+    for server in &mut servers {
+        server.read_request();
+    }
+    proxy.signal("TERM");
+    let answers = client.read_answer().json();
+    for answer in answers.as_array().unwrap() {
+        assert_eq!(rpc_failure(answer), (-31044, "draining"));
+    }
+    assert_eq!(answers.as_array().unwrap().len(), 2);
+    assert!(proxy.wait().status.success());
 }
 
 #[test]

@@ -162,6 +162,7 @@ pub struct UnroutedReport {
 #[must_use]
 pub fn report(plan: &Plan, usage: &Usage, question: &Question) -> Report {
     let routes = plan.routes.routes().iter().enumerate();
+    let usage = &usage.clone().until(question.at);
     let asked = routes.filter(|(_, route)| question.route.fits(&route.name));
     let told = asked.map(|(index, route)| {
         let of_route = OfRoute {

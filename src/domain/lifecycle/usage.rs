@@ -46,6 +46,11 @@ impl Count {
         self.last = self.last.max(other.last);
     }
 
+    /// Dates what a clock that was ahead has dated later than `at` at that moment.
+    fn bound(&mut self, at: Moment) {
+        self.last = self.last.map(|last| last.min(at));
+    }
+
     /// What came after an earlier count of the same counter; when the last call was stays.
     #[must_use]
     pub fn since(&self, earlier: &Count) -> Count {
@@ -171,6 +176,28 @@ impl Usage {
             *since = *at.min(since);
         }
         self.watching.merge(&other.watching);
+    }
+
+    /// Dates everything that a clock has dated later than `at` at that moment: a clock that was ahead was set back, or
+    /// another replica's is ahead.
+    #[must_use]
+    pub fn until(mut self, at: Moment) -> Usage {
+        for seen in self.calls.values_mut() {
+            for count in [
+                &mut seen.old,
+                &mut seen.new,
+                &mut seen.refused,
+                &mut seen.tool_errors,
+            ] {
+                count.bound(at);
+            }
+        }
+        self.unrouted.values_mut().for_each(|count| count.bound(at));
+        self.routes
+            .values_mut()
+            .for_each(|since| *since = at.min(*since));
+        self.watching.bound_by(at);
+        self
     }
 
     /// What came after an earlier record of the same process: the calls. Moments, and since when something is watched,

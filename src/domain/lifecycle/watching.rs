@@ -86,6 +86,17 @@ impl Watching {
         self.bound();
     }
 
+    /// Keeps nothing that lies behind a moment.
+    pub(super) fn bound_by(&mut self, at: Moment) {
+        for watched in self.0.values_mut() {
+            watched.intervals.retain(|interval| interval.from <= at);
+            for interval in &mut watched.intervals {
+                interval.until = interval.until.min(at);
+            }
+            watched.forgotten = watched.forgotten.map(|forgotten| forgotten.min(at));
+        }
+    }
+
     /// Adds what another record knows.
     pub fn merge(&mut self, other: &Watching) {
         for (replica, watched) in &other.0 {

@@ -39,11 +39,11 @@ pub(in crate::gateway) async fn rpc_call(
     let since = clock::now();
     let door = open(record, arrival, (&upstream, question), limit);
     let told = match door {
-        Ok(door) => door.answer().await,
+        Ok(door) => record.worker().unless_it_ends(door.answer()).await,
         Err(failure) => return Err(failure),
     };
     record.spent(since);
-    let told = told.unwrap_or(Err(Fault::Link(Unanswered::Cut)));
+    let told = told?.unwrap_or(Err(Fault::Link(Unanswered::Cut)));
     match told.map_err(|why| failure(why, upstream.plan(), limit))? {
         Said::Answer(answered) => settle(record, route, answered),
         Said::Told => {

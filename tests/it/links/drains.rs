@@ -30,13 +30,24 @@ fn drain(proxy: &Proxy) {
     proxy.log_line(&["draining"]);
 }
 
-fn is_cut_by_the_drain(proxy: Proxy) {
+/// The client has an answer of the proxy's.
+fn is_told(mut client: Wire) {
+    let answer = client.read_answer();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.head.one("retry-after"), Some("1"));
+    assert_eq!(rpc_failure(&answer.json()), (-31044, "draining"));
+    client.expect_closed();
+}
+
+fn is_ended_by_the_drain(proxy: Proxy) {
     let stopped = proxy.wait();
     assert!(stopped.status.success(), "{stopped:?}");
-    assert!(
-        stopped.log.contains("outcome=cut blame=proxy"),
-        "{stopped:?}"
-    );
+    let line = stopped
+        .log
+        .lines()
+        .find(|line| line.contains("reason=draining"));
+    let line = line.unwrap_or_else(|| panic!("{stopped:?}"));
+    assert!(line.contains("blame=proxy"), "{line}");
 }
 
 #[test]
@@ -59,7 +70,7 @@ fn a_call_over_a_websocket_is_cancelled_at_the_end_of_the_drain() {
     let proxy = crate::websocket::before(&upstream, &format!("handshake = \"mcp\"\n{LIMIT}"));
     let mut server = accept(&upstream);
     server.greet();
-    let mut posted = post(&proxy, &call("do", "[]"));
+    let posted = post(&proxy, &call("do", "[]"));
     let mut socket = connect(&proxy);
     let mut calls = vec![server.hear()["id"].clone()];
     socket.say(call("do", "[]"));
@@ -74,9 +85,10 @@ fn a_call_over_a_websocket_is_cancelled_at_the_end_of_the_drain() {
     told.sort_by_key(serde_json::Value::as_u64);
     assert_eq!(told, calls);
     assert_eq!(server.end(), Some(1001));
-    posted.expect_gone();
-    assert_eq!(socket.end(), None);
-    is_cut_by_the_drain(proxy);
+    is_told(posted);
+    assert_eq!(rpc_failure(&socket.hear()), (-31044, "draining"));
+    assert_eq!(socket.end(), Some(1001));
+    is_ended_by_the_drain(proxy);
 }
 
 #[test]
@@ -109,7 +121,7 @@ fn a_call_over_a_socket_of_its_client_is_cancelled_at_the_end_of_the_drain() {
     let upstream = Upstream::start();
     let keys = format!("sharing = \"client\"\nhandshake = \"mcp\"\n{LIMIT}");
     let proxy = crate::websocket::before(&upstream, &keys);
-    let mut posted = post(&proxy, &call("do", "[]"));
+    let posted = post(&proxy, &call("do", "[]"));
     let mut servers = Vec::new();
     let asked = |servers: &mut Vec<_>| {
         let mut server = accept(&upstream);
@@ -128,9 +140,10 @@ fn a_call_over_a_socket_of_its_client_is_cancelled_at_the_end_of_the_drain() {
         assert_eq!(heard["params"]["requestId"], id);
         assert_eq!(server.end(), Some(1001));
     }
-    posted.expect_gone();
-    assert_eq!(socket.end(), None);
-    is_cut_by_the_drain(proxy);
+    is_told(posted);
+    assert_eq!(rpc_failure(&socket.hear()), (-31044, "draining"));
+    assert_eq!(socket.end(), Some(1001));
+    is_ended_by_the_drain(proxy);
 }
 
 #[test]
@@ -171,12 +184,12 @@ fn a_call_of_an_mcp_server_is_answered_within_the_drain() {
 fn a_call_of_an_mcp_server_is_cancelled_at_the_end_of_the_drain() {
     let server = with_sessions(|_, _| begun(": wait\n\n"));
     let proxy = crate::mcp::before(&server, LIMIT);
-    let mut client = post(&proxy, &call("never", "{}"));
+    let client = post(&proxy, &call("never", "{}"));
     let written = r#"dualgauge_link_calls_in_flight{upstream="m",state="written"}"#;
     becomes(|| proxy.metrics().value(written), &1.0);
     drain(&proxy);
-    client.expect_gone();
-    is_cut_by_the_drain(proxy);
+    is_told(client);
+    is_ended_by_the_drain(proxy);
     let told = asked(&server);
     assert_eq!(
         told[told.len() - 2..],
@@ -227,11 +240,11 @@ fn a_call_of_a_child_is_cancelled_at_the_end_of_the_drain() {
         while read -r line; do echo \"$line\" >> heard; done\n";
     let keys = format!("revision = \"2025-11-25\"\n{LIMIT}");
     let (proxy, folder) = before_shell(script, &keys);
-    let mut client = post(&proxy, &call("never", "[]"));
+    let client = post(&proxy, &call("never", "[]"));
     becomes(|| read(folder.path()).contains("never"), &true);
     drain(&proxy);
-    client.expect_gone();
-    is_cut_by_the_drain(proxy);
+    is_told(client);
+    is_ended_by_the_drain(proxy);
     let heard = read(folder.path());
     let last: serde_json::Value = serde_json::from_str(heard.lines().last().unwrap()).unwrap();
     assert_eq!(last["method"], "notifications/cancelled", "{heard}");
