@@ -23,6 +23,10 @@ use crate::domain::wire::Spelling;
 use crate::telemetry::clock;
 use crate::upstream::{Lease, Torn, placed};
 
+/// From this length on a piece of a streamed answer counts in `limits.memory` until it is written: small answers, which go
+/// at once, do not pay for the count.
+const COUNTED_FROM: usize = 16 * 1024;
+
 /// The body of an answer.
 #[derive(Debug)]
 pub struct AnswerBody {
@@ -209,7 +213,17 @@ impl Streamed {
         if self.due.is_some() && polled.is_ready() {
             self.given = Some(clock::now());
         }
-        polled
+        polled.map(|frame| frame.map(|frame| frame.map(|frame| self.counted(frame))))
+    }
+
+    /// Counts a long piece for as long as the client has not taken it.
+    fn counted(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        match frame.data_ref() {
+            Some(piece) if piece.len() >= COUNTED_FROM => {
+                frame.map_data(|piece| self.record.worker().memory().carry(piece))
+            }
+            Some(_) | None => frame,
+        }
     }
 
     fn poll_within_its_time(

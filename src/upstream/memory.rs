@@ -88,6 +88,18 @@ impl Memory {
         held.grow(bytes.len())?;
         Ok(held.by(bytes))
     }
+
+    /// Returns the same bytes, which count from here on even where there is no room: they are here already, and an answer
+    /// that has begun is not refused.
+    #[must_use]
+    pub fn carry(&self, bytes: Bytes) -> Bytes {
+        self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
+        let held = Held {
+            memory: self.clone(),
+            bytes: bytes.len(),
+        };
+        held.by(bytes)
+    }
 }
 
 /// Validations count their memory here, too.
@@ -168,6 +180,16 @@ mod tests {
         assert_eq!(held.grow(5), Err(Full));
         assert_eq!(memory.held(), 6);
         drop(held);
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn what_is_carried_counts_beyond_the_limit() {
+        let memory = Memory::of(4);
+        let carried = memory.carry(Bytes::from_static(b"0123456789"));
+        assert_eq!((memory.held(), carried.len()), (10, 10));
+        assert_eq!(memory.keep(Bytes::from_static(b"1")), Err(Full));
+        drop(carried);
         assert_eq!(memory.held(), 0);
     }
 

@@ -122,6 +122,18 @@ fn an_answer_takes_its_room_until_a_slow_client_has_it() {
 }
 
 #[test]
+fn what_a_slow_client_has_not_taken_of_a_streamed_answer_takes_room() {
+    let upstream = Upstream::answering(json("x".repeat(40_000_000)));
+    let proxy = Proxy::start(&rest_only(&upstream));
+    let mut slow = proxy.connect();
+    slow.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    slow.read_until("\r\n\r\n");
+    becomes(|| held(&proxy) >= 16_384.0, &true);
+    slow.reset();
+    becomes(|| held(&proxy), &0.0);
+}
+
+#[test]
 fn messages_of_a_websocket_take_room_too() {
     let upstream = saying(r#""result":1"#);
     let config = rpc_only(&upstream);
